@@ -10,8 +10,9 @@ from typing import Any
 
 from controllerlib import ApiError, Request, Result
 from controllerlib.client import Selector, selector_from_set
-from controllerlib.controller import CreateEvent, DeleteEvent, HandlerFuncs, RequestQueue, UpdateEvent, controller_of
+from controllerlib.controller import RequestQueue, controller_of
 from fakekube.controllers.context import CONTROLLER_INDEX, ControllerContext
+from fakekube.controllers.objectevents import enqueue, object_events
 from fakekube.controllers.workload.batches import slow_start
 from fakekube.controllers.workload.consistency import ConsistencyStore
 from fakekube.controllers.workload.controllerref import ControllerRefManager, controller_reference
@@ -91,24 +92,21 @@ class ReplicaSetController:
     def add(self) -> None:
         """Add the controller to the manager."""
         flavor = self._flavor
-        owners = HandlerFuncs(create=_enqueue_new, update=self._owner_updated, delete=self._owner_deleted)
+        owners = object_events(created=enqueue, updated=self._owner_updated, deleted=self._owner_deleted)
         pods = PodEvents(self._owners, selecting(self._owners, flavor.selector), self._expectations)
         builder = self._context.controller(flavor.name).with_options(max_concurrent_reconciles=WORKERS)
         builder.watches(flavor.api_version, flavor.kind, owners).watches("v1", "Pod", pods.handler)
         builder.complete(self.reconcile)
 
-    def _owner_updated(self, event: UpdateEvent, queue: RequestQueue) -> None:
-        assert event.old is not None
-        assert event.new is not None
-        if event.old["metadata"]["uid"] != event.new["metadata"]["uid"]:  # deleted and created again, unseen
-            self._expectations.forget(str(Request.of(event.old)))
-        queue.add(Request.of(event.new))
+    def _owner_updated(self, old: Object, new: Object, queue: RequestQueue) -> None:
+        if old["metadata"]["uid"] != new["metadata"]["uid"]:  # deleted and created again, unseen
+            self._expectations.forget(str(Request.of(old)))
+        queue.add(Request.of(new))
 
-    def _owner_deleted(self, event: DeleteEvent, queue: RequestQueue) -> None:
-        assert event.obj is not None
-        self._expectations.forget(str(Request.of(event.obj)))
-        self._written.forget(Request.of(event.obj))
-        queue.add(Request.of(event.obj))
+    def _owner_deleted(self, owner: Object, queue: RequestQueue) -> None:
+        self._expectations.forget(str(Request.of(owner)))
+        self._written.forget(Request.of(owner))
+        queue.add(Request.of(owner))
 
     def _pod_written(self, owner: Object, pod: Object) -> None:
         if self._flavor is REPLICA_SET:
@@ -206,11 +204,6 @@ class ReplicaSetController:
             flavor = self._flavor
             fresh = await self._client.get(flavor.api_version, flavor.kind, meta["name"], meta["namespace"])
             return await self._client.update_status({**fresh, "status": status})
-
-
-def _enqueue_new(event: CreateEvent, queue: RequestQueue) -> None:
-    assert event.obj is not None
-    queue.add(Request.of(event.obj))
 
 
 def _replicas(owner: Object) -> int:

@@ -10,7 +10,7 @@ from typing import Any
 
 from controllerlib import ApiError, Request, Result
 from controllerlib.client import Selector, parse_selector, retry_on_conflict
-from controllerlib.controller import CreateEvent, DeleteEvent, HandlerFuncs, RequestQueue, UpdateEvent
+from controllerlib.controller import HandlerFuncs, RequestQueue
 from controllerlib.workqueue import ItemFastSlowRateLimiter
 from fakekube.apiserver.schema.quantity import value_of
 from fakekube.controllers.autoscaling.metricproposals import Looked, MetricProposals, NoProposal, Proposal
@@ -25,6 +25,7 @@ from fakekube.controllers.autoscaling.stabilization import (
     note_scaling,
 )
 from fakekube.controllers.context import ControllerContext
+from fakekube.controllers.objectevents import object_events
 from fakekube.controllers.workload.podstate import timestamp
 from fakekube.controllers.workload.scaleclient import get_scale
 from fakekube.controllers.workload.semantic import is_equal
@@ -112,7 +113,7 @@ class HorizontalController:
 
     def add(self) -> None:
         """Add the controller to the manager."""
-        autoscalers = HandlerFuncs(create=_enqueue, update=_enqueue_new, delete=self._deleted)
+        autoscalers = object_events(_enqueue, deleted=self._deleted)
         builder = self._context.controller("horizontal-pod-autoscaler-controller").with_options(
             max_concurrent_reconciles=WORKERS,
             use_priority_queue=False,
@@ -121,9 +122,8 @@ class HorizontalController:
         builder.watches("autoscaling/v2", "HorizontalPodAutoscaler", autoscalers)
         builder.watches("v1", "Pod", HandlerFuncs()).complete(self.reconcile)
 
-    def _deleted(self, event: DeleteEvent, queue: RequestQueue) -> None:
-        assert event.obj is not None
-        self._selectors.pop(Request.of(event.obj), None)
+    def _deleted(self, autoscaler: Object, queue: RequestQueue) -> None:
+        self._selectors.pop(Request.of(autoscaler), None)
 
     # --- reconciling
 
@@ -332,14 +332,8 @@ class HorizontalController:
             raise
 
 
-def _enqueue(event: CreateEvent, queue: RequestQueue) -> None:
-    assert event.obj is not None
-    queue.add_rate_limited(Request.of(event.obj))
-
-
-def _enqueue_new(event: UpdateEvent, queue: RequestQueue) -> None:
-    assert event.new is not None
-    queue.add_rate_limited(Request.of(event.new))
+def _enqueue(autoscaler: Object, queue: RequestQueue) -> None:
+    queue.add_rate_limited(Request.of(autoscaler))
 
 
 def _tolerances(hpa: Object) -> Tolerances:

@@ -6,10 +6,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from controllerlib import ApiError, Request, Result
-from controllerlib.controller import CreateEvent, HandlerFuncs, RequestQueue, UpdateEvent
+from controllerlib.controller import RequestQueue
 from controllerlib.workqueue import default_controller_rate_limiter
 from fakekube.controllers.batch.job.jobspec import finished_type
 from fakekube.controllers.context import ControllerContext
+from fakekube.controllers.objectevents import object_events
 from fakekube.controllers.workload.podstate import condition, moment
 
 #: How many reconciles run at the same time (kube-controller-manager: --concurrent-ttl-after-finished-syncs).
@@ -33,7 +34,7 @@ class TTLAfterFinished:
 
     def add(self) -> None:
         """Add the controller to the manager."""
-        jobs = HandlerFuncs(create=_created, update=_updated)
+        jobs = object_events(_enqueue)
         builder = self._context.controller("ttl-after-finished-controller").with_options(
             max_concurrent_reconciles=WORKERS,
             use_priority_queue=False,
@@ -77,13 +78,6 @@ def _is_due(job: Object) -> bool:
     return has_ttl and bool(finished_type(job)) and not job["metadata"].get("deletionTimestamp")
 
 
-def _created(event: CreateEvent, queue: RequestQueue) -> None:
-    assert event.obj is not None
-    if _is_due(event.obj):
-        queue.add(Request.of(event.obj))
-
-
-def _updated(event: UpdateEvent, queue: RequestQueue) -> None:
-    assert event.new is not None
-    if _is_due(event.new):
-        queue.add(Request.of(event.new))
+def _enqueue(job: Object, queue: RequestQueue) -> None:
+    if _is_due(job):
+        queue.add(Request.of(job))

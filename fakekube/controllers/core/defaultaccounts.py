@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from controllerlib import ApiError, Request
 from controllerlib.client import has_status_cause, is_already_exists
-from controllerlib.controller import HandlerFuncs
 from fakekube.controllers.context import ControllerContext
 from fakekube.controllers.core.namespaceevents import NAMESPACE_TERMINATING, enqueue_namespace, enqueue_namespace_of
+from fakekube.controllers.objectevents import object_events
 
 #: The account that every namespace has.
 NAME = "default"
@@ -32,6 +32,6 @@ def add(context: ControllerContext) -> None:
                 raise
 
     builder = context.controller("serviceaccount-controller")
-    builder.watches("v1", "ServiceAccount", HandlerFuncs(delete=enqueue_namespace_of()))
-    builder.watches("v1", "Namespace", HandlerFuncs(create=enqueue_namespace, update=enqueue_namespace))
+    builder.watches("v1", "ServiceAccount", object_events(deleted=enqueue_namespace_of()))
+    builder.watches("v1", "Namespace", object_events(enqueue_namespace))
     builder.complete(reconcile)

@@ -7,15 +7,11 @@ from typing import Any
 
 from controllerlib import ApiError, Request, Result
 from controllerlib.client import is_conflict, is_not_found
-from controllerlib.controller import CreateEvent, HandlerFuncs, RequestQueue, UpdateEvent
-from controllerlib.workqueue import (
-    BucketRateLimiter,
-    ItemExponentialFailureRateLimiter,
-    MaxOfRateLimiter,
-    RateLimiter,
-)
+from controllerlib.controller import RequestQueue
+from controllerlib.workqueue import BucketRateLimiter, ItemExponentialFailureRateLimiter, MaxOfRateLimiter, RateLimiter
 from fakekube.controllers.context import ControllerContext
 from fakekube.controllers.core.namespacecontent import NamespaceContent
+from fakekube.controllers.objectevents import object_events
 
 #: Seconds between the deletion of a namespace and that of its content, so that late creations are found.
 GRACE_PERIOD = 5.0
@@ -47,7 +43,7 @@ class NamespaceController:
         """Add the controller to the manager."""
         builder = self._context.controller("namespace-controller")
         builder.with_options(max_concurrent_reconciles=WORKERS, use_priority_queue=False, rate_limiter=rate_limiter)
-        builder.watches("v1", "Namespace", HandlerFuncs(create=_enqueue, update=_enqueue))
+        builder.watches("v1", "Namespace", object_events(_enqueue))
         builder.complete(self.reconcile)
 
     async def reconcile(self, request: Request) -> Result | None:
@@ -105,8 +101,6 @@ def rate_limiter() -> RateLimiter[Any]:
     return MaxOfRateLimiter(ItemExponentialFailureRateLimiter(0.005, 60.0), BucketRateLimiter())
 
 
-def _enqueue(event: CreateEvent | UpdateEvent, queue: RequestQueue) -> None:
-    namespace = event.new if isinstance(event, UpdateEvent) else event.obj
-    assert namespace is not None
+def _enqueue(namespace: Object, queue: RequestQueue) -> None:
     if namespace["metadata"].get("deletionTimestamp"):
         queue.add_after(Request.of(namespace), GRACE_PERIOD)

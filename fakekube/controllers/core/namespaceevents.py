@@ -2,30 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from typing import Any
 
 from controllerlib import Request
-from controllerlib.controller import CreateEvent, DeleteEvent, RequestQueue, UpdateEvent
+from controllerlib.controller import RequestQueue
 
 #: The cause of the error of a creation in a namespace that is being deleted.
 NAMESPACE_TERMINATING = "NamespaceTerminating"
 
-ObjectEvent = CreateEvent | DeleteEvent | UpdateEvent
+Object = Mapping[str, Any]
 
 
-def enqueue_namespace(event: ObjectEvent, queue: RequestQueue) -> None:
+def enqueue_namespace(namespace: Object, queue: RequestQueue) -> None:
     """Request the namespace that is new or has changed."""
-    namespace = event.new if isinstance(event, UpdateEvent) else event.obj
-    assert namespace is not None
     queue.add(Request("", namespace["metadata"]["name"]))
 
 
-def enqueue_namespace_of(name: str = "") -> Callable[[ObjectEvent, RequestQueue], None]:
-    """A handler that requests the namespace of each object, or of those named `name`."""
+def enqueue_namespace_of(name: str = "") -> Callable[[Object, RequestQueue], None]:
+    """A function that requests the namespace of each object, or of those named `name`."""
 
-    def handle(event: ObjectEvent, queue: RequestQueue) -> None:
-        obj = event.new if isinstance(event, UpdateEvent) else event.obj
-        assert obj is not None
+    def handle(obj: Object, queue: RequestQueue) -> None:
         if not name or obj["metadata"]["name"] == name:
             queue.add(Request("", obj["metadata"]["namespace"]))
 

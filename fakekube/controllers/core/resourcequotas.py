@@ -12,7 +12,7 @@ from typing import Any
 from controllerlib import Request
 from controllerlib.cache import Form, ResourceEventHandlerFuncs, last_state
 from controllerlib.clock import sleep
-from controllerlib.controller import CreateEvent, DeleteEvent, HandlerFuncs, RequestQueue, UpdateEvent
+from controllerlib.controller import RequestQueue
 from controllerlib.tasks import Tasks
 from controllerlib.workqueue import Cause
 from fakekube.apiserver.registry.core.pod.resources import plus
@@ -20,6 +20,7 @@ from fakekube.apiserver.registry.core.quotausage import UNCOUNTED, covered, in_s
 from fakekube.apiserver.registry.core.resourcenames import number_of
 from fakekube.controllers.context import ControllerContext
 from fakekube.controllers.monitors import DEFINITIONS, Monitors
+from fakekube.controllers.objectevents import enqueue, object_events
 from fakekube.controllers.servedresources import ServedResource, ServedResources
 
 #: Seconds between counts of everything (kube-controller-manager: --resource-quota-sync-period).
@@ -60,7 +61,7 @@ class ResourceQuotaController:
     def add(self) -> None:
         """Add the controller to the manager."""
         builder = self._context.controller("resourcequota-controller").with_options(max_concurrent_reconciles=WORKERS)
-        builder.watches("v1", "ResourceQuota", HandlerFuncs(create=_enqueue, update=_limits_updated, delete=_enqueue))
+        builder.watches("v1", "ResourceQuota", object_events(created=enqueue, updated=_limits_updated, deleted=enqueue))
         builder.watches_raw_source(self).complete(self.reconcile)
 
     # --- the source of the controller: what is deleted, and time
@@ -151,17 +152,10 @@ def counted(served: ServedResources) -> Sequence[ServedResource]:
     return [one for one in namespaced if one.qualified not in UNCOUNTED]
 
 
-def _enqueue(event: CreateEvent | DeleteEvent, queue: RequestQueue) -> None:
-    assert event.obj is not None
-    queue.add(Request.of(event.obj))
-
-
-def _limits_updated(event: UpdateEvent, queue: RequestQueue) -> None:
+def _limits_updated(old: Object, new: Object, queue: RequestQueue) -> None:
     """The limits of a quota have changed; its status is written by this controller and by admission."""
-    assert event.old is not None
-    assert event.new is not None
-    if not _are_equal(event.old["spec"].get("hard") or {}, event.new["spec"].get("hard") or {}):
-        queue.add(Request.of(event.new))
+    if not _are_equal(old["spec"].get("hard") or {}, new["spec"].get("hard") or {}):
+        queue.add(Request.of(new))
 
 
 def _are_equal(left: Quantities, right: Quantities) -> bool:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from controllerlib import ApiError, Request
 from controllerlib.client import has_status_cause, is_not_found
-from controllerlib.controller import HandlerFuncs, RequestQueue, UpdateEvent
+from controllerlib.controller import RequestQueue
 from fakekube.controllers.context import ControllerContext
 from fakekube.controllers.core.namespaceevents import NAMESPACE_TERMINATING, enqueue_namespace, enqueue_namespace_of
+from fakekube.controllers.objectevents import Object, object_events, of_new
 
 NAME = "kube-root-ca.crt"
 DESCRIPTION = "kubernetes.io/description"
@@ -41,12 +42,11 @@ def add(context: ControllerContext) -> None:
 
     builder = context.controller("root-ca-certificate-publisher-controller")
     changed = enqueue_namespace_of(NAME)
-    builder.watches("v1", "ConfigMap", HandlerFuncs(update=changed, delete=changed))
-    builder.watches("v1", "Namespace", HandlerFuncs(create=enqueue_namespace, update=_namespace_updated))
+    builder.watches("v1", "ConfigMap", object_events(updated=of_new(changed), deleted=changed))
+    builder.watches("v1", "Namespace", object_events(created=enqueue_namespace, updated=_namespace_updated))
     builder.complete(reconcile)
 
 
-def _namespace_updated(event: UpdateEvent, queue: RequestQueue) -> None:
-    assert event.new is not None
-    if (event.new.get("status") or {}).get("phase") == "Active":
-        enqueue_namespace(event, queue)
+def _namespace_updated(old: Object, new: Object, queue: RequestQueue) -> None:
+    if (new.get("status") or {}).get("phase") == "Active":
+        enqueue_namespace(new, queue)

@@ -8,8 +8,9 @@ from typing import Any
 
 from controllerlib import ApiError, Request, Result
 from controllerlib.client import is_not_found
-from controllerlib.controller import CreateEvent, DeleteEvent, HandlerFuncs, RequestQueue, UpdateEvent
+from controllerlib.controller import RequestQueue
 from fakekube.controllers.context import ControllerContext
+from fakekube.controllers.objectevents import enqueue, object_events
 from fakekube.controllers.workload.podstate import condition, moment, timestamp
 
 API_VERSION = "networking.k8s.io/v1"
@@ -59,24 +60,22 @@ class ServiceCidrController:
         builder = self._context.controller(NAME).with_options(
             max_concurrent_reconciles=WORKERS, use_priority_queue=False
         )
-        ranges = HandlerFuncs(create=self._range_added, update=_enqueue, delete=_enqueue)
+        ranges = object_events(enqueue, created=self._range_added, deleted=enqueue)
         builder.watches(API_VERSION, "ServiceCIDR", ranges)
-        addresses = HandlerFuncs(create=self._address_changed, delete=self._address_changed)
+        addresses = object_events(created=self._address_changed, deleted=self._address_changed)
         builder.watches(API_VERSION, "IPAddress", addresses).complete(self.reconcile)
 
-    def _range_added(self, event: CreateEvent, queue: RequestQueue) -> None:
-        assert event.obj is not None
-        queue.add(Request.of(event.obj))
-        for network in networks(event.obj):
+    def _range_added(self, added: Object, queue: RequestQueue) -> None:
+        queue.add(Request.of(added))
+        for network in networks(added):
             for other in self._ranges.list():
                 if any(_overlap(network, one) for one in networks(other)):
                     queue.add(Request.of(other))
 
-    def _address_changed(self, event: CreateEvent | DeleteEvent, queue: RequestQueue) -> None:
-        assert event.obj is not None
+    def _address_changed(self, address: Object, queue: RequestQueue) -> None:
         label, value = MANAGED_BY
-        if (event.obj["metadata"].get("labels") or {}).get(label) == value:
-            for one in self._containing(ip_address(event.obj["metadata"]["name"])):
+        if (address["metadata"].get("labels") or {}).get(label) == value:
+            for one in self._containing(ip_address(address["metadata"]["name"])):
                 queue.add(Request.of(one))
 
     async def reconcile(self, request: Request) -> Result | None:
@@ -186,9 +185,3 @@ def _is_allocatable(address: Address, network: Network) -> bool:
     if address.version != network.version or address not in network or address == network.network_address:
         return False
     return address.version == 6 or address != network.broadcast_address
-
-
-def _enqueue(event: DeleteEvent | UpdateEvent, queue: RequestQueue) -> None:
-    obj = event.new if isinstance(event, UpdateEvent) else event.obj
-    assert obj is not None
-    queue.add(Request.of(obj))

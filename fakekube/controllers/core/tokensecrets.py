@@ -8,20 +8,13 @@ from typing import Any, Literal, NamedTuple
 
 from controllerlib import ApiError, Result
 from controllerlib.client import is_conflict, is_not_found, retry_on_conflict
-from controllerlib.controller import (
-    CreateEvent,
-    DeleteEvent,
-    HandlerFuncs,
-    Predicate,
-    RequestQueue,
-    UpdateEvent,
-    of_object,
-)
+from controllerlib.controller import HandlerFuncs, Predicate, RequestQueue, of_object
 from controllerlib.wait import Backoff
 from fakekube.apiserver.auth.serviceaccount import user_name
 from fakekube.apiserver.auth.serviceaccounttoken import LEGACY_ISSUER
 from fakekube.controllers.context import USER_AGENT, ControllerContext
 from fakekube.controllers.core.legacytokens import ACCOUNT_NAME, ACCOUNT_UID, is_token
+from fakekube.controllers.objectevents import object_events
 
 #: kube-controller-manager: --concurrent-serviceaccount-token-syncs, for each of the two kinds.
 WORKERS = 10
@@ -229,12 +222,10 @@ def _item_of_secret(obj: Object) -> Item:
 
 
 def _handler(item_of: Callable[[Object], Item]) -> HandlerFuncs:
-    def handle(event: CreateEvent | DeleteEvent | UpdateEvent, queue: RequestQueue) -> None:
-        obj = event.new if isinstance(event, UpdateEvent) else event.obj
-        assert obj is not None
+    def handle(obj: Object, queue: RequestQueue) -> None:
         queue.add(item_of(obj))
 
-    return HandlerFuncs(create=handle, update=handle, delete=handle)
+    return object_events(handle, deleted=handle)
 
 
 def _encoded(text: str) -> str:

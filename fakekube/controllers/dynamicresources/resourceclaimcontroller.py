@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from controllerlib import ApiError, Request, Result
-from controllerlib.controller import CreateEvent, DeleteEvent, HandlerFuncs, RequestQueue, UpdateEvent
+from controllerlib.controller import RequestQueue
 from fakekube.controllers.context import ControllerContext
 from fakekube.controllers.dynamicresources.podresourceclaims import (
     POD_CLAIM,
@@ -23,6 +23,7 @@ from fakekube.controllers.dynamicresources.podresourceclaims import (
     reserved_for,
     wanted_claims,
 )
+from fakekube.controllers.objectevents import object_events
 from fakekube.controllers.workload.podstate import Pod
 
 NAME = "resourceclaim-controller"
@@ -84,26 +85,17 @@ class ResourceClaims:
     def add(self) -> None:
         """Add the controller to the manager."""
         builder = self._context.controller(NAME).with_options(max_concurrent_reconciles=WORKERS)
-        builder.watches("v1", "Pod", HandlerFuncs(self._pod_created, self._pod_updated, self._pod_deleted))
-        claims = HandlerFuncs(self._claim_created, self._claim_updated, self._claim_deleted)
+        builder.watches("v1", "Pod", object_events(self._pod_seen, deleted=self._pod_deleted))
+        claims = object_events(self._claim_seen, deleted=self._claim_deleted)
         builder.watches(_API, "ResourceClaim", claims)
-        templates = HandlerFuncs(self._template_created, self._template_updated)
+        templates = object_events(self._template_seen)
         builder.watches(_API, "ResourceClaimTemplate", templates)
         builder.complete(self.reconcile)
 
     # --- events
 
-    def _pod_created(self, event: CreateEvent, queue: RequestQueue) -> None:
-        assert event.obj is not None
-        self._pod_seen(event.obj, queue)
-
-    def _pod_updated(self, event: UpdateEvent, queue: RequestQueue) -> None:
-        assert event.new is not None
-        self._pod_seen(event.new, queue)
-
-    def _pod_deleted(self, event: DeleteEvent, queue: RequestQueue) -> None:
-        assert event.obj is not None
-        self._pod_seen(event.obj, queue, deleted=True)
+    def _pod_deleted(self, pod: Object, queue: RequestQueue) -> None:
+        self._pod_seen(pod, queue, deleted=True)
 
     def _pod_seen(self, pod: Pod, queue: RequestQueue, *, deleted: bool = False) -> None:
         """Look at a pod that may need claims, and at the claims of one that needs them no more (enqueuePod)."""
@@ -137,17 +129,8 @@ class ResourceClaims:
             return False
         return needs_reservation(pod, claim)
 
-    def _claim_created(self, event: CreateEvent, queue: RequestQueue) -> None:
-        assert event.obj is not None
-        self._claim_seen(event.obj, queue)
-
-    def _claim_updated(self, event: UpdateEvent, queue: RequestQueue) -> None:
-        assert event.new is not None
-        self._claim_seen(event.new, queue)
-
-    def _claim_deleted(self, event: DeleteEvent, queue: RequestQueue) -> None:
-        assert event.obj is not None
-        self._claim_seen(event.obj, queue, deleted=True)
+    def _claim_deleted(self, claim: Object, queue: RequestQueue) -> None:
+        self._claim_seen(claim, queue, deleted=True)
 
     def _claim_seen(self, claim: Object, queue: RequestQueue, *, deleted: bool = False) -> None:
         key = Request.of(claim)
@@ -156,14 +139,6 @@ class ResourceClaims:
             queue.add(Request(key.namespace, CLAIM + key.name))
         for pod in self._pods.by_index(CLAIM_INDEX, str(key)):
             self._pod_seen(pod, queue)
-
-    def _template_created(self, event: CreateEvent, queue: RequestQueue) -> None:
-        assert event.obj is not None
-        self._template_seen(event.obj, queue)
-
-    def _template_updated(self, event: UpdateEvent, queue: RequestQueue) -> None:
-        assert event.new is not None
-        self._template_seen(event.new, queue)
 
     def _template_seen(self, template: Object, queue: RequestQueue) -> None:
         for pod in self._pods.by_index(TEMPLATE_INDEX, str(Request.of(template))):

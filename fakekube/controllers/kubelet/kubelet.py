@@ -10,7 +10,7 @@ from datetime import datetime
 from typing import Any
 
 from controllerlib import ApiError, Controller, Request, Result
-from controllerlib.controller import CreateEvent, DeleteEvent, HandlerFuncs, RequestQueue, UpdateEvent
+from controllerlib.controller import RequestQueue
 from fakekube.controllers.context import ControllerContext
 from fakekube.controllers.kubelet.nodeagent import NodeAgent
 from fakekube.controllers.kubelet.nodequeue import NodeQueue
@@ -22,6 +22,7 @@ from fakekube.controllers.kubelet.podreport import patch_of, status_of
 from fakekube.controllers.kubelet.podrun import PodRun, new_run
 from fakekube.controllers.lister import CachedKind
 from fakekube.controllers.nodespec import numbered
+from fakekube.controllers.objectevents import Object, object_events
 from fakekube.controllers.workload.podrequests import pod_requests
 from fakekube.controllers.workload.podstate import is_terminal
 
@@ -70,8 +71,8 @@ class Kubelets:
 
     def add(self) -> None:
         """Add both queues to the manager."""
-        pods = HandlerFuncs(create=self._pod_created, update=self._pod_updated, delete=self._pod_deleted)
-        unblocking = HandlerFuncs(create=self._unblock, update=self._unblock)
+        pods = object_events(created=self._pod_created, updated=self._pod_updated, deleted=self._pod_deleted)
+        unblocking = object_events(self._unblock)
         builder = self._context.controller(NAME).with_options(max_concurrent_reconciles=WORKERS)
         builder.watches("v1", "Pod", pods)
         for kind in _NEEDED:
@@ -108,20 +109,17 @@ class Kubelets:
     def _is_mine(self, pod: Pod) -> bool:
         return pod["spec"].get("nodeName") in self.agents
 
-    def _pod_created(self, event: CreateEvent, queue: RequestQueue) -> None:
-        if event.obj is not None and self._is_mine(event.obj):
-            queue.add(Request.of(event.obj))
-
-    def _pod_updated(self, event: UpdateEvent, queue: RequestQueue) -> None:
-        pod = event.new
-        assert pod is not None
-        meta = pod["metadata"]
-        if self._is_mine(pod) and self._seen.get(meta["uid"]) != meta["resourceVersion"]:
+    def _pod_created(self, pod: Object, queue: RequestQueue) -> None:
+        if self._is_mine(pod):
             queue.add(Request.of(pod))
 
-    def _pod_deleted(self, event: DeleteEvent, queue: RequestQueue) -> None:
-        assert event.obj is not None
-        self._forget(Request.of(event.obj), event.obj["metadata"]["uid"])
+    def _pod_updated(self, old: Object, new: Object, queue: RequestQueue) -> None:
+        meta = new["metadata"]
+        if self._is_mine(new) and self._seen.get(meta["uid"]) != meta["resourceVersion"]:
+            queue.add(Request.of(new))
+
+    def _pod_deleted(self, pod: Object, queue: RequestQueue) -> None:
+        self._forget(Request.of(pod), pod["metadata"]["uid"])
 
     def _forget(self, request: Request, uid: str) -> None:
         run = self.runs.pop(uid, None)
@@ -134,10 +132,8 @@ class Kubelets:
             agent.addresses.free(run.ip)
             agent.resources.free(uid)
 
-    def _unblock(self, event: CreateEvent | UpdateEvent, queue: RequestQueue) -> None:
+    def _unblock(self, obj: Object, queue: RequestQueue) -> None:
         """A ConfigMap, Secret or claim has changed: pods of its namespace may have waited for it."""
-        obj = event.new if isinstance(event, UpdateEvent) else event.obj
-        assert obj is not None
         for request in list(self._blocked):
             if request.namespace == obj["metadata"]["namespace"]:
                 queue.add(request)

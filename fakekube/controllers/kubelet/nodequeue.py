@@ -6,13 +6,14 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from controllerlib import Controller, Request, Result
-from controllerlib.controller import CreateEvent, DeleteEvent, HandlerFuncs, RequestQueue
+from controllerlib.controller import RequestQueue
 from fakekube.controllers.broadcasts import HostRecorder
 from fakekube.controllers.context import ControllerContext
 from fakekube.controllers.kubelet import nodestatus
 from fakekube.controllers.kubelet.nodeagent import NodeAgent
 from fakekube.controllers.kubelet.podaddresses import NodeRanges, PodAddresses
 from fakekube.controllers.nodespec import NodeSpec
+from fakekube.controllers.objectevents import Object, object_events
 
 NAME = "kubelet-node"
 
@@ -42,7 +43,7 @@ class NodeQueue:
 
     def add(self) -> None:
         """Add the queue to the manager."""
-        nodes = HandlerFuncs(create=self._created, delete=self._deleted)
+        nodes = object_events(created=self._created, deleted=self._deleted)
         builder = self._context.controller(NAME).with_options(max_concurrent_reconciles=WORKERS)
         builder.watches("v1", "Node", nodes).watches_raw_source(_Begin(self.agents))
         self._controller = builder.complete(self.reconcile)
@@ -85,16 +86,14 @@ class NodeQueue:
         if len(kept) < len(taints):
             await client.patch(node, {"spec": {"taints": kept or None}})
 
-    def _created(self, event: CreateEvent, queue: RequestQueue) -> None:
-        assert event.obj is not None
-        name = event.obj["metadata"]["name"]
+    def _created(self, node: Object, queue: RequestQueue) -> None:
+        name = node["metadata"]["name"]
         if name in self.agents and not self.agents[name].is_registered:
             queue.add(Request("", name))
 
-    def _deleted(self, event: DeleteEvent, queue: RequestQueue) -> None:
+    def _deleted(self, node: Object, queue: RequestQueue) -> None:
         """A node that was deleted is not registered again, as by a kubelet that is not restarted."""
-        assert event.obj is not None
-        self.agents.pop(event.obj["metadata"]["name"], None)
+        self.agents.pop(node["metadata"]["name"], None)
 
 
 class _Begin:

@@ -8,14 +8,7 @@ from datetime import datetime
 from typing import Any
 
 from controllerlib import ApiError, Request, Result
-from controllerlib.controller import (
-    CreateEvent,
-    DeleteEvent,
-    FuncSource,
-    HandlerFuncs,
-    RequestQueue,
-    UpdateEvent,
-)
+from controllerlib.controller import FuncSource, RequestQueue
 from fakekube.controllers.context import ControllerContext
 from fakekube.controllers.nodelifecycle.evictionlimit import ZoneTainter
 from fakekube.controllers.nodelifecycle.nodehealth import (
@@ -35,6 +28,7 @@ from fakekube.controllers.nodelifecycle.nodetaints import (
     present_keys,
     wanted_keys,
 )
+from fakekube.controllers.objectevents import object_events
 from fakekube.controllers.workload.podstate import condition, timestamp
 
 NAME = "node-lifecycle-controller"
@@ -92,9 +86,9 @@ class NodeLifecycleController:
     def add(self) -> None:
         """Add the controller to the manager."""
         builder = self._context.controller(NAME)
-        builder.watches("v1", "Node", HandlerFuncs(self._node_created, self._node_updated, self._node_deleted))
-        builder.watches("coordination.k8s.io/v1", "Lease", HandlerFuncs(self._lease_seen, self._lease_seen))
-        builder.watches("v1", "Pod", HandlerFuncs(create=self._pod_created, update=self._pod_updated))
+        builder.watches("v1", "Node", object_events(self._node_seen, deleted=self._node_deleted))
+        builder.watches("coordination.k8s.io/v1", "Lease", object_events(self._lease_seen))
+        builder.watches("v1", "Pod", object_events(created=self._pod_created, updated=self._pod_updated))
         builder.watches_raw_source(FuncSource(self._begin))
         builder.complete(self.reconcile)
 
@@ -103,35 +97,25 @@ class NodeLifecycleController:
     def _begin(self, queue: RequestQueue) -> None:
         self._started = self._context.clock.monotonic()
 
-    def _node_created(self, event: CreateEvent, queue: RequestQueue) -> None:
-        assert event.obj is not None
-        queue.add(Request.of(event.obj))
+    def _node_seen(self, node: Object, queue: RequestQueue) -> None:
+        queue.add(Request.of(node))
         self._look(queue)
 
-    def _node_updated(self, event: UpdateEvent, queue: RequestQueue) -> None:
-        assert event.new is not None
-        queue.add(Request.of(event.new))
+    def _node_deleted(self, node: Object, queue: RequestQueue) -> None:
         self._look(queue)
 
-    def _node_deleted(self, event: DeleteEvent, queue: RequestQueue) -> None:
-        self._look(queue)
-
-    def _lease_seen(self, event: CreateEvent | UpdateEvent, queue: RequestQueue) -> None:
-        lease = event.obj if isinstance(event, CreateEvent) else event.new
-        if lease is not None and lease["metadata"].get("namespace") == "kube-node-lease":
+    def _lease_seen(self, lease: Object, queue: RequestQueue) -> None:
+        if lease["metadata"].get("namespace") == "kube-node-lease":
             self._look(queue)
 
-    def _pod_created(self, event: CreateEvent, queue: RequestQueue) -> None:
-        assert event.obj is not None
-        if event.obj["spec"].get("nodeName"):
-            self._pod_bound(event.obj, queue)
+    def _pod_created(self, pod: Object, queue: RequestQueue) -> None:
+        if pod["spec"].get("nodeName"):
+            self._pod_bound(pod, queue)
 
-    def _pod_updated(self, event: UpdateEvent, queue: RequestQueue) -> None:
-        assert event.old is not None
-        assert event.new is not None
-        node = event.new["spec"].get("nodeName")
-        if node and node != event.old["spec"].get("nodeName"):
-            self._pod_bound(event.new, queue)
+    def _pod_updated(self, old: Object, new: Object, queue: RequestQueue) -> None:
+        node = new["spec"].get("nodeName")
+        if node and node != old["spec"].get("nodeName"):
+            self._pod_bound(new, queue)
 
     def _pod_bound(self, pod: Object, queue: RequestQueue) -> None:
         """A pod that is bound to a node which is not ready is not ready either."""

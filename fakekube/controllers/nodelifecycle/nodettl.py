@@ -10,8 +10,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from controllerlib import Request
-from controllerlib.controller import CreateEvent, DeleteEvent, HandlerFuncs, RequestQueue, UpdateEvent
+from controllerlib.controller import RequestQueue
 from fakekube.controllers.context import ControllerContext
+from fakekube.controllers.objectevents import Object, enqueue, object_events
 
 ANNOTATION = "node.alpha.kubernetes.io/ttl"
 WORKERS = 5
@@ -63,20 +64,15 @@ def add(context: ControllerContext) -> None:
             target = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": request.name}}
             await client.patch(target, {"metadata": {"annotations": {ANNOTATION: value}}}, type="strategic")
 
-    def added(event: CreateEvent, queue: RequestQueue) -> None:
-        assert event.obj is not None
+    def added(node: Object, queue: RequestQueue) -> None:
         size.added()
-        queue.add(Request.of(event.obj))
+        queue.add(Request.of(node))
 
-    def updated(event: UpdateEvent, queue: RequestQueue) -> None:
-        assert event.new is not None
-        queue.add(Request.of(event.new))
-
-    def deleted(event: DeleteEvent, queue: RequestQueue) -> None:
+    def deleted(node: Object, queue: RequestQueue) -> None:
         size.removed()
 
     builder = context.controller("ttl-controller").with_options(max_concurrent_reconciles=WORKERS)
-    builder.watches("v1", "Node", HandlerFuncs(create=added, update=updated, delete=deleted)).complete(reconcile)
+    builder.watches("v1", "Node", object_events(enqueue, created=added, deleted=deleted)).complete(reconcile)
 
 
 def _number(text: str | None) -> int | None:

@@ -7,8 +7,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from controllerlib import ApiError, Request, Result
-from controllerlib.controller import CreateEvent, DeleteEvent, FuncSource, HandlerFuncs, RequestQueue, UpdateEvent
+from controllerlib.controller import FuncSource, RequestQueue
 from fakekube.controllers.context import ControllerContext
+from fakekube.controllers.objectevents import object_events
 from fakekube.controllers.workload.podstate import Pod, condition, is_terminal, phase, timestamp
 from fakekube.controllers.workload.podstatuspatch import disruption_target, patch_pod_status
 
@@ -55,32 +56,22 @@ class PodGarbageCollector:
     def add(self) -> None:
         """Add the controller to the manager."""
         builder = self._context.controller(NAME)
-        builder.watches("v1", "Pod", HandlerFuncs(self._pod_created, self._pod_updated, self._pod_deleted))
-        builder.watches("v1", "Node", HandlerFuncs(update=self._node_updated, delete=self._node_deleted))
+        builder.watches("v1", "Pod", object_events(self._seen, deleted=self._pod_deleted))
+        builder.watches("v1", "Node", object_events(updated=self._node_updated, deleted=self._node_deleted))
         builder.watches_raw_source(FuncSource(self._begin))
         builder.complete(self.reconcile)
 
     def _begin(self, queue: RequestQueue) -> None:
         self._started = self._context.clock.monotonic()
 
-    def _pod_created(self, event: CreateEvent, queue: RequestQueue) -> None:
-        assert event.obj is not None
-        self._seen(event.obj, queue)
+    def _pod_deleted(self, pod: Object, queue: RequestQueue) -> None:
+        self._ended.discard(Request.of(pod))
 
-    def _pod_updated(self, event: UpdateEvent, queue: RequestQueue) -> None:
-        assert event.new is not None
-        self._seen(event.new, queue)
-
-    def _pod_deleted(self, event: DeleteEvent, queue: RequestQueue) -> None:
-        assert event.obj is not None
-        self._ended.discard(Request.of(event.obj))
-
-    def _node_updated(self, event: UpdateEvent, queue: RequestQueue) -> None:
-        assert event.new is not None
-        if any(one["key"] == OUT_OF_SERVICE for one in event.new["spec"].get("taints") or ()):
+    def _node_updated(self, old: Object, new: Object, queue: RequestQueue) -> None:
+        if any(one["key"] == OUT_OF_SERVICE for one in new["spec"].get("taints") or ()):
             self._look(queue)
 
-    def _node_deleted(self, event: DeleteEvent, queue: RequestQueue) -> None:
+    def _node_deleted(self, node: Object, queue: RequestQueue) -> None:
         self._look(queue)
 
     def _seen(self, pod: Pod, queue: RequestQueue) -> None:

@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from controllerlib import ApiError, Request, Result
-from controllerlib.controller import CreateEvent, DeleteEvent, HandlerFuncs, RequestQueue, UpdateEvent
+from controllerlib.controller import RequestQueue
 from fakekube.controllers.context import ControllerContext
 from fakekube.controllers.nodelifecycle.nodelifecyclecontroller import node_index
+from fakekube.controllers.objectevents import object_events
 from fakekube.controllers.workload.nodefit import tolerates
 from fakekube.controllers.workload.podstate import timestamp
 from fakekube.controllers.workload.podstatuspatch import disruption_target, patch_pod_status
@@ -54,39 +55,34 @@ class TaintEvictionController:
     def add(self) -> None:
         """Add the controller to the manager."""
         builder = self._context.controller(NAME).with_options(max_concurrent_reconciles=WORKERS)
-        builder.watches("v1", "Pod", HandlerFuncs(self._pod_created, self._pod_updated, self._pod_deleted))
-        builder.watches("v1", "Node", HandlerFuncs(create=self._node_created, update=self._node_updated))
+        builder.watches(
+            "v1", "Pod", object_events(created=self._pod_created, updated=self._pod_updated, deleted=self._pod_deleted)
+        )
+        builder.watches("v1", "Node", object_events(created=self._node_created, updated=self._node_updated))
         builder.complete(self.reconcile)
 
     # --- events
 
-    def _pod_created(self, event: CreateEvent, queue: RequestQueue) -> None:
-        assert event.obj is not None
-        if event.obj["spec"].get("nodeName"):
-            queue.add(Request.of(event.obj))
+    def _pod_created(self, pod: Object, queue: RequestQueue) -> None:
+        if pod["spec"].get("nodeName"):
+            queue.add(Request.of(pod))
 
-    def _pod_updated(self, event: UpdateEvent, queue: RequestQueue) -> None:
-        assert event.old is not None
-        assert event.new is not None
+    def _pod_updated(self, old: Object, new: Object, queue: RequestQueue) -> None:
         names = ("nodeName", "tolerations")
-        if any(event.old["spec"].get(name) != event.new["spec"].get(name) for name in names):
-            queue.add(Request.of(event.new))
+        if any(old["spec"].get(name) != new["spec"].get(name) for name in names):
+            queue.add(Request.of(new))
 
-    def _pod_deleted(self, event: DeleteEvent, queue: RequestQueue) -> None:
-        assert event.obj is not None
-        if Request.of(event.obj) in self._evictions:
-            queue.add(Request.of(event.obj))
+    def _pod_deleted(self, pod: Object, queue: RequestQueue) -> None:
+        if Request.of(pod) in self._evictions:
+            queue.add(Request.of(pod))
 
-    def _node_created(self, event: CreateEvent, queue: RequestQueue) -> None:
-        assert event.obj is not None
-        if no_execute(event.obj):
-            self._enqueue_pods(event.obj, queue)
+    def _node_created(self, node: Object, queue: RequestQueue) -> None:
+        if no_execute(node):
+            self._enqueue_pods(node, queue)
 
-    def _node_updated(self, event: UpdateEvent, queue: RequestQueue) -> None:
-        assert event.old is not None
-        assert event.new is not None
-        if no_execute(event.old) != no_execute(event.new):
-            self._enqueue_pods(event.new, queue)
+    def _node_updated(self, old: Object, new: Object, queue: RequestQueue) -> None:
+        if no_execute(old) != no_execute(new):
+            self._enqueue_pods(new, queue)
 
     def _enqueue_pods(self, node: Object, queue: RequestQueue) -> None:
         for pod in self._pods.by_index("spec.nodeName", node["metadata"]["name"]):

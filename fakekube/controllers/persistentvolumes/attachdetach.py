@@ -7,8 +7,9 @@ from hashlib import sha256
 from typing import Any
 
 from controllerlib import ApiError, Request, Result
-from controllerlib.controller import CreateEvent, DeleteEvent, HandlerFuncs, RequestQueue, UpdateEvent
+from controllerlib.controller import HandlerFuncs, RequestQueue
 from fakekube.controllers.context import ControllerContext
+from fakekube.controllers.objectevents import enqueue, object_events
 from fakekube.controllers.persistentvolumes.podvolumes import claim_names, is_terminated, pods_by_claim, using
 from fakekube.controllers.persistentvolumes.volumeclaims import annotations_of
 from fakekube.controllers.workload.podstate import Pod, is_ready
@@ -67,11 +68,13 @@ class AttachDetach:
     def add(self) -> None:
         """Add the controller to the manager."""
         builder = self._context.controller(NAME)
-        builder.watches("v1", "Pod", _on_any(self._pod_seen))
-        builder.watches("v1", "Node", HandlerFuncs(self._node_created, self._node_updated))
-        builder.watches("v1", "PersistentVolumeClaim", _on_any(self._claim_seen))
-        builder.watches("v1", "PersistentVolume", _on_any(self._volume_seen))
-        builder.watches(_STORAGE, "VolumeAttachment", _on_any(self._attachment_seen, self._attachment_deleted))
+        builder.watches("v1", "Pod", object_events(self._pod_seen, deleted=self._pod_seen))
+        builder.watches("v1", "Node", object_events(created=enqueue, updated=self._node_updated))
+        builder.watches("v1", "PersistentVolumeClaim", object_events(self._claim_seen, deleted=self._claim_seen))
+        builder.watches("v1", "PersistentVolume", object_events(self._volume_seen, deleted=self._volume_seen))
+        builder.watches(
+            _STORAGE, "VolumeAttachment", object_events(self._attachment_seen, deleted=self._attachment_deleted)
+        )
         builder.watches(_STORAGE, "CSIDriver", HandlerFuncs())
         builder.watches(_STORAGE, "CSINode", HandlerFuncs())
         builder.complete(self.reconcile)
@@ -83,15 +86,9 @@ class AttachDetach:
         if node and any(claim_names(pod)):
             queue.add(Request("", node))
 
-    def _node_created(self, event: CreateEvent, queue: RequestQueue) -> None:
-        assert event.obj is not None
-        queue.add(Request.of(event.obj))
-
-    def _node_updated(self, event: UpdateEvent, queue: RequestQueue) -> None:
-        assert event.old is not None
-        assert event.new is not None
-        request = Request.of(event.new)
-        newly_managed = MANAGED in annotations_of(event.new) and MANAGED not in annotations_of(event.old)
+    def _node_updated(self, old: Object, new: Object, queue: RequestQueue) -> None:
+        request = Request.of(new)
+        newly_managed = MANAGED in annotations_of(new) and MANAGED not in annotations_of(old)
         if newly_managed or self._attachments.by_index(NODE_INDEX, request.name):
             queue.add(request)
 
@@ -294,21 +291,6 @@ def _may_force(node: Object | None, *, expired: bool) -> bool:
         return True
     out_of_service = any(one["key"] == OUT_OF_SERVICE for one in node["spec"].get("taints") or ())
     return out_of_service or (expired and not is_ready(node))
-
-
-def _on_any(seen: Any, gone: Any = None) -> HandlerFuncs:
-    """A handler that calls `seen` with the new object of each event; `gone` with a deleted one, if it is given."""
-
-    def created(event: CreateEvent, queue: RequestQueue) -> None:
-        seen(event.obj, queue)
-
-    def updated(event: UpdateEvent, queue: RequestQueue) -> None:
-        seen(event.new, queue)
-
-    def deleted(event: DeleteEvent, queue: RequestQueue) -> None:
-        (gone or seen)(event.obj, queue)
-
-    return HandlerFuncs(created, updated, deleted)
 
 
 def _node_of(obj: Any) -> Sequence[str]:

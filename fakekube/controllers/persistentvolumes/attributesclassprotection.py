@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from controllerlib import Request, Result
-from controllerlib.controller import CreateEvent, DeleteEvent, HandlerFuncs, RequestQueue, UpdateEvent
+from controllerlib.controller import RequestQueue
 from fakekube.controllers.context import ControllerContext
+from fakekube.controllers.objectevents import Object, object_events
 from fakekube.controllers.persistentvolumes.protectionfinalizers import (
     add_finalizer,
     is_concerned,
@@ -59,14 +60,13 @@ class AttributesClassProtection:
     def add(self) -> None:
         """Add the controller to the manager."""
         builder = self._context.controller(NAME)
-        builder.watches(_API, _KIND, HandlerFuncs(self._class_seen, self._class_seen))
+        builder.watches(_API, _KIND, object_events(self._class_seen))
         for kind in ("PersistentVolume", "PersistentVolumeClaim"):
-            builder.watches("v1", kind, HandlerFuncs(update=_user_updated, delete=_user_deleted))
+            builder.watches("v1", kind, object_events(updated=_user_updated, deleted=_user_deleted))
         builder.complete(self.reconcile)
 
-    def _class_seen(self, event: CreateEvent | UpdateEvent, queue: RequestQueue) -> None:
-        found = event.obj if isinstance(event, CreateEvent) else event.new
-        if found is not None and is_concerned(found, FINALIZER):
+    def _class_seen(self, found: Object, queue: RequestQueue) -> None:
+        if is_concerned(found, FINALIZER):
             queue.add(Request.of(found))
 
     async def reconcile(self, request: Request) -> Result | None:
@@ -81,14 +81,11 @@ class AttributesClassProtection:
         return None
 
 
-def _user_updated(event: UpdateEvent, queue: RequestQueue) -> None:
-    assert event.old is not None
-    assert event.new is not None
-    for name in sorted(set(_classes_of(event.old)) - set(_classes_of(event.new))):
+def _user_updated(old: Object, new: Object, queue: RequestQueue) -> None:
+    for name in sorted(set(_classes_of(old)) - set(_classes_of(new))):
         queue.add(Request("", name))
 
 
-def _user_deleted(event: DeleteEvent, queue: RequestQueue) -> None:
-    assert event.obj is not None
-    for name in _classes_of(event.obj):
+def _user_deleted(obj: Object, queue: RequestQueue) -> None:
+    for name in _classes_of(obj):
         queue.add(Request("", name))

@@ -6,8 +6,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from controllerlib import Request, Result
-from controllerlib.controller import CreateEvent, DeleteEvent, HandlerFuncs, RequestQueue, UpdateEvent
+from controllerlib.controller import RequestQueue
 from fakekube.controllers.context import ControllerContext
+from fakekube.controllers.objectevents import object_events
 from fakekube.controllers.persistentvolumes.podvolumes import (
     claim_name,
     claim_names,
@@ -53,38 +54,25 @@ class ClaimProtection:
     def add(self) -> None:
         """Add the controller to the manager."""
         builder = self._context.controller(NAME)
-        builder.watches("v1", "PersistentVolumeClaim", HandlerFuncs(self._claim_created, self._claim_updated))
-        builder.watches("v1", "Pod", HandlerFuncs(self._pod_created, self._pod_updated, self._pod_deleted))
+        builder.watches("v1", "PersistentVolumeClaim", object_events(self._claim_seen))
+        builder.watches(
+            "v1", "Pod", object_events(created=self._pod_seen, updated=self._pod_updated, deleted=self._pod_deleted)
+        )
         builder.complete(self.reconcile)
 
     # --- events
-
-    def _claim_created(self, event: CreateEvent, queue: RequestQueue) -> None:
-        assert event.obj is not None
-        self._claim_seen(event.obj, queue)
-
-    def _claim_updated(self, event: UpdateEvent, queue: RequestQueue) -> None:
-        assert event.new is not None
-        self._claim_seen(event.new, queue)
 
     def _claim_seen(self, claim: Object, queue: RequestQueue) -> None:
         if is_concerned(claim, FINALIZER):
             queue.add(Request.of(claim))
 
-    def _pod_created(self, event: CreateEvent, queue: RequestQueue) -> None:
-        assert event.obj is not None
-        self._pod_seen(event.obj, queue)
+    def _pod_updated(self, old: Object, new: Object, queue: RequestQueue) -> None:
+        self._pod_seen(new, queue)
+        if old["metadata"]["uid"] != new["metadata"]["uid"]:  # deleted and created again, unseen
+            self._pod_seen(old, queue, deleted=True)
 
-    def _pod_updated(self, event: UpdateEvent, queue: RequestQueue) -> None:
-        assert event.old is not None
-        assert event.new is not None
-        self._pod_seen(event.new, queue)
-        if event.old["metadata"]["uid"] != event.new["metadata"]["uid"]:  # deleted and created again, unseen
-            self._pod_seen(event.old, queue, deleted=True)
-
-    def _pod_deleted(self, event: DeleteEvent, queue: RequestQueue) -> None:
-        assert event.obj is not None
-        self._pod_seen(event.obj, queue, deleted=True)
+    def _pod_deleted(self, pod: Object, queue: RequestQueue) -> None:
+        self._pod_seen(pod, queue, deleted=True)
 
     def _pod_seen(self, pod: Pod, queue: RequestQueue, *, deleted: bool = False) -> None:
         """Look at the claims of a pod that may not use them any more, or not yet."""

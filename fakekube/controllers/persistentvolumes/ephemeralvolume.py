@@ -6,8 +6,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from controllerlib import ApiError, Request, Result
-from controllerlib.controller import CreateEvent, DeleteEvent, HandlerFuncs, RequestQueue
+from controllerlib.controller import RequestQueue
 from fakekube.controllers.context import ControllerContext
+from fakekube.controllers.objectevents import object_events
 from fakekube.controllers.persistentvolumes.podvolumes import claim_name, not_owner_problem, pods_by_claim, using
 from fakekube.controllers.workload.controllerref import controller_reference
 from fakekube.controllers.workload.podstate import Pod
@@ -44,17 +45,12 @@ class EphemeralVolumes:
     def add(self) -> None:
         """Add the controller to the manager."""
         builder = self._context.controller(NAME).with_options(max_concurrent_reconciles=WORKERS)
-        builder.watches("v1", "Pod", HandlerFuncs(create=self._pod_created))
-        builder.watches("v1", "PersistentVolumeClaim", HandlerFuncs(delete=self._claim_deleted))
+        builder.watches("v1", "Pod", object_events(created=_enqueue))
+        builder.watches("v1", "PersistentVolumeClaim", object_events(deleted=self._claim_deleted))
         builder.complete(self.reconcile)
 
-    def _pod_created(self, event: CreateEvent, queue: RequestQueue) -> None:
-        assert event.obj is not None
-        _enqueue(event.obj, queue)
-
-    def _claim_deleted(self, event: DeleteEvent, queue: RequestQueue) -> None:
-        assert event.obj is not None
-        meta = event.obj["metadata"]
+    def _claim_deleted(self, claim: Object, queue: RequestQueue) -> None:
+        meta = claim["metadata"]
         for pod in using(self._pods, meta["namespace"], meta["name"]):
             _enqueue(pod, queue)
 

@@ -6,8 +6,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from controllerlib import ApiError, Request, Result
-from controllerlib.controller import CreateEvent, DeleteEvent, HandlerFuncs, RequestQueue, UpdateEvent
+from controllerlib.controller import RequestQueue
 from fakekube.controllers.context import ControllerContext
+from fakekube.controllers.objectevents import object_events
 from fakekube.controllers.persistentvolumes.csimigration import driver_of, migrated_plugin
 from fakekube.controllers.persistentvolumes.volumeclaims import (
     PRE_RESIZE_CAPACITY,
@@ -49,7 +50,9 @@ class VolumeExpansion:
     def add(self) -> None:
         """Add the controller to the manager."""
         builder = self._context.controller(NAME).with_options(max_concurrent_reconciles=WORKERS)
-        builder.watches("v1", "PersistentVolumeClaim", HandlerFuncs(_seen, _updated, _seen))
+        builder.watches(
+            "v1", "PersistentVolumeClaim", object_events(created=_enqueue, updated=_updated, deleted=_enqueue)
+        )
         builder.complete(self.reconcile)
 
     async def reconcile(self, request: Request) -> Result | None:
@@ -97,17 +100,10 @@ class VolumeExpansion:
             raise CannotExpand(text) from error
 
 
-def _seen(event: CreateEvent | DeleteEvent, queue: RequestQueue) -> None:
-    assert event.obj is not None
-    _enqueue(event.obj, queue)
-
-
-def _updated(event: UpdateEvent, queue: RequestQueue) -> None:
+def _updated(old: Object, new: Object, queue: RequestQueue) -> None:
     """A claim requests more, or its capacity has grown."""
-    assert event.old is not None
-    assert event.new is not None
-    if requested(event.new) > requested(event.old) or claim_capacity(event.new) > claim_capacity(event.old):
-        _enqueue(event.new, queue)
+    if requested(new) > requested(old) or claim_capacity(new) > claim_capacity(old):
+        _enqueue(new, queue)
 
 
 def _enqueue(claim: Object, queue: RequestQueue) -> None:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from controllerlib import Request, Result
-from controllerlib.controller import CreateEvent, HandlerFuncs, RequestQueue, UpdateEvent
+from controllerlib.controller import RequestQueue
 from fakekube.controllers.context import ControllerContext
+from fakekube.controllers.objectevents import Object, object_events
 from fakekube.controllers.persistentvolumes.protectionfinalizers import (
     add_finalizer,
     is_concerned,
@@ -35,12 +36,11 @@ class VolumeProtection:
     def add(self) -> None:
         """Add the controller to the manager."""
         builder = self._context.controller(NAME)
-        builder.watches("v1", "PersistentVolume", HandlerFuncs(self._seen, self._seen))
+        builder.watches("v1", "PersistentVolume", object_events(self._seen))
         builder.complete(self.reconcile)
 
-    def _seen(self, event: CreateEvent | UpdateEvent, queue: RequestQueue) -> None:
-        volume = event.obj if isinstance(event, CreateEvent) else event.new
-        if volume is not None and is_concerned(volume, FINALIZER):
+    def _seen(self, volume: Object, queue: RequestQueue) -> None:
+        if is_concerned(volume, FINALIZER):
             queue.add(Request.of(volume))
 
     async def reconcile(self, request: Request) -> Result | None:

@@ -8,9 +8,10 @@ from typing import Any
 
 from controllerlib import ApiError, Request, Result
 from controllerlib.client import label_selector_as_selector
-from controllerlib.controller import CreateEvent, DeleteEvent, HandlerFuncs, RequestQueue, UpdateEvent
+from controllerlib.controller import EnqueueRequestForObject, HandlerFuncs, RequestQueue
 from controllerlib.workqueue import default_controller_rate_limiter
 from fakekube.controllers.context import ControllerContext
+from fakekube.controllers.objectevents import object_events
 from fakekube.controllers.policy.podowners import KINDS, PodOwners, ScaleUnknown
 from fakekube.controllers.policy.stalepods import StalePods
 from fakekube.controllers.workload.intorpercent import scaled_value
@@ -51,8 +52,8 @@ class DisruptionController:
 
     def add(self) -> None:
         """Add the controller to the manager."""
-        budgets = HandlerFuncs(create=_enqueue, update=_enqueue_new, delete=_enqueue)
-        pods = HandlerFuncs(create=self._pod_changed, update=self._pod_updated, delete=self._pod_changed)
+        budgets = EnqueueRequestForObject()
+        pods = object_events(self._enqueue_budget, deleted=self._enqueue_budget)
         builder = self._context.controller("disruption-controller").with_options(
             use_priority_queue=False, rate_limiter=default_controller_rate_limiter
         )
@@ -62,14 +63,6 @@ class DisruptionController:
         builder.complete(self.reconcile)
 
     # --- events
-
-    def _pod_changed(self, event: CreateEvent | DeleteEvent, queue: RequestQueue) -> None:
-        assert event.obj is not None
-        self._enqueue_budget(event.obj, queue)
-
-    def _pod_updated(self, event: UpdateEvent, queue: RequestQueue) -> None:
-        assert event.new is not None
-        self._enqueue_budget(event.new, queue)
 
     def _enqueue_budget(self, pod: Pod, queue: RequestQueue) -> None:
         """Enqueue the first budget that selects a pod; there should be no other."""
@@ -205,16 +198,6 @@ class DisruptionController:
         if generation:
             wanted["observedGeneration"] = generation
         return with_status_condition(status.get("conditions") or (), wanted, timestamp(self._context.now()))
-
-
-def _enqueue(event: CreateEvent | DeleteEvent, queue: RequestQueue) -> None:
-    assert event.obj is not None
-    queue.add(Request.of(event.obj))
-
-
-def _enqueue_new(event: UpdateEvent, queue: RequestQueue) -> None:
-    assert event.new is not None
-    queue.add(Request.of(event.new))
 
 
 def _selector(budget: Object) -> Any:

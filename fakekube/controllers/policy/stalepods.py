@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from controllerlib import Request, Result
-from controllerlib.controller import CreateEvent, HandlerFuncs, RequestQueue, UpdateEvent
+from controllerlib.controller import RequestQueue
 from controllerlib.workqueue import default_controller_rate_limiter
 from fakekube.controllers.context import ControllerContext
+from fakekube.controllers.objectevents import object_events
 from fakekube.controllers.workload.podstate import Pod, condition, is_terminal, moment, timestamp
 
 #: Seconds after which the condition is stale (stalePodDisruptionTimeout).
@@ -28,16 +29,8 @@ class StalePods:
         builder = self._context.controller("disruption-controller-stale-pods").with_options(
             use_priority_queue=False, rate_limiter=default_controller_rate_limiter
         )
-        builder.watches("v1", "Pod", HandlerFuncs(create=self._created, update=self._updated))
+        builder.watches("v1", "Pod", object_events(self._enqueue))
         builder.complete(self.reconcile)
-
-    def _created(self, event: CreateEvent, queue: RequestQueue) -> None:
-        assert event.obj is not None
-        self._enqueue(event.obj, queue)
-
-    def _updated(self, event: UpdateEvent, queue: RequestQueue) -> None:
-        assert event.new is not None
-        self._enqueue(event.new, queue)
 
     def _enqueue(self, pod: Pod, queue: RequestQueue) -> None:
         left = self._left(pod)

@@ -10,8 +10,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from controllerlib import ApiError, Controller, Request, Result
-from controllerlib.controller import CreateEvent, DeleteEvent, HandlerFuncs, RequestQueue, UpdateEvent
+from controllerlib.controller import HandlerFuncs, RequestQueue
 from fakekube.controllers.context import ControllerContext
+from fakekube.controllers.objectevents import Object, object_events
 from fakekube.controllers.scheduler import preemption, schedulingqueue, volumefit
 from fakekube.controllers.scheduler.clusterview import ClusterView, PodInfo, pod_info
 from fakekube.controllers.scheduler.clustervolumes import ClusterVolumes
@@ -51,9 +52,9 @@ class Scheduler:
     def add(self) -> None:
         """Add the controller to the manager."""
         builder = self._context.controller(NAME)
-        pods = HandlerFuncs(create=self._pod_created, update=self._pod_updated, delete=self._pod_deleted)
-        nodes = HandlerFuncs(create=self._node_created, update=self._node_updated, delete=self._node_deleted)
-        volumes = HandlerFuncs(create=self._volumes_changed, update=self._volumes_changed)
+        pods = object_events(created=self._pod_created, updated=self._observed, deleted=self._pod_deleted)
+        nodes = object_events(created=self._node_created, updated=self._node_updated, deleted=self._node_deleted)
+        volumes = object_events(self._volumes_changed)
         builder.watches("v1", "Node", nodes).watches("v1", "Pod", pods)
         for api_version, kind in ClusterVolumes.KINDS:
             builder.watches(api_version, kind, volumes)
@@ -63,13 +64,8 @@ class Scheduler:
 
     # --- events
 
-    def _pod_created(self, event: CreateEvent, queue: RequestQueue) -> None:
-        assert event.obj is not None
-        self._observed(None, event.obj, queue)
-
-    def _pod_updated(self, event: UpdateEvent, queue: RequestQueue) -> None:
-        assert event.new is not None
-        self._observed(event.old, event.new, queue)
+    def _pod_created(self, pod: Object, queue: RequestQueue) -> None:
+        self._observed(None, pod, queue)
 
     def _observed(self, old: Pod | None, pod: Pod, queue: RequestQueue) -> None:
         node = pod["spec"].get("nodeName") or ""
@@ -92,10 +88,9 @@ class Scheduler:
         else:
             self._release(schedulingqueue.ASSIGNED_POD_GONE, queue)
 
-    def _pod_deleted(self, event: DeleteEvent, queue: RequestQueue) -> None:
-        assert event.obj is not None
-        uid = event.obj["metadata"]["uid"]
-        self._waiting.forget(Request.of(event.obj))
+    def _pod_deleted(self, pod: Object, queue: RequestQueue) -> None:
+        uid = pod["metadata"]["uid"]
+        self._waiting.forget(Request.of(pod))
         nominated = self._nominated.pop(uid, None)
         self._gone(uid, queue)
         if nominated is not None:
@@ -106,24 +101,19 @@ class Scheduler:
             self._view.take_away(uid)
             self._release(schedulingqueue.ASSIGNED_POD_GONE, queue)
 
-    def _node_created(self, event: CreateEvent, queue: RequestQueue) -> None:
-        assert event.obj is not None
-        self._view.set_node(event.obj)
+    def _node_created(self, node: Object, queue: RequestQueue) -> None:
+        self._view.set_node(node)
         self._release(None, queue)
 
-    def _node_updated(self, event: UpdateEvent, queue: RequestQueue) -> None:
-        old, new = event.old, event.new
-        assert old is not None
-        assert new is not None
+    def _node_updated(self, old: Object, new: Object, queue: RequestQueue) -> None:
         if _node_facts(old) != _node_facts(new):
             self._view.set_node(new)
             self._release(None, queue)
 
-    def _node_deleted(self, event: DeleteEvent, queue: RequestQueue) -> None:
-        assert event.obj is not None
-        self._view.remove_node(event.obj["metadata"]["name"])
+    def _node_deleted(self, node: Object, queue: RequestQueue) -> None:
+        self._view.remove_node(node["metadata"]["name"])
 
-    def _volumes_changed(self, event: CreateEvent | UpdateEvent, queue: RequestQueue) -> None:
+    def _volumes_changed(self, obj: Object, queue: RequestQueue) -> None:
         self._release(schedulingqueue.VOLUMES_CHANGED, queue)
 
     def _release(self, plugins: frozenset[str] | None, queue: RequestQueue) -> None:

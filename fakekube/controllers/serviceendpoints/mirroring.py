@@ -8,10 +8,11 @@ from typing import Any
 
 from controllerlib import Request, Result
 from controllerlib.client import selector_from_set
-from controllerlib.controller import CreateEvent, DeleteEvent, HandlerFuncs, RequestQueue, UpdateEvent
+from controllerlib.controller import RequestQueue
 from controllerlib.workqueue import ItemExponentialFailureRateLimiter
 from fakekube.controllers.context import ControllerContext
 from fakekube.controllers.lister import StaleCache
+from fakekube.controllers.objectevents import object_events
 from fakekube.controllers.serviceendpoints.endpointsubsets import repacked
 from fakekube.controllers.serviceendpoints.sliceevents import MANAGED_BY, SliceEvents
 from fakekube.controllers.serviceendpoints.slices import (
@@ -72,8 +73,14 @@ class EndpointSliceMirroringController:
             max_concurrent_reconciles=WORKERS,
             rate_limiter=lambda: ItemExponentialFailureRateLimiter(1.0, 100.0),
         )
-        builder.watches("v1", "Endpoints", HandlerFuncs(_endpoints_created, _endpoints_updated, _endpoints_deleted))
-        builder.watches("v1", "Service", HandlerFuncs(_service_created, _service_updated, _service_deleted))
+        builder.watches(
+            "v1",
+            "Endpoints",
+            object_events(created=_enqueue_mirrored, updated=_endpoints_updated, deleted=_enqueue_mirrored),
+        )
+        builder.watches(
+            "v1", "Service", object_events(created=_enqueue_custom, updated=_service_updated, deleted=_enqueue_custom)
+        )
         builder.watches("discovery.k8s.io/v1", "EndpointSlice", SliceEvents(MANAGER, self._tracker, 0.0).handler)
         builder.complete(limited(self.reconcile, RETRIES))
 
@@ -155,42 +162,24 @@ def _is_mirrored(endpoints: Object) -> bool:
     return (meta.get("labels") or {}).get(SKIP) != "true" and LEADER not in (meta.get("annotations") or {})
 
 
-def _endpoints_created(event: CreateEvent, queue: RequestQueue) -> None:
-    assert event.obj is not None
-    if _is_mirrored(event.obj):
-        queue.add(Request.of(event.obj))
+def _enqueue_mirrored(endpoints: Object, queue: RequestQueue) -> None:
+    if _is_mirrored(endpoints):
+        queue.add(Request.of(endpoints))
 
 
-def _endpoints_updated(event: UpdateEvent, queue: RequestQueue) -> None:
-    assert event.old is not None
-    assert event.new is not None
-    if _is_mirrored(event.old) or _is_mirrored(event.new):
-        queue.add(Request.of(event.new))
+def _endpoints_updated(old: Object, new: Object, queue: RequestQueue) -> None:
+    if _is_mirrored(old) or _is_mirrored(new):
+        queue.add(Request.of(new))
 
 
-def _endpoints_deleted(event: DeleteEvent, queue: RequestQueue) -> None:
-    assert event.obj is not None
-    if _is_mirrored(event.obj):
-        queue.add(Request.of(event.obj))
+def _enqueue_custom(service: Object, queue: RequestQueue) -> None:
+    if service["spec"].get("selector") is None:
+        queue.add(Request.of(service))
 
 
-def _service_created(event: CreateEvent, queue: RequestQueue) -> None:
-    assert event.obj is not None
-    if event.obj["spec"].get("selector") is None:
-        queue.add(Request.of(event.obj))
-
-
-def _service_updated(event: UpdateEvent, queue: RequestQueue) -> None:
-    assert event.old is not None
-    assert event.new is not None
-    if (event.old["spec"].get("selector") is None) != (event.new["spec"].get("selector") is None):
-        queue.add(Request.of(event.new))
-
-
-def _service_deleted(event: DeleteEvent, queue: RequestQueue) -> None:
-    assert event.obj is not None
-    if event.obj["spec"].get("selector") is None:
-        queue.add(Request.of(event.obj))
+def _service_updated(old: Object, new: Object, queue: RequestQueue) -> None:
+    if (old["spec"].get("selector") is None) != (new["spec"].get("selector") is None):
+        queue.add(Request.of(new))
 
 
 def _port(port: Object) -> dict[str, Any]:

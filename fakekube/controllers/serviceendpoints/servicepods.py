@@ -7,8 +7,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from controllerlib import Request
-from controllerlib.controller import CreateEvent, DeleteEvent, HandlerFuncs, RequestQueue, UpdateEvent
+from controllerlib.controller import HandlerFuncs, RequestQueue
 from fakekube.controllers.lister import CachedKind
+from fakekube.controllers.objectevents import object_events
 from fakekube.controllers.workload.podstate import Pod, is_ready, is_terminal, moment
 
 Object = Mapping[str, Any]
@@ -74,20 +75,12 @@ class ServicePods:
     @property
     def handler(self) -> HandlerFuncs:
         """The event handler for the source of pods."""
-        return HandlerFuncs(create=self._created, update=self._updated, delete=self._deleted)
+        return object_events(created=self._enqueue_selecting, updated=self._updated, deleted=self._enqueue_selecting)
 
-    def _created(self, event: CreateEvent, queue: RequestQueue) -> None:
-        assert event.obj is not None
-        self._enqueue(self._selecting(event.obj), queue)
+    def _enqueue_selecting(self, pod: Object, queue: RequestQueue) -> None:
+        self._enqueue(self._selecting(pod), queue)
 
-    def _deleted(self, event: DeleteEvent, queue: RequestQueue) -> None:
-        assert event.obj is not None
-        self._enqueue(self._selecting(event.obj), queue)
-
-    def _updated(self, event: UpdateEvent, queue: RequestQueue) -> None:
-        old, new = event.old, event.new
-        assert old is not None
-        assert new is not None
+    def _updated(self, old: Object, new: Object, queue: RequestQueue) -> None:
         if old["metadata"]["resourceVersion"] == new["metadata"]["resourceVersion"]:
             return
         changed, relabeled = _has_changed(old, new), _is_relabeled(old, new)

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from controllerlib.controller import CreateEvent, DeleteEvent, HandlerFuncs, RequestQueue, UpdateEvent
+from controllerlib.controller import HandlerFuncs, RequestQueue
+from fakekube.controllers.objectevents import object_events
 from fakekube.controllers.serviceendpoints.slicetracker import SliceTracker, service_of
 
 MANAGED_BY = "endpointslice.kubernetes.io/managed-by"
@@ -25,7 +26,7 @@ class SliceEvents:
     @property
     def handler(self) -> HandlerFuncs:
         """The event handler for the source of slices."""
-        return HandlerFuncs(create=self._created, update=self._updated, delete=self._deleted)
+        return object_events(created=self._created, updated=self._updated, deleted=self._deleted)
 
     def _is_mine(self, slice: Object) -> bool:
         return (slice["metadata"].get("labels") or {}).get(MANAGED_BY) == self._manager
@@ -35,23 +36,19 @@ class SliceEvents:
         if service.name:
             queue.add_after(service, self._delay)
 
-    def _created(self, event: CreateEvent, queue: RequestQueue) -> None:
-        assert event.obj is not None
-        if self._is_mine(event.obj) and self._tracker.is_foreign(event.obj):
-            self._enqueue(event.obj, queue)
+    def _created(self, endpoint_slice: Object, queue: RequestQueue) -> None:
+        if self._is_mine(endpoint_slice) and self._tracker.is_foreign(endpoint_slice):
+            self._enqueue(endpoint_slice, queue)
 
-    def _updated(self, event: UpdateEvent, queue: RequestQueue) -> None:
-        assert event.old is not None
-        assert event.new is not None
-        if service_of(event.old) != service_of(event.new):
-            self._enqueue(event.new, queue)
-            self._enqueue(event.old, queue)
+    def _updated(self, old: Object, new: Object, queue: RequestQueue) -> None:
+        if service_of(old) != service_of(new):
+            self._enqueue(new, queue)
+            self._enqueue(old, queue)
             return
-        foreign = self._is_mine(event.new) and self._tracker.is_foreign(event.new)
-        if foreign or self._is_mine(event.old) != self._is_mine(event.new):
-            self._enqueue(event.new, queue)
+        foreign = self._is_mine(new) and self._tracker.is_foreign(new)
+        if foreign or self._is_mine(old) != self._is_mine(new):
+            self._enqueue(new, queue)
 
-    def _deleted(self, event: DeleteEvent, queue: RequestQueue) -> None:
-        assert event.obj is not None
-        if self._is_mine(event.obj) and self._tracker.has(event.obj) and not self._tracker.deleted(event.obj):
-            self._enqueue(event.obj, queue)
+    def _deleted(self, old: Object, queue: RequestQueue) -> None:
+        if self._is_mine(old) and self._tracker.has(old) and not self._tracker.deleted(old):
+            self._enqueue(old, queue)

@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Collection, Mapping
 from typing import TYPE_CHECKING, Any
 
 from controllerlib import Request
-from controllerlib.controller import CreateEvent, DeleteEvent, HandlerFuncs, RequestQueue, UpdateEvent
+from controllerlib.controller import EnqueueRequestForObject
 from controllerlib.workqueue import BucketRateLimiter, ItemExponentialFailureRateLimiter, MaxOfRateLimiter, RateLimiter
 from fakekube.controllers.context import ControllerContext
 
@@ -39,7 +39,7 @@ def add_request_controller(
 
     builder = context.controller(name)
     builder.with_options(max_concurrent_reconciles=workers, use_priority_queue=False, rate_limiter=rate_limiter)
-    builder.watches(API_VERSION, KIND, HandlerFuncs(create=_enqueue, update=_enqueue, delete=_enqueue))
+    builder.watches(API_VERSION, KIND, EnqueueRequestForObject())
     builder.complete(reconcile)
 
 
@@ -136,9 +136,3 @@ def alternative_names(request: CertificateSigningRequest) -> Mapping[str, list[A
     except x509.ExtensionNotFound:
         return {kind: [] for kind in kinds}
     return {kind: list(names.get_values_for_type(found)) for kind, found in kinds.items()}
-
-
-def _enqueue(event: CreateEvent | DeleteEvent | UpdateEvent, queue: RequestQueue) -> None:
-    obj = event.new if isinstance(event, UpdateEvent) else event.obj
-    assert obj is not None
-    queue.add(Request.of(obj))

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from controllerlib.controller import CreateEvent, DeleteEvent, HandlerFuncs, Request, RequestQueue, UpdateEvent
+from controllerlib.controller import HandlerFuncs, Request, RequestQueue
 from controllerlib.controller import controller_of as controller_reference_of
 from fakekube.controllers.lister import CachedKind
+from fakekube.controllers.objectevents import object_events
 from fakekube.controllers.workload.expectations import Expectations
 from fakekube.controllers.workload.podstate import Pod, is_ready
 
@@ -36,7 +37,7 @@ class PodEvents:
     @property
     def handler(self) -> HandlerFuncs:
         """The event handler for the source of pods."""
-        return HandlerFuncs(create=self._created, update=self._updated, delete=self._deleted)
+        return object_events(created=self._created, updated=self._updated, deleted=self._gone)
 
     def controlling(self, pod: Pod) -> Object | None:
         """The object that controls a pod; None if it is not in the cache or has another uid."""
@@ -46,9 +47,7 @@ class PodEvents:
         found = self._owners.get(pod["metadata"].get("namespace") or "", reference["name"])
         return found if found is not None and found["metadata"]["uid"] == reference["uid"] else None
 
-    def _created(self, event: CreateEvent, queue: RequestQueue) -> None:
-        pod = event.obj
-        assert pod is not None
+    def _created(self, pod: Object, queue: RequestQueue) -> None:
         if pod["metadata"].get("deletionTimestamp"):  # seen for the first time by a controller that has just started
             self._gone(pod, queue)
         elif controller_reference_of(pod) is None:
@@ -58,10 +57,7 @@ class PodEvents:
                 self._expectations.creation_observed(str(Request.of(owner)))
             queue.add(Request.of(owner))
 
-    def _updated(self, event: UpdateEvent, queue: RequestQueue) -> None:
-        old, new = event.old, event.new
-        assert old is not None
-        assert new is not None
+    def _updated(self, old: Object, new: Object, queue: RequestQueue) -> None:
         before, after = old["metadata"], new["metadata"]
         if before.get("resourceVersion") == after.get("resourceVersion"):  # a resync
             return
@@ -82,10 +78,6 @@ class PodEvents:
             ready_after = owner["spec"].get("minReadySeconds") or 0
             if ready_after > 0 and is_ready(new) and not is_ready(old):
                 queue.add_after(Request.of(owner), ready_after + self._margin)
-
-    def _deleted(self, event: DeleteEvent, queue: RequestQueue) -> None:
-        assert event.obj is not None
-        self._gone(event.obj, queue)
 
     def _gone(self, pod: Pod, queue: RequestQueue) -> None:
         """A pod is being deleted, or was deleted: the controller does not wait until it is gone to replace it."""

@@ -9,14 +9,7 @@ from typing import Any
 
 from controllerlib import ApiError, Request, Result
 from controllerlib.client import label_selector_as_selector
-from controllerlib.controller import (
-    CreateEvent,
-    DeleteEvent,
-    HandlerFuncs,
-    RequestQueue,
-    UpdateEvent,
-    controller_of,
-)
+from controllerlib.controller import RequestQueue, controller_of
 from fakekube.controllers.apps.controllerrevision import cached_revisions
 from fakekube.controllers.apps.daemonset.daemonhistory import DaemonHistory
 from fakekube.controllers.apps.daemonset.daemonplan import Plan, min_ready_seconds, plan_node, plan_update
@@ -31,6 +24,7 @@ from fakekube.controllers.apps.daemonset.daemonpods import (
     target_node,
 )
 from fakekube.controllers.context import ControllerContext
+from fakekube.controllers.objectevents import enqueue, object_events
 from fakekube.controllers.workload.backoff import KeyBackoff
 from fakekube.controllers.workload.batches import slow_start
 from fakekube.controllers.workload.consistency import ConsistencyStore
@@ -83,11 +77,13 @@ class DaemonSetController:
     def add(self) -> None:
         """Add the controller to the manager."""
         builder = self._context.controller(NAME).with_options(max_concurrent_reconciles=WORKERS)
-        sets = HandlerFuncs(create=self._set_created, update=self._set_updated, delete=self._set_deleted)
+        sets = object_events(created=enqueue, updated=self._set_updated, deleted=self._set_deleted)
         pods = PodEvents(self._sets, self._selecting, self._expectations, margin=1.0)
         builder.watches("apps/v1", "DaemonSet", sets).watches("v1", "Pod", pods.handler)
-        builder.watches("v1", "Node", HandlerFuncs(create=self._node_created, update=self._node_updated))
-        history = HandlerFuncs(self._revision_created, self._revision_updated, self._revision_deleted)
+        builder.watches("v1", "Node", object_events(created=self._enqueue_for_node, updated=self._node_updated))
+        history = object_events(
+            created=self._revision_created, updated=self._revision_updated, deleted=self._revision_deleted
+        )
         builder.watches("apps/v1", "ControllerRevision", history)
         builder.complete(self.reconcile)
 
@@ -96,36 +92,23 @@ class DaemonSetController:
 
     # --- events
 
-    def _set_created(self, event: CreateEvent, queue: RequestQueue) -> None:
-        assert event.obj is not None
-        queue.add(Request.of(event.obj))
+    def _set_updated(self, old: Object, new: Object, queue: RequestQueue) -> None:
+        if old["metadata"]["uid"] != new["metadata"]["uid"]:  # deleted and created again, unseen
+            self._forget(Request.of(old))
+        queue.add(Request.of(new))
 
-    def _set_updated(self, event: UpdateEvent, queue: RequestQueue) -> None:
-        assert event.old is not None
-        assert event.new is not None
-        if event.old["metadata"]["uid"] != event.new["metadata"]["uid"]:  # deleted and created again, unseen
-            self._forget(Request.of(event.old))
-        queue.add(Request.of(event.new))
-
-    def _set_deleted(self, event: DeleteEvent, queue: RequestQueue) -> None:
-        assert event.obj is not None
-        self._forget(Request.of(event.obj))
-        queue.add(Request.of(event.obj))
+    def _set_deleted(self, one: Object, queue: RequestQueue) -> None:
+        self._forget(Request.of(one))
+        queue.add(Request.of(one))
 
     def _forget(self, request: Request) -> None:
         self._expectations.forget(str(request))
         self._written.forget(request)
 
-    def _node_created(self, event: CreateEvent, queue: RequestQueue) -> None:
-        assert event.obj is not None
-        self._enqueue_for_node(event.obj, queue)
-
-    def _node_updated(self, event: UpdateEvent, queue: RequestQueue) -> None:
-        assert event.old is not None
-        assert event.new is not None
-        same_labels = (event.old["metadata"].get("labels") or {}) == (event.new["metadata"].get("labels") or {})
-        if not same_labels or (event.old["spec"].get("taints") or ()) != (event.new["spec"].get("taints") or ()):
-            self._enqueue_for_node(event.new, queue)
+    def _node_updated(self, old: Object, new: Object, queue: RequestQueue) -> None:
+        same_labels = (old["metadata"].get("labels") or {}) == (new["metadata"].get("labels") or {})
+        if not same_labels or (old["spec"].get("taints") or ()) != (new["spec"].get("taints") or ()):
+            self._enqueue_for_node(new, queue)
 
     def _enqueue_for_node(self, node: Object, queue: RequestQueue) -> None:
         """Enqueue the DaemonSets that have to create or to delete a pod on a node (syncNodeUpdate)."""
@@ -143,27 +126,23 @@ class DaemonSetController:
         found = self._sets.get(revision["metadata"]["namespace"], reference["name"])
         return found if found is not None and found["metadata"]["uid"] == reference["uid"] else None
 
-    def _revision_created(self, event: CreateEvent, queue: RequestQueue) -> None:
-        assert event.obj is not None
-        if controller_of(event.obj) is None:
-            for one in self._selecting(event.obj):
+    def _revision_created(self, revision: Object, queue: RequestQueue) -> None:
+        if controller_of(revision) is None:
+            for one in self._selecting(revision):
                 queue.add(Request.of(one))
 
-    def _revision_updated(self, event: UpdateEvent, queue: RequestQueue) -> None:
-        assert event.old is not None
-        assert event.new is not None
-        if event.old["metadata"]["resourceVersion"] == event.new["metadata"]["resourceVersion"]:
+    def _revision_updated(self, old: Object, new: Object, queue: RequestQueue) -> None:
+        if old["metadata"]["resourceVersion"] == new["metadata"]["resourceVersion"]:
             return
-        owners = [self._controlling(event.new), self._controlling(event.old)]
-        if controller_of(event.new) is None:
-            owners += self._selecting(event.new)
+        owners = [self._controlling(new), self._controlling(old)]
+        if controller_of(new) is None:
+            owners += self._selecting(new)
         for one in owners:
             if one is not None:
                 queue.add(Request.of(one))
 
-    def _revision_deleted(self, event: DeleteEvent, queue: RequestQueue) -> None:
-        assert event.obj is not None
-        owner = self._controlling(event.obj)
+    def _revision_deleted(self, revision: Object, queue: RequestQueue) -> None:
+        owner = self._controlling(revision)
         if owner is not None:
             queue.add(Request.of(owner))
 

@@ -7,20 +7,13 @@ from typing import Any
 
 from controllerlib import ApiError, Request, Result
 from controllerlib.client import label_selector_as_selector
-from controllerlib.controller import (
-    CreateEvent,
-    DeleteEvent,
-    EnqueueRequestForObject,
-    HandlerFuncs,
-    RequestQueue,
-    UpdateEvent,
-    controller_of,
-)
+from controllerlib.controller import EnqueueRequestForObject, RequestQueue, controller_of
 from fakekube.controllers.apps.deployment.deploymentstatus import has_progress_deadline, new_condition, set_condition
 from fakekube.controllers.apps.deployment.revision import ROLLBACK_TO
 from fakekube.controllers.apps.deployment.rollback import roll_back
 from fakekube.controllers.apps.deployment.rollout import Rollout
 from fakekube.controllers.context import CONTROLLER_INDEX, ControllerContext
+from fakekube.controllers.objectevents import object_events
 from fakekube.controllers.workload.controllerref import ControllerRefManager
 from fakekube.controllers.workload.owned import (
     by_controller,
@@ -64,9 +57,11 @@ class DeploymentController:
         """Add the controller to the manager."""
         builder = self._context.controller(NAME).with_options(max_concurrent_reconciles=WORKERS)
         builder.watches("apps/v1", "Deployment", EnqueueRequestForObject())
-        owned = HandlerFuncs(self._replica_set_created, self._replica_set_updated, self._replica_set_deleted)
+        owned = object_events(
+            created=self._replica_set_created, updated=self._replica_set_updated, deleted=self._enqueue_owner
+        )
         builder.watches("apps/v1", "ReplicaSet", owned)
-        builder.watches("v1", "Pod", HandlerFuncs(delete=self._pod_deleted))
+        builder.watches("v1", "Pod", object_events(deleted=self._pod_deleted))
         builder.complete(limited(self.reconcile, RETRIES))
 
     # --- events
@@ -79,38 +74,30 @@ class DeploymentController:
         found = self._deployments.get(obj["metadata"]["namespace"], reference["name"])
         return found if found is not None and found["metadata"]["uid"] == reference["uid"] else None
 
-    def _replica_set_created(self, event: CreateEvent, queue: RequestQueue) -> None:
-        assert event.obj is not None
-        if controller_of(event.obj) is not None:
-            self._enqueue_owner(event.obj, queue)
-        elif not event.obj["metadata"].get("deletionTimestamp"):
-            self._enqueue_selecting(event.obj, queue)
+    def _replica_set_created(self, replica_set: Object, queue: RequestQueue) -> None:
+        if controller_of(replica_set) is not None:
+            self._enqueue_owner(replica_set, queue)
+        elif not replica_set["metadata"].get("deletionTimestamp"):
+            self._enqueue_selecting(replica_set, queue)
 
-    def _replica_set_updated(self, event: UpdateEvent, queue: RequestQueue) -> None:
-        assert event.old is not None
-        assert event.new is not None
-        before, after = event.old["metadata"], event.new["metadata"]
+    def _replica_set_updated(self, old: Object, new: Object, queue: RequestQueue) -> None:
+        before, after = old["metadata"], new["metadata"]
         if before["resourceVersion"] == after["resourceVersion"]:  # a resync
             return
-        former, present = controller_of(event.old), controller_of(event.new)
+        former, present = controller_of(old), controller_of(new)
         if former != present and former is not None:
-            self._enqueue_owner(event.old, queue)
+            self._enqueue_owner(old, queue)
         if present is not None:
-            self._enqueue_owner(event.new, queue)
+            self._enqueue_owner(new, queue)
         elif former is not None or before.get("labels") != after.get("labels"):
-            self._enqueue_selecting(event.new, queue)
+            self._enqueue_selecting(new, queue)
 
-    def _replica_set_deleted(self, event: DeleteEvent, queue: RequestQueue) -> None:
-        assert event.obj is not None
-        self._enqueue_owner(event.obj, queue)
-
-    async def _pod_deleted(self, event: DeleteEvent, queue: RequestQueue) -> None:
+    async def _pod_deleted(self, pod: Object, queue: RequestQueue) -> None:
         """The last pod of a Deployment of strategy Recreate is gone: its new ReplicaSet can be scaled up."""
-        assert event.obj is not None
-        reference = controller_of(event.obj)
+        reference = controller_of(pod)
         if reference is None or reference.get("kind") != "ReplicaSet":
             return
-        owner = self._replica_sets.get(event.obj["metadata"]["namespace"], reference["name"])
+        owner = self._replica_sets.get(pod["metadata"]["namespace"], reference["name"])
         if owner is None or owner["metadata"]["uid"] != reference["uid"]:
             return
         deployment = self._controlling(owner)

@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Any
 
 from controllerlib import ApiError, Request, Result
-from controllerlib.controller import CreateEvent, DeleteEvent, HandlerFuncs, RequestQueue, UpdateEvent, controller_of
+from controllerlib.controller import RequestQueue, controller_of
 from controllerlib.workqueue import default_controller_rate_limiter
 from fakekube.apiserver.registry.batch.cronjob.schedule import BadSchedule, Schedule, parse_schedule, zone_problem
 from fakekube.apiserver.wire.goprint import go_quote
@@ -16,6 +16,7 @@ from fakekube.controllers.batch.cronjob.crontime import time_zone
 from fakekube.controllers.batch.cronjob.missedtimes import MANY, NeverTwice, missed_times, until_next
 from fakekube.controllers.batch.job.jobspec import finished_type
 from fakekube.controllers.context import ControllerContext
+from fakekube.controllers.objectevents import enqueue, object_events
 from fakekube.controllers.workload.controllerref import controller_reference
 from fakekube.controllers.workload.podcontrol import is_namespace_terminating
 from fakekube.controllers.workload.podstate import moment, timestamp
@@ -78,8 +79,8 @@ class CronJobController:
 
     def add(self) -> None:
         """Add the controller to the manager."""
-        cron_jobs = HandlerFuncs(create=_enqueue, update=self._updated, delete=_enqueue)
-        jobs = HandlerFuncs(create=self._job_changed, update=self._job_updated, delete=self._job_changed)
+        cron_jobs = object_events(created=enqueue, updated=self._updated, deleted=enqueue)
+        jobs = object_events(created=self._enqueue_owner, updated=self._job_updated, deleted=self._enqueue_owner)
         builder = self._context.controller("cronjob-controller").with_options(
             max_concurrent_reconciles=WORKERS,
             use_priority_queue=False,
@@ -89,11 +90,8 @@ class CronJobController:
 
     # --- events
 
-    def _updated(self, event: UpdateEvent, queue: RequestQueue) -> None:
+    def _updated(self, old: Object, new: Object, queue: RequestQueue) -> None:
         """Another schedule counts from its next time on, any other change at once."""
-        old, new = event.old, event.new
-        assert old is not None
-        assert new is not None
         request = Request.of(new)
         if all(old["spec"].get(name) == new["spec"].get(name) for name in ("schedule", "timeZone")):
             queue.add(request)
@@ -106,14 +104,7 @@ class CronJobController:
             return
         queue.add_after(request, max(0.0, until_next(new, schedule, self._context.now())))
 
-    def _job_changed(self, event: CreateEvent | DeleteEvent, queue: RequestQueue) -> None:
-        assert event.obj is not None
-        self._enqueue_owner(event.obj, queue)
-
-    def _job_updated(self, event: UpdateEvent, queue: RequestQueue) -> None:
-        old, new = event.old, event.new
-        assert old is not None
-        assert new is not None
+    def _job_updated(self, old: Object, new: Object, queue: RequestQueue) -> None:
         if old["metadata"].get("resourceVersion") == new["metadata"].get("resourceVersion"):  # a resync
             return
         if controller_of(old) != controller_of(new):
@@ -326,11 +317,6 @@ class CronJobController:
             for job in found[: max(0, len(found) - spec[name])]:
                 if await self._delete(sync, job) is None:
                     sync.changed = True
-
-
-def _enqueue(event: CreateEvent | DeleteEvent, queue: RequestQueue) -> None:
-    assert event.obj is not None
-    queue.add(Request.of(event.obj))
 
 
 def _schedule_text(cron_job: Object) -> str:

@@ -5,14 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from controllerlib import Request, Result
-from controllerlib.controller import (
-    Controller,
-    CreateEvent,
-    DeleteEvent,
-    HandlerFuncs,
-    RequestQueue,
-    UpdateEvent,
-)
+from controllerlib.controller import Controller, RequestQueue
 from controllerlib.workqueue import ItemExponentialFailureRateLimiter
 from fakekube.controllers.batch.job.completionindexes import merged, singles, text_of, total, valid_index
 from fakekube.controllers.batch.job.jobevents import JobPodEvents
@@ -46,6 +39,7 @@ from fakekube.controllers.batch.job.podtracking import (
     with_uncounted,
 )
 from fakekube.controllers.context import ControllerContext
+from fakekube.controllers.objectevents import enqueue, object_events
 from fakekube.controllers.workload.consistency import ConsistencyStore
 from fakekube.controllers.workload.controllerref import ControllerRefManager
 from fakekube.controllers.workload.expectations import Expectations
@@ -84,7 +78,7 @@ class JobController:
 
     def add(self) -> None:
         """Add the controller to the manager."""
-        jobs = HandlerFuncs(create=_job_created, update=self._job_updated, delete=self._job_deleted)
+        jobs = object_events(created=enqueue, updated=self._job_updated, deleted=self._job_deleted)
         pods = JobPodEvents(self._jobs, self._expectations, self._finalizers)
         builder = self._context.controller("job-controller").with_options(
             max_concurrent_reconciles=WORKERS,
@@ -94,11 +88,8 @@ class JobController:
         builder.watches("batch/v1", "Job", jobs).watches("v1", "Pod", pods.handler)
         self._controller = builder.complete(self.reconcile)
 
-    def _job_updated(self, event: UpdateEvent, queue: RequestQueue) -> None:
+    def _job_updated(self, old: Object, new: Object, queue: RequestQueue) -> None:
         """A change of the spec is reconciled at once, one of the status after the batch period."""
-        old, new = event.old, event.new
-        assert old is not None
-        assert new is not None
         if finished_type(new):
             return
         request = Request.of(new)
@@ -109,12 +100,11 @@ class JobController:
         if start is not None and deadline is not None and deadline != old["spec"].get("activeDeadlineSeconds"):
             queue.add_after(request, max(0.0, deadline - (self._context.now() - start).total_seconds()))
 
-    def _job_deleted(self, event: DeleteEvent, queue: RequestQueue) -> None:
-        assert event.obj is not None
-        queue.add(Request.of(event.obj))
-        self._written.forget(Request.of(event.obj))
-        self._ended.discard(event.obj["metadata"]["uid"])
-        self._backoffs.pop(str(Request.of(event.obj)), None)
+    def _job_deleted(self, job: Object, queue: RequestQueue) -> None:
+        queue.add(Request.of(job))
+        self._written.forget(Request.of(job))
+        self._ended.discard(job["metadata"]["uid"])
+        self._backoffs.pop(str(Request.of(job)), None)
 
     # --- reconciling
 
@@ -284,11 +274,6 @@ class JobController:
             message = "Too many succeeded pods running after completion count reached"
             self._recorder.event(job, "Warning", "TooManySucceededPods", message)
         self._recorder.event(job, "Normal", "Completed", "Job completed")
-
-
-def _job_created(event: CreateEvent, queue: RequestQueue) -> None:
-    assert event.obj is not None
-    queue.add(Request.of(event.obj))
 
 
 def _list_uncounted(sync: JobSync, tracked: set[str]) -> tuple[list[Pod], bool, bool]:

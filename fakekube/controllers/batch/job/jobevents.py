@@ -2,19 +2,12 @@
 
 from __future__ import annotations
 
-from controllerlib.controller import (
-    CreateEvent,
-    DeleteEvent,
-    HandlerFuncs,
-    Request,
-    RequestQueue,
-    UpdateEvent,
-    controller_of,
-)
+from controllerlib.controller import HandlerFuncs, Request, RequestQueue, controller_of
 from fakekube.controllers.batch.job.jobspec import Object, finished_type, is_tracked
 from fakekube.controllers.batch.job.podscaling import BATCH
 from fakekube.controllers.batch.job.podtracking import FinalizerExpectations
 from fakekube.controllers.lister import CachedKind
+from fakekube.controllers.objectevents import object_events
 from fakekube.controllers.workload.expectations import Expectations
 from fakekube.controllers.workload.owned import selecting, template_selector
 from fakekube.controllers.workload.podevents import pod_key
@@ -40,11 +33,9 @@ class JobPodEvents:
     @property
     def handler(self) -> HandlerFuncs:
         """The event handler for the source of pods."""
-        return HandlerFuncs(create=self._created, update=self._updated, delete=self._deleted)
+        return object_events(created=self._created, updated=self._updated, deleted=self._deleted)
 
-    def _created(self, event: CreateEvent, queue: RequestQueue) -> None:
-        pod = event.obj
-        assert pod is not None
+    def _created(self, pod: Object, queue: RequestQueue) -> None:
         if pod["metadata"].get("deletionTimestamp"):  # seen for the first time by a controller that has just started
             self._gone(pod, queue, final=False)
         elif controller_of(pod) is None:
@@ -53,10 +44,7 @@ class JobPodEvents:
             self._expectations.creation_observed(str(Request.of(job)))
             _enqueue(job, queue)
 
-    def _updated(self, event: UpdateEvent, queue: RequestQueue) -> None:
-        old, new = event.old, event.new
-        assert old is not None
-        assert new is not None
+    def _updated(self, old: Object, new: Object, queue: RequestQueue) -> None:
         before, after = old["metadata"], new["metadata"]
         if before.get("resourceVersion") == after.get("resourceVersion"):  # a resync
             return
@@ -74,9 +62,8 @@ class JobPodEvents:
             self._observe(job, new)
             _enqueue(job, queue)
 
-    def _deleted(self, event: DeleteEvent, queue: RequestQueue) -> None:
-        assert event.obj is not None
-        self._gone(event.obj, queue, final=True)
+    def _deleted(self, pod: Object, queue: RequestQueue) -> None:
+        self._gone(pod, queue, final=True)
 
     def _gone(self, pod: Pod, queue: RequestQueue, *, final: bool) -> None:
         """A pod is being deleted, or, `final`, was deleted."""

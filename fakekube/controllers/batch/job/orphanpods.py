@@ -7,12 +7,13 @@ from dataclasses import dataclass
 
 from controllerlib import ApiError
 from controllerlib.client import Selector, label_selector_as_selector
-from controllerlib.controller import CreateEvent, DeleteEvent, HandlerFuncs, RequestQueue, UpdateEvent, controller_of
+from controllerlib.controller import RequestQueue, controller_of
 from controllerlib.workqueue import ItemExponentialFailureRateLimiter
 from fakekube.controllers.batch.job.jobevents import controlling_job
 from fakekube.controllers.batch.job.jobspec import Object, finished_type, is_managed_elsewhere, is_tracked
 from fakekube.controllers.batch.job.podtracking import REMOVAL
 from fakekube.controllers.context import ControllerContext
+from fakekube.controllers.objectevents import object_events
 from fakekube.controllers.workload.podstate import Pod
 
 #: How many reconciles run at the same time (kube-controller-manager: --concurrent-job-syncs).
@@ -46,35 +47,16 @@ class OrphanPods:
             use_priority_queue=False,
             rate_limiter=lambda: ItemExponentialFailureRateLimiter(1.0, 60.0),
         )
-        jobs = HandlerFuncs(update=self._job_updated, delete=self._job_deleted)
-        pods = HandlerFuncs(create=self._pod_created, update=self._pod_updated, delete=self._pod_deleted)
+        jobs = object_events(updated=_job_updated, deleted=_enqueue_selected)
+        pods = object_events(created=self._look_at, updated=self._pod_updated, deleted=self._look_at)
         builder.with_request_type(Orphans).watches("batch/v1", "Job", jobs).watches("v1", "Pod", pods)
         builder.complete(self.reconcile)
 
     # --- events
 
-    def _job_updated(self, event: UpdateEvent, queue: RequestQueue) -> None:
-        assert event.new is not None
-        if finished_type(event.new):
-            _enqueue_selected(event.new, queue)
-
-    def _job_deleted(self, event: DeleteEvent, queue: RequestQueue) -> None:
-        assert event.obj is not None
-        _enqueue_selected(event.obj, queue)
-
-    def _pod_created(self, event: CreateEvent, queue: RequestQueue) -> None:
-        assert event.obj is not None
-        self._look_at(event.obj, queue)
-
-    def _pod_updated(self, event: UpdateEvent, queue: RequestQueue) -> None:
-        assert event.old is not None
-        assert event.new is not None
-        if event.old["metadata"].get("resourceVersion") != event.new["metadata"].get("resourceVersion"):
-            self._look_at(event.new, queue)
-
-    def _pod_deleted(self, event: DeleteEvent, queue: RequestQueue) -> None:
-        assert event.obj is not None
-        self._look_at(event.obj, queue)
+    def _pod_updated(self, old: Object, new: Object, queue: RequestQueue) -> None:
+        if old["metadata"].get("resourceVersion") != new["metadata"].get("resourceVersion"):
+            self._look_at(new, queue)
 
     def _look_at(self, pod: Pod, queue: RequestQueue) -> None:
         """Enqueue a pod without a controller, or one that is being deleted and whose Job is gone or has ended."""
@@ -115,6 +97,11 @@ class OrphanPods:
         except ApiError as error:
             if error.reason != "NotFound":
                 raise
+
+
+def _job_updated(old: Object, new: Object, queue: RequestQueue) -> None:
+    if finished_type(new):
+        _enqueue_selected(new, queue)
 
 
 def _enqueue_selected(job: Object, queue: RequestQueue) -> None:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from controllerlib import Request, Result
-from controllerlib.controller import CreateEvent, HandlerFuncs, RequestQueue, UpdateEvent
+from controllerlib.controller import RequestQueue
 from fakekube.controllers.context import ControllerContext
+from fakekube.controllers.objectevents import Object, object_events
 from fakekube.controllers.persistentvolumes.storagedriver.drivernames import STORAGE_DRIVER, simulates
 
 NAME = "external-attacher"
@@ -28,13 +29,12 @@ class ExternalAttacher:
     def add(self) -> None:
         """Add the controller to the manager."""
         builder = self._context.controller(NAME)
-        builder.watches(_API, _KIND, HandlerFuncs(self._seen, self._seen))
+        builder.watches(_API, _KIND, object_events(self._seen))
         builder.complete(self.reconcile)
 
-    def _seen(self, event: CreateEvent | UpdateEvent, queue: RequestQueue) -> None:
-        found = event.obj if isinstance(event, CreateEvent) else event.new
-        if found is not None and simulates(self._context.settings.storage_drivers, found["spec"]["attacher"]):
-            queue.add(Request.of(found))
+    def _seen(self, attachment: Object, queue: RequestQueue) -> None:
+        if simulates(self._context.settings.storage_drivers, attachment["spec"]["attacher"]):
+            queue.add(Request.of(attachment))
 
     async def reconcile(self, request: Request) -> Result | None:
         found = self._attachments.get("", request.name)

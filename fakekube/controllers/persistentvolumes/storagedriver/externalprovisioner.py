@@ -6,9 +6,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from controllerlib import ApiError, Request, Result
-from controllerlib.controller import CreateEvent, DeleteEvent, FuncSource, HandlerFuncs, RequestQueue, UpdateEvent
+from controllerlib.controller import FuncSource, HandlerFuncs, RequestQueue
 from controllerlib.record import CoreEventRecorder
 from fakekube.controllers.context import ControllerContext
+from fakekube.controllers.objectevents import enqueue, object_events
 from fakekube.controllers.persistentvolumes.storagedriver.drivernames import STORAGE_DRIVER, simulates
 from fakekube.controllers.persistentvolumes.volumeclaims import (
     BETA_STORAGE_PROVISIONER,
@@ -65,8 +66,8 @@ class ExternalProvisioner:
     def add(self) -> None:
         """Add the controller to the manager."""
         builder = self._context.controller(NAME).with_options(max_concurrent_reconciles=WORKERS)
-        builder.watches("v1", "PersistentVolumeClaim", HandlerFuncs(_created, _updated, self._claim_deleted))
-        builder.watches("v1", "PersistentVolume", HandlerFuncs(_created, _updated))
+        builder.watches("v1", "PersistentVolumeClaim", object_events(enqueue, deleted=self._claim_deleted))
+        builder.watches("v1", "PersistentVolume", object_events(enqueue))
         builder.watches(_STORAGE, "StorageClass", HandlerFuncs())
         builder.watches(_STORAGE, "CSIDriver", HandlerFuncs())
         builder.watches_raw_source(FuncSource(self._begin))
@@ -76,9 +77,8 @@ class ExternalProvisioner:
         if self._context.settings.storage_class:
             queue.add(DEFAULT_CLASS)
 
-    def _claim_deleted(self, event: DeleteEvent, queue: RequestQueue) -> None:
-        assert event.obj is not None
-        self._due.pop(event.obj["metadata"]["uid"], None)
+    def _claim_deleted(self, claim: Object, queue: RequestQueue) -> None:
+        self._due.pop(claim["metadata"]["uid"], None)
 
     async def reconcile(self, request: Request) -> Result | None:
         if request == DEFAULT_CLASS:
@@ -196,13 +196,3 @@ class ExternalProvisioner:
 
 def _volume_name(claim: Object) -> str:
     return f"pvc-{claim['metadata']['uid']}"
-
-
-def _created(event: CreateEvent, queue: RequestQueue) -> None:
-    assert event.obj is not None
-    queue.add(Request.of(event.obj))
-
-
-def _updated(event: UpdateEvent, queue: RequestQueue) -> None:
-    assert event.new is not None
-    queue.add(Request.of(event.new))

@@ -6,8 +6,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from controllerlib import Request, Result
-from controllerlib.controller import CreateEvent, HandlerFuncs, RequestQueue, UpdateEvent
+from controllerlib.controller import HandlerFuncs
 from fakekube.controllers.context import ControllerContext
+from fakekube.controllers.objectevents import enqueue, object_events
 from fakekube.controllers.persistentvolumes.storagedriver.drivernames import STORAGE_DRIVER, simulates
 from fakekube.controllers.persistentvolumes.volumeclaims import (
     PROVISIONED_BY,
@@ -47,7 +48,7 @@ class ExternalResizer:
     def add(self) -> None:
         """Add the controller to the manager."""
         builder = self._context.controller(NAME)
-        builder.watches("v1", "PersistentVolumeClaim", HandlerFuncs(_seen, _seen))
+        builder.watches("v1", "PersistentVolumeClaim", object_events(enqueue))
         builder.watches("v1", "PersistentVolume", HandlerFuncs())
         builder.complete(self.reconcile)
 
@@ -102,9 +103,3 @@ class ExternalResizer:
 
 def _other_conditions(claim: Object) -> list[Object]:
     return [one for one in status(claim).get("conditions") or () if one["type"] != "Resizing"]
-
-
-def _seen(event: CreateEvent | UpdateEvent, queue: RequestQueue) -> None:
-    claim = event.obj if isinstance(event, CreateEvent) else event.new
-    if claim is not None:
-        queue.add(Request.of(claim))

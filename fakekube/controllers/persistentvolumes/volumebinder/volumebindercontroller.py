@@ -7,8 +7,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from controllerlib import ApiError, Request, Result
-from controllerlib.controller import CreateEvent, DeleteEvent, FuncSource, HandlerFuncs, RequestQueue, UpdateEvent
+from controllerlib.controller import FuncSource, HandlerFuncs, RequestQueue
 from fakekube.controllers.context import ControllerContext
+from fakekube.controllers.objectevents import enqueue, object_events, of_new
 from fakekube.controllers.persistentvolumes.csimigration import DRIVERS, with_migration
 from fakekube.controllers.persistentvolumes.podvolumes import is_terminated, pods_by_claim, using
 from fakekube.controllers.persistentvolumes.volumebinder.bindingwrites import BindingWrites, CannotBind, LatestObjects
@@ -79,11 +80,10 @@ class VolumeBinder:
     def add(self) -> None:
         """Add the controller to the manager."""
         builder = self._context.controller(NAME)
-        seen = (self._created, self._updated)
-        builder.watches("v1", "PersistentVolume", HandlerFuncs(*seen, self._volume_deleted))
-        builder.watches("v1", "PersistentVolumeClaim", HandlerFuncs(*seen, self._claim_deleted))
+        builder.watches("v1", "PersistentVolume", object_events(enqueue, deleted=self._volume_deleted))
+        builder.watches("v1", "PersistentVolumeClaim", object_events(enqueue, deleted=self._claim_deleted))
         builder.watches("storage.k8s.io/v1", "StorageClass", HandlerFuncs())
-        builder.watches("v1", "Pod", HandlerFuncs(update=self._pod_updated, delete=self._pod_deleted))
+        builder.watches("v1", "Pod", object_events(updated=of_new(self._recycler_seen), deleted=self._pod_deleted))
         builder.watches("v1", "Node", HandlerFuncs())
         builder.watches_raw_source(FuncSource(self._begin))
         builder.complete(self.reconcile)
@@ -93,23 +93,13 @@ class VolumeBinder:
     def _begin(self, queue: RequestQueue) -> None:
         self._queue, self._started = queue, self._context.clock.monotonic()
 
-    def _created(self, event: CreateEvent, queue: RequestQueue) -> None:
-        assert event.obj is not None
-        queue.add(Request.of(event.obj))
-
-    def _updated(self, event: UpdateEvent, queue: RequestQueue) -> None:
-        assert event.new is not None
-        queue.add(Request.of(event.new))
-
-    def _volume_deleted(self, event: DeleteEvent, queue: RequestQueue) -> None:
-        assert event.obj is not None
-        reference = event.obj["spec"].get("claimRef")
+    def _volume_deleted(self, volume: Object, queue: RequestQueue) -> None:
+        reference = volume["spec"].get("claimRef")
         if reference:
             queue.add(Request(reference["namespace"], reference["name"]))
 
-    def _claim_deleted(self, event: DeleteEvent, queue: RequestQueue) -> None:
-        assert event.obj is not None
-        named, uid = event.obj["spec"].get("volumeName"), event.obj["metadata"]["uid"]
+    def _claim_deleted(self, claim: Object, queue: RequestQueue) -> None:
+        named, uid = claim["spec"].get("volumeName"), claim["metadata"]["uid"]
         if named:
             queue.add(Request("", named))
             return
@@ -117,14 +107,9 @@ class VolumeBinder:
             if (volume["spec"].get("claimRef") or {}).get("uid") == uid:
                 queue.add(Request.of(volume))
 
-    def _pod_updated(self, event: UpdateEvent, queue: RequestQueue) -> None:
-        assert event.new is not None
-        self._recycler_seen(event.new, queue)
-
-    def _pod_deleted(self, event: DeleteEvent, queue: RequestQueue) -> None:
-        assert event.obj is not None
-        self._reclaiming.recycler_deleted(event.obj)
-        self._recycler_seen(event.obj, queue)
+    def _pod_deleted(self, pod: Object, queue: RequestQueue) -> None:
+        self._reclaiming.recycler_deleted(pod)
+        self._recycler_seen(pod, queue)
 
     def _recycler_seen(self, pod: Object, queue: RequestQueue) -> None:
         name = pod["metadata"]["name"]
