@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
@@ -28,6 +27,7 @@ from fakekube.controllers.nodelifecycle.nodetaints import (
     present_keys,
     wanted_keys,
 )
+from fakekube.controllers.nodelifecycle.periodicrequest import PeriodicRequest
 from fakekube.controllers.objectevents import object_events
 from fakekube.controllers.workload.podstate import condition, timestamp
 
@@ -77,7 +77,7 @@ class NodeLifecycleController:
         context.index("v1", "Pod", "spec.nodeName", node_index)
         self._pods = context.kind("v1", "Pod")
         self._taints = TaintWriter(context, self._client)
-        self._started = 0.0
+        self._look = PeriodicRequest(context.clock, MONITOR, PERIOD)
         self._known: dict[str, Object] = {}
         self._health: dict[str, NodeHealth] = {}
         self._zones: dict[str, ZoneState] = {}
@@ -89,24 +89,21 @@ class NodeLifecycleController:
         builder.watches("v1", "Node", object_events(self._node_seen, deleted=self._node_deleted))
         builder.watches("coordination.k8s.io/v1", "Lease", object_events(self._lease_seen))
         builder.watches("v1", "Pod", object_events(created=self._pod_created, updated=self._pod_updated))
-        builder.watches_raw_source(FuncSource(self._begin))
+        builder.watches_raw_source(FuncSource(self._look.begin))
         builder.complete(self.reconcile)
 
     # --- events
 
-    def _begin(self, queue: RequestQueue) -> None:
-        self._started = self._context.clock.monotonic()
-
     def _node_seen(self, node: Object, queue: RequestQueue) -> None:
         queue.add(Request.of(node))
-        self._look(queue)
+        self._look.enqueue(queue)
 
     def _node_deleted(self, node: Object, queue: RequestQueue) -> None:
-        self._look(queue)
+        self._look.enqueue(queue)
 
     def _lease_seen(self, lease: Object, queue: RequestQueue) -> None:
         if lease["metadata"].get("namespace") == "kube-node-lease":
-            self._look(queue)
+            self._look.enqueue(queue)
 
     def _pod_created(self, pod: Object, queue: RequestQueue) -> None:
         if pod["spec"].get("nodeName"):
@@ -122,14 +119,6 @@ class NodeLifecycleController:
         health = self._health.get(pod["spec"]["nodeName"])
         if health is not None and health.ready is not None and health.ready["status"] != "True":
             queue.add(Request.of(pod))
-
-    def _look(self, queue: RequestQueue) -> None:
-        queue.add_after(MONITOR, self._until_tick(self._context.clock.monotonic()))
-
-    def _until_tick(self, moment: float) -> float:
-        """The seconds from now until the first look at or after a moment."""
-        ticks = math.ceil((moment - self._started) / PERIOD - 1e-9)
-        return max(0.0, self._started + ticks * PERIOD - self._context.clock.monotonic())
 
     # --- reconciling
 
@@ -308,7 +297,7 @@ class NodeLifecycleController:
         alive = [one for one in healths if one.ready is None or one.ready["status"] != "Unknown"]
         ends = [(expires(one, GRACE, STARTUP_GRACE) - now).total_seconds() + 1e-6 for one in alive]
         monotonic = self._context.clock.monotonic()
-        waits = [self._until_tick(monotonic + max(0.0, one)) for one in ends]
+        waits = [self._look.seconds_until(monotonic + max(0.0, one)) for one in ends]
         waits += [(due - now).total_seconds() for one in self._tainters.values() if (due := one.due) is not None]
         return Result(requeue_after=max(min(waits), 0.1)) if waits else None
 

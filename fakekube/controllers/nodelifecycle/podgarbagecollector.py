@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from controllerlib import ApiError, Request, Result
 from controllerlib.controller import FuncSource, RequestQueue
 from fakekube.controllers.context import ControllerContext
+from fakekube.controllers.nodelifecycle.periodicrequest import PeriodicRequest
 from fakekube.controllers.objectevents import object_events
 from fakekube.controllers.workload.podstate import Pod, condition, is_terminal, phase, timestamp
 from fakekube.controllers.workload.podstatuspatch import disruption_target, patch_pod_status
@@ -48,7 +48,7 @@ class PodGarbageCollector:
         self._client = context.client(ACCOUNT)
         self._pods = context.kind("v1", "Pod")
         self._nodes = context.kind("v1", "Node")
-        self._started = 0.0
+        self._look = PeriodicRequest(context.clock, LOOK, PERIOD)
         self._ended: set[Request] = set()
         #: When the quarantine of a missing node ends.
         self._missing: dict[str, float] = {}
@@ -58,21 +58,18 @@ class PodGarbageCollector:
         builder = self._context.controller(NAME)
         builder.watches("v1", "Pod", object_events(self._seen, deleted=self._pod_deleted))
         builder.watches("v1", "Node", object_events(updated=self._node_updated, deleted=self._node_deleted))
-        builder.watches_raw_source(FuncSource(self._begin))
+        builder.watches_raw_source(FuncSource(self._look.begin))
         builder.complete(self.reconcile)
-
-    def _begin(self, queue: RequestQueue) -> None:
-        self._started = self._context.clock.monotonic()
 
     def _pod_deleted(self, pod: Object, queue: RequestQueue) -> None:
         self._ended.discard(Request.of(pod))
 
     def _node_updated(self, old: Object, new: Object, queue: RequestQueue) -> None:
         if any(one["key"] == OUT_OF_SERVICE for one in new["spec"].get("taints") or ()):
-            self._look(queue)
+            self._look.enqueue(queue)
 
     def _node_deleted(self, node: Object, queue: RequestQueue) -> None:
-        self._look(queue)
+        self._look.enqueue(queue)
 
     def _seen(self, pod: Pod, queue: RequestQueue) -> None:
         if is_terminal(pod):
@@ -80,15 +77,7 @@ class PodGarbageCollector:
         node = pod["spec"].get("nodeName")
         deleted = bool(pod["metadata"].get("deletionTimestamp"))
         if deleted or len(self._ended) > THRESHOLD or (node and self._nodes.get("", node) is None):
-            self._look(queue)
-
-    def _look(self, queue: RequestQueue) -> None:
-        queue.add_after(LOOK, self._until_tick(self._context.clock.monotonic()))
-
-    def _until_tick(self, moment: float) -> float:
-        """The seconds from now until the first look at or after a moment."""
-        ticks = math.ceil((moment - self._started) / PERIOD - 1e-9)
-        return max(0.0, self._started + ticks * PERIOD - self._context.clock.monotonic())
+            self._look.enqueue(queue)
 
     async def reconcile(self, request: Request) -> Result | None:
         pods = self._pods.list()
@@ -104,7 +93,7 @@ class PodGarbageCollector:
             if not pod["spec"].get("nodeName"):
                 await self._delete(pod)
         monotonic = self._context.clock.monotonic()
-        waits = [self._until_tick(max(end, monotonic + 1e-6)) for end in self._missing.values()]
+        waits = [self._look.seconds_until(max(end, monotonic + 1e-6)) for end in self._missing.values()]
         return Result(requeue_after=min(waits)) if waits else None
 
     def _is_out_of_service(self, pod: Pod) -> bool:
