@@ -86,3 +86,13 @@ def controller_index(obj: Any) -> Sequence[str]:
 
 #: The name of the index by `controller_index` (kubernetes: controller.PodControllerIndex).
 CONTROLLER_INDEX = "controller"
+
+
+def node_index(obj: Any) -> Sequence[str]:
+    """Index function: the node of a pod or of a VolumeAttachment (kubernetes: controller.PodNodeNameKeyIndex)."""
+    node = obj["spec"].get("nodeName")
+    return (node,) if node else ()
+
+
+#: The name of the index by `node_index`.
+NODE_INDEX = "spec.nodeName"

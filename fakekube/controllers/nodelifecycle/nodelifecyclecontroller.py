@@ -8,7 +8,7 @@ from typing import Any
 
 from controllerlib import ApiError, Request, Result
 from controllerlib.controller import FuncSource, RequestQueue
-from fakekube.controllers.context import ControllerContext
+from fakekube.controllers.context import NODE_INDEX, ControllerContext, node_index
 from fakekube.controllers.nodelifecycle.evictionlimit import ZoneTainter
 from fakekube.controllers.nodelifecycle.nodehealth import (
     NodeHealth,
@@ -74,7 +74,7 @@ class NodeLifecycleController:
         self._recorder = context.recorder("node-controller")
         self._nodes = context.kind("v1", "Node")
         self._leases = context.kind("coordination.k8s.io/v1", "Lease")
-        context.index("v1", "Pod", "spec.nodeName", node_index)
+        context.index("v1", "Pod", NODE_INDEX, node_index)
         self._pods = context.kind("v1", "Pod")
         self._taints = TaintWriter(context, self._client)
         self._look = PeriodicRequest(context.clock, MONITOR, PERIOD)
@@ -225,7 +225,7 @@ class NodeLifecycleController:
         was_ready = before is not None and before["status"] == "True"
         if after["status"] != "True" and was_ready:
             self._event(node, "NodeNotReady", f"Node {name} status is now: NodeNotReady")
-            await self._mark_not_ready(self._pods.by_index("spec.nodeName", name))
+            await self._mark_not_ready(self._pods.by_index(NODE_INDEX, name))
 
     async def _mark_reachable(self, node: Object) -> None:
         for key in (UNREACHABLE, NOT_READY):
@@ -306,9 +306,3 @@ def _rate(state: ZoneState, size: int) -> float:
     if state == "PartialDisruption":
         return SECONDARY_RATE if size > LARGE else 0.0
     return RATE
-
-
-def node_index(pod: Any) -> Sequence[str]:
-    """Index function: the node of a pod (controller.PodNodeNameKeyIndex)."""
-    node = pod["spec"].get("nodeName")
-    return (node,) if node else ()

@@ -8,8 +8,7 @@ from typing import Any
 
 from controllerlib import ApiError, Request, Result
 from controllerlib.controller import RequestQueue
-from fakekube.controllers.context import ControllerContext
-from fakekube.controllers.nodelifecycle.nodelifecyclecontroller import node_index
+from fakekube.controllers.context import NODE_INDEX, ControllerContext, node_index
 from fakekube.controllers.objectevents import object_events
 from fakekube.controllers.workload.nodefit import tolerates
 from fakekube.controllers.workload.podstate import timestamp
@@ -48,7 +47,7 @@ class TaintEvictionController:
         self._client = context.client(ACCOUNT)
         self._recorder = context.recorder(NAME)
         self._nodes = context.kind("v1", "Node")
-        context.index("v1", "Pod", "spec.nodeName", node_index)
+        context.index("v1", "Pod", NODE_INDEX, node_index)
         self._pods = context.kind("v1", "Pod")
         self._evictions: dict[Request, _Eviction] = {}
 
@@ -85,7 +84,7 @@ class TaintEvictionController:
             self._enqueue_pods(new, queue)
 
     def _enqueue_pods(self, node: Object, queue: RequestQueue) -> None:
-        for pod in self._pods.by_index("spec.nodeName", node["metadata"]["name"]):
+        for pod in self._pods.by_index(NODE_INDEX, node["metadata"]["name"]):
             queue.add(Request.of(pod))
 
     # --- reconciling

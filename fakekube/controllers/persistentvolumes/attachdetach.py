@@ -8,7 +8,7 @@ from typing import Any
 
 from controllerlib import ApiError, Request, Result
 from controllerlib.controller import HandlerFuncs, RequestQueue
-from fakekube.controllers.context import ControllerContext
+from fakekube.controllers.context import NODE_INDEX, ControllerContext, node_index
 from fakekube.controllers.objectevents import enqueue, object_events
 from fakekube.controllers.persistentvolumes.podvolumes import claim_names, is_terminated, pods_by_claim, using
 from fakekube.controllers.persistentvolumes.volumeclaims import annotations_of
@@ -25,8 +25,8 @@ LONGEST_UNMOUNT = 360.0
 
 OUT_OF_SERVICE = "node.kubernetes.io/out-of-service"
 
-#: Names of indexes: pods and attachments by node, attachments by volume.
-NODE_INDEX, VOLUME_INDEX = "spec.nodeName", "spec.source.persistentVolumeName"
+#: The name of the index of attachments by volume.
+VOLUME_INDEX = "spec.source.persistentVolumeName"
 
 _STORAGE = "storage.k8s.io/v1"
 
@@ -50,8 +50,8 @@ class AttachDetach:
         self._context = context
         self._client = context.client(ACCOUNT)
         self._recorder = context.recorder(ACCOUNT)
-        context.index("v1", "Pod", NODE_INDEX, _node_of)
-        context.index(_STORAGE, "VolumeAttachment", NODE_INDEX, _node_of)
+        context.index("v1", "Pod", NODE_INDEX, node_index)
+        context.index(_STORAGE, "VolumeAttachment", NODE_INDEX, node_index)
         context.index(_STORAGE, "VolumeAttachment", VOLUME_INDEX, _volume_of)
         self._pods = pods_by_claim(context)
         self._nodes = context.kind("v1", "Node")
@@ -291,11 +291,6 @@ def _may_force(node: Object | None, *, expired: bool) -> bool:
         return True
     out_of_service = any(one["key"] == OUT_OF_SERVICE for one in node["spec"].get("taints") or ())
     return out_of_service or (expired and not is_ready(node))
-
-
-def _node_of(obj: Any) -> Sequence[str]:
-    node = obj["spec"].get("nodeName")
-    return (node,) if node else ()
 
 
 def _volume_of(attachment: Any) -> Sequence[str]:
