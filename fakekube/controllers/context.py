@@ -64,6 +64,10 @@ class ControllerContext:
             self.structured.add((api_version, kind))
         return CachedKind(self.manager.cache.informers, api_version, kind, form)
 
+    def form_of(self, api_version: str, kind: str) -> Form:
+        """The form in which Monitors watch a kind: whole objects if another controller reads them, else metadata."""
+        return "structured" if (api_version, kind) in self.structured else "metadata"
+
     def index(self, api_version: str, kind: str, name: str, values: IndexFunc) -> None:
         """Index a kind in the shared informers; controllers that share an index share its name and function."""
         if name not in self.manager.cache.informers.indexers(api_version, kind):

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from controllerlib import Request
-from controllerlib.cache import Form, ResourceEventHandlerFuncs, last_state
+from controllerlib.cache import ResourceEventHandlerFuncs, last_state
 from controllerlib.clock import sleep
 from controllerlib.controller import RequestQueue
 from controllerlib.tasks import Tasks
@@ -55,7 +55,7 @@ class ResourceQuotaController:
         for api_version, kind in (*DEFINITIONS, *MEASURED):
             context.kind(api_version, kind)
         informers = context.manager.cache.informers
-        self._monitors = Monitors(self._client, informers, context.clock, self._form, self._handler, counted)
+        self._monitors = Monitors(self._client, informers, context.clock, context.form_of, self._handler, counted)
         self._queue: RequestQueue | None = None
 
     def add(self) -> None:
@@ -75,9 +75,6 @@ class ResourceQuotaController:
     async def wait_synced(self) -> None:
         """Wait until all objects are known."""
         await self._monitors.wait_synced()
-
-    def _form(self, api_version: str, kind: str) -> Form:
-        return "structured" if (api_version, kind) in self._context.structured else "metadata"
 
     def _handler(self, resource: ServedResource) -> ResourceEventHandlerFuncs:
         def updated(old: Any, new: Any) -> None:

@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
 from controllerlib import ApiError, Client, Result
-from controllerlib.cache import Form, ResourceEventHandlerFuncs, last_state
+from controllerlib.cache import ResourceEventHandlerFuncs, last_state
 from controllerlib.client import DEFAULT_BACKOFF, is_conflict, is_not_found, retry_on_conflict
 from controllerlib.controller import RequestQueue
 from controllerlib.tasks import Tasks
@@ -91,7 +91,7 @@ class GarbageCollector:
         for api_version, kind in DEFINITIONS:
             context.kind(api_version, kind)
         self._monitors = Monitors(
-            self._client, context.manager.cache.informers, context.clock, self._form, self._handler, collected
+            self._client, context.manager.cache.informers, context.clock, context.form_of, self._handler, collected
         )
         self._queue: RequestQueue | None = None
 
@@ -111,9 +111,6 @@ class GarbageCollector:
     async def wait_synced(self) -> None:
         """Wait until the graph has the objects that existed at the start."""
         await self._monitors.wait_synced()
-
-    def _form(self, api_version: str, kind: str) -> Form:
-        return "structured" if (api_version, kind) in self._context.structured else "metadata"
 
     def _handler(self, resource: ServedResource) -> ResourceEventHandlerFuncs:
         api_version, kind = resource.api_version, resource.kind
