@@ -11,6 +11,7 @@ from controllerlib.client import is_not_found
 from controllerlib.controller import RequestQueue
 from fakekube.controllers.context import ControllerContext
 from fakekube.controllers.objectevents import enqueue, object_events
+from fakekube.controllers.workload.objectfinalizers import has_finalizer
 from fakekube.controllers.workload.podstate import condition, moment, timestamp
 
 API_VERSION = "networking.k8s.io/v1"
@@ -141,11 +142,11 @@ class ServiceCidrController:
     # --- writes
 
     async def _add_finalizer(self, found: Object) -> None:
-        if FINALIZER not in (found["metadata"].get("finalizers") or ()):
+        if not has_finalizer(found, FINALIZER):
             await self._patch(found, {"metadata": {"finalizers": [FINALIZER]}})
 
     async def _remove_finalizer(self, found: Object) -> None:
-        if FINALIZER in (found["metadata"].get("finalizers") or ()):
+        if has_finalizer(found, FINALIZER):
             await self._patch(found, {"metadata": {"$deleteFromPrimitiveList/finalizers": [FINALIZER]}})
 
     async def _patch(self, found: Object, patch: Object) -> None:

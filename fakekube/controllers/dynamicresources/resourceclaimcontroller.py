@@ -24,6 +24,7 @@ from fakekube.controllers.dynamicresources.podresourceclaims import (
     wanted_claims,
 )
 from fakekube.controllers.objectevents import object_events
+from fakekube.controllers.workload.objectfinalizers import has_finalizer, with_finalizers
 from fakekube.controllers.workload.podstate import Pod
 
 NAME = "resourceclaim-controller"
@@ -248,7 +249,7 @@ class ResourceClaims:
     async def _sync_claim(self, claim: Object) -> None:
         """Remove the reservations of pods that are done, and what was only needed for them (syncClaim)."""
         remaining = [one for one in reserved_for(claim) if await self._is_needed(claim, one)]
-        protected = FINALIZER in (claim["metadata"].get("finalizers") or ())
+        protected = has_finalizer(claim, FINALIZER)
         if len(remaining) < len(reserved_for(claim)):
             await self._release(claim, remaining, deallocate=protected and not remaining)
         elif protected and claim["metadata"].get("deletionTimestamp") and not remaining:
@@ -280,7 +281,7 @@ class ResourceClaims:
     async def _release(self, claim: Object, remaining: Sequence[Object], *, deallocate: bool) -> None:
         changes = {"reservedFor": list(remaining) or None, **({"allocation": None} if deallocate else {})}
         stored = await self._client.update_status(_with_status(claim, changes))
-        protected = FINALIZER in (stored["metadata"].get("finalizers") or ())
+        protected = has_finalizer(stored, FINALIZER)
         if protected and not (stored.get("status") or {}).get("allocation"):
             await self._client.update(_without_finalizer(stored))
 
@@ -302,9 +303,7 @@ def _with_status(claim: Object, changes: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _without_finalizer(claim: Object) -> dict[str, Any]:
-    kept = [name for name in claim["metadata"].get("finalizers") or () if name != FINALIZER]
-    meta = {name: value for name, value in claim["metadata"].items() if name != "finalizers"}
-    return {**claim, "metadata": {**meta, "finalizers": kept} if kept else meta}
+    return with_finalizers(claim, [name for name in claim["metadata"].get("finalizers") or () if name != FINALIZER])
 
 
 def _claim_keys(pod: Any) -> Sequence[str]:

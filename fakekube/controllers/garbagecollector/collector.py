@@ -27,6 +27,7 @@ from fakekube.controllers.garbagecollector.dependencygraph import (
 )
 from fakekube.controllers.monitors import DEFINITIONS, Monitors
 from fakekube.controllers.servedresources import ServedResource, ServedResources
+from fakekube.controllers.workload.objectfinalizers import has_finalizer, is_deletion_candidate
 
 Object = Mapping[str, Any]
 Reference = Mapping[str, Any]
@@ -248,7 +249,7 @@ class GarbageCollector:
             owner = await self._owner(node, reference)
             if owner is None:
                 dangling.append(reference)
-            elif owner["metadata"].get("deletionTimestamp") and _has_finalizer(owner, FOREGROUND):
+            elif is_deletion_candidate(owner, FOREGROUND):
                 waiting.append(reference)
             else:
                 solid.append(reference)
@@ -345,7 +346,7 @@ class GarbageCollector:
                 if is_not_found(error):
                     return
                 raise
-            if _has_finalizer(owner, finalizer):
+            if has_finalizer(owner, finalizer):
                 await self._patch(node.identity, ownerpatches.finalizer_removal(owner, finalizer), "merge")
 
         context = self._context
@@ -367,15 +368,11 @@ def _cause(kind: CauseKind, identity: Identity, obj: Object) -> Cause:
     return Cause(kind, identity.api_version, identity.kind, identity.namespace, identity.name, version)
 
 
-def _has_finalizer(obj: Object, finalizer: str) -> bool:
-    return finalizer in (obj["metadata"].get("finalizers") or ())
-
-
 def _propagation(obj: Object) -> str:
     """How an object is deleted whose owners are gone: as its finalizers say."""
-    if _has_finalizer(obj, ORPHAN):
+    if has_finalizer(obj, ORPHAN):
         return "Orphan"
-    return "Foreground" if _has_finalizer(obj, FOREGROUND) else "Background"
+    return "Foreground" if has_finalizer(obj, FOREGROUND) else "Background"
 
 
 def _differs_but_in_owners(live: Object, read: Object) -> bool:

@@ -11,6 +11,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
+from fakekube.controllers.workload.objectfinalizers import is_deletion_candidate
+
 Object = Mapping[str, Any]
 Reference = Mapping[str, Any]
 
@@ -135,7 +137,7 @@ class DependencyGraph:
         owners: Sequence[Reference] = meta.get("ownerReferences") or ()
         being_deleted = bool(meta.get("deletionTimestamp"))
         if node is None:
-            foreground = being_deleted and FOREGROUND in (meta.get("finalizers") or ())
+            foreground = is_deletion_candidate(obj, FOREGROUND)
             node = Node(identity, owners, being_deleted=being_deleted, deleting_dependents=foreground)
             self._nodes[identity.uid] = node
             self._add_to_owners(node, owners)
@@ -282,12 +284,7 @@ def _blocks(reference: Reference) -> bool:
 
 def _deletion_begins(obj: Object, old: Object | None, finalizer: str) -> bool:
     """Whether the object is being deleted with a finalizer, and was not before."""
-    return _is_deleted_with(obj, finalizer) and not (old is not None and _is_deleted_with(old, finalizer))
-
-
-def _is_deleted_with(obj: Object, finalizer: str) -> bool:
-    meta = obj["metadata"]
-    return bool(meta.get("deletionTimestamp")) and finalizer in (meta.get("finalizers") or ())
+    return is_deletion_candidate(obj, finalizer) and not (old is not None and is_deletion_candidate(old, finalizer))
 
 
 def _partition(dependents: Iterable[Node], owner: Identity) -> tuple[Sequence[Node], Sequence[Node]]:

@@ -12,10 +12,10 @@ from fakekube.controllers.objectevents import Object, object_events
 from fakekube.controllers.persistentvolumes.protectionfinalizers import (
     add_finalizer,
     is_concerned,
-    is_deletion_candidate,
     needs_finalizer,
     remove_finalizer,
 )
+from fakekube.controllers.workload.objectfinalizers import is_deletion_candidate
 
 NAME = "volumeattributesclass-protection-controller"
 ACCOUNT = "volumeattributesclass-protection-controller"

@@ -20,10 +20,10 @@ from fakekube.controllers.persistentvolumes.podvolumes import (
 from fakekube.controllers.persistentvolumes.protectionfinalizers import (
     add_finalizer,
     is_concerned,
-    is_deletion_candidate,
     needs_finalizer,
     remove_finalizer,
 )
+from fakekube.controllers.workload.objectfinalizers import is_deletion_candidate
 from fakekube.controllers.workload.podstate import Pod
 
 NAME = "persistentvolumeclaim-protection-controller"

@@ -6,20 +6,14 @@ from collections.abc import Mapping
 from typing import Any
 
 from controllerlib import Client
+from fakekube.controllers.workload.objectfinalizers import has_finalizer, is_deletion_candidate, with_finalizers
 
 Object = Mapping[str, Any]
 
 
-def is_deletion_candidate(obj: Object, finalizer: str) -> bool:
-    """Whether the object is being deleted and has the finalizer."""
-    meta = obj["metadata"]
-    return bool(meta.get("deletionTimestamp")) and finalizer in (meta.get("finalizers") or ())
-
-
 def needs_finalizer(obj: Object, finalizer: str) -> bool:
     """Whether the object is not being deleted and lacks the finalizer."""
-    meta = obj["metadata"]
-    return not meta.get("deletionTimestamp") and finalizer not in (meta.get("finalizers") or ())
+    return not obj["metadata"].get("deletionTimestamp") and not has_finalizer(obj, finalizer)
 
 
 def is_concerned(obj: Object, finalizer: str) -> bool:
@@ -29,14 +23,10 @@ def is_concerned(obj: Object, finalizer: str) -> bool:
 
 async def add_finalizer(client: Client, obj: Object, finalizer: str) -> None:
     """Write the object with the finalizer. Raises ApiError."""
-    await _write(client, obj, [*(obj["metadata"].get("finalizers") or ()), finalizer])
+    await client.update(with_finalizers(obj, [*(obj["metadata"].get("finalizers") or ()), finalizer]))
 
 
 async def remove_finalizer(client: Client, obj: Object, finalizer: str) -> None:
     """Write the object without the finalizer. Raises ApiError."""
-    await _write(client, obj, [name for name in obj["metadata"]["finalizers"] if name != finalizer])
-
-
-async def _write(client: Client, obj: Object, finalizers: list[str]) -> None:
-    meta = {name: value for name, value in obj["metadata"].items() if name != "finalizers"}
-    await client.update({**obj, "metadata": {**meta, "finalizers": finalizers} if finalizers else meta})
+    kept = [name for name in obj["metadata"]["finalizers"] if name != finalizer]
+    await client.update(with_finalizers(obj, kept))

@@ -9,11 +9,11 @@ from fakekube.controllers.objectevents import Object, object_events
 from fakekube.controllers.persistentvolumes.protectionfinalizers import (
     add_finalizer,
     is_concerned,
-    is_deletion_candidate,
     needs_finalizer,
     remove_finalizer,
 )
 from fakekube.controllers.persistentvolumes.volumeclaims import phase
+from fakekube.controllers.workload.objectfinalizers import is_deletion_candidate
 
 NAME = "persistentvolume-protection-controller"
 ACCOUNT = "pv-protection-controller"

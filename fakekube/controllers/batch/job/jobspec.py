@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from fakekube.controllers.workload.objectfinalizers import has_finalizer
 from fakekube.controllers.workload.podstate import Pod, phase
 
 #: The finalizer of a pod that its Job has not counted yet.
@@ -45,7 +46,7 @@ def is_managed_elsewhere(job: Object) -> bool:
 
 def is_tracked(pod: Pod) -> bool:
     """Whether the pod has the finalizer of pods that are not counted."""
-    return TRACKING in (pod["metadata"].get("finalizers") or ())
+    return has_finalizer(pod, TRACKING)
 
 
 def has_failed(pod: Pod, job: Object) -> bool:

@@ -33,6 +33,7 @@ from fakekube.controllers.persistentvolumes.volumeclaims import (
     phase,
     waits_for_consumer,
 )
+from fakekube.controllers.workload.objectfinalizers import with_finalizers
 
 NAME = "persistentvolume-binder-controller"
 ACCOUNT = "persistent-volume-binder"
@@ -247,7 +248,7 @@ class VolumeBinder:
     # --- volumes
 
     async def _sync_volume(self, volume: Object) -> None:
-        corrected = _with_finalizers(with_migration(volume, PROVISIONED_BY))
+        corrected = _with_deletion_finalizers(with_migration(volume, PROVISIONED_BY))
         if corrected is not volume:
             volume = await self._writes.volume(corrected)
         reference = volume["spec"].get("claimRef")
@@ -308,7 +309,7 @@ class VolumeBinder:
         return None
 
 
-def _with_finalizers(volume: Object) -> Object:
+def _with_deletion_finalizers(volume: Object) -> Object:
     """The volume with the finalizers that its provisioner and reclaim policy need (modifyDeletionFinalizers)."""
     provisioner = annotations_of(volume).get(PROVISIONED_BY)
     if provisioner is None or not provisioner.startswith("kubernetes.io/"):
@@ -320,7 +321,4 @@ def _with_finalizers(volume: Object) -> Object:
         wanted = present if IN_TREE_FINALIZER in present else [*present, IN_TREE_FINALIZER]
     if provisioner not in DRIVERS:
         wanted = [name for name in wanted if name != _EXTERNAL_FINALIZER]
-    if wanted == present:
-        return volume
-    meta = {name: value for name, value in volume["metadata"].items() if name != "finalizers"}
-    return {**volume, "metadata": {**meta, "finalizers": wanted} if wanted else meta}
+    return volume if wanted == present else with_finalizers(volume, wanted)
