@@ -11,6 +11,7 @@ from typing import Any
 from fakekube.apiserver.needs import Service
 from fakekube.apiserver.storage.store import Store, path_of
 from fakekube.apiserver.wire.goprint import go_quote
+from fakekube.apiserver.wire.hostport import join_host_port
 
 Object = dict[str, Any]
 
@@ -32,20 +33,15 @@ def resolve(store: Store, service: Service) -> str:
         raise Unresolved(f"service {go_quote(service.name)} not found")
     spec = entry.object["spec"]
     if spec.get("type") == "ExternalName":
-        return joined(spec["externalName"], service.port)
+        return join_host_port(spec["externalName"], service.port)
     port = service_port(entry.object, service.port)
     if port is None:
         raise Unresolved(f"no service port {service.port} found for service {go_quote(service.name)}")
     preferred = (spec.get("ipFamilies") or [""])[0]
     slices = sorted(slices_of(store, service), key=lambda one: one["addressType"] != preferred)
     for address, number in ready_addresses(slices, port.get("name") or ""):
-        return joined(address, number)
+        return join_host_port(address, number)
     raise Unresolved(f"no endpoints available for service {go_quote(service.name)}")
-
-
-def joined(host: str, port: int) -> str:
-    """A host and a port, as `net.JoinHostPort` joins them."""
-    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
 
 def service_port(service: Object, number: int) -> Object | None:

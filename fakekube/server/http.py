@@ -18,6 +18,7 @@ from fakekube.apiserver.needs import Stream
 from fakekube.apiserver.response import Response, Upgrade
 from fakekube.apiserver.storage.watch import Watch, error_frame, error_line
 from fakekube.apiserver.wire import codec, warning
+from fakekube.apiserver.wire.hostport import join_host_port
 from fakekube.apiserver.wire.request import Request, is_escaped, parse_query
 from fakekube.apiserver.wire.status import StatusError, too_large
 from fakekube.server.httpmessages import HEADERS, RequestHeaders, encode
@@ -69,8 +70,7 @@ class HttpServer:
     @property
     def address(self) -> str:
         """Host and port; the loopback address if it listens on all addresses."""
-        host = EVERY_ADDRESS.get(self.host, self.host)
-        return f"[{host}]:{self.port}" if ":" in host else f"{host}:{self.port}"
+        return join_host_port(EVERY_ADDRESS.get(self.host, self.host), self.port)
 
     def __repr__(self) -> str:
         return f"<HttpServer {self.url} {self.runner!r}>"

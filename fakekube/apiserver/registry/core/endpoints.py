@@ -14,6 +14,7 @@ from fakekube.apiserver.registry.generic.table.columns import AGE, NAME, Printer
 from fakekube.apiserver.registry.generic.validation.field import Field, update_validator, validator
 from fakekube.apiserver.registry.generic.validation.ip import special_problems
 from fakekube.apiserver.registry.generic.validation.metadata import validate_metadata
+from fakekube.apiserver.wire.hostport import join_host_port
 
 Object = dict[str, Any]
 
@@ -62,10 +63,6 @@ def _validate_port(port: Field, *, named: bool) -> None:
     port.get("appProtocol").qualified_name()
 
 
-def _host_port(address: str, port: int) -> str:
-    return f"[{address}]:{port}" if ":" in address else f"{address}:{port}"
-
-
 def _endpoints_text(subsets: Sequence[Object]) -> str:
     if not subsets:
         return "<none>"
@@ -73,7 +70,7 @@ def _endpoints_text(subsets: Sequence[Object]) -> str:
     for subset in subsets:
         addresses = [one.get("ip") or "" for one in subset.get("addresses") or ()]
         ports = [one.get("port") or 0 for one in subset.get("ports") or ()]
-        found += [_host_port(one, port) for port in ports for one in addresses] if ports else addresses
+        found += [join_host_port(one, port) for port in ports for one in addresses] if ports else addresses
     return joined(found, SHOWN)
 
 
