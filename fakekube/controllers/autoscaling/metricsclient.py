@@ -14,7 +14,7 @@ from controllerlib.client import Selector, label_selector_as_selector, parse_sel
 from fakekube.apiserver.schema.quantity import value_of
 from fakekube.apiserver.wire.goduration import parse_duration
 from fakekube.controllers.context import ControllerContext
-from fakekube.controllers.workload.podstate import moment
+from fakekube.controllers.workload.podstate import time_of
 from fakekube.controllers.workload.selectortext import selector_query
 
 #: Seconds over which a custom metric is measured if it has no window.
@@ -188,6 +188,4 @@ def _window(item: Object) -> float:
 
 
 def _time(item: Object) -> datetime:
-    found = moment(item["timestamp"])
-    assert found is not None
-    return found
+    return time_of(item["timestamp"])

@@ -8,10 +8,10 @@ from typing import Any
 from controllerlib import ApiError, Request, Result
 from controllerlib.client import is_conflict, is_not_found
 from controllerlib.controller import RequestQueue
-from controllerlib.workqueue import BucketRateLimiter, ItemExponentialFailureRateLimiter, MaxOfRateLimiter, RateLimiter
 from fakekube.controllers.context import ControllerContext
 from fakekube.controllers.core.namespacecontent import NamespaceContent
 from fakekube.controllers.objectevents import object_events
+from fakekube.controllers.workload.retries import rate_limiter
 
 #: Seconds between the deletion of a namespace and that of its content, so that late creations are found.
 GRACE_PERIOD = 5.0
@@ -42,7 +42,11 @@ class NamespaceController:
     def add(self) -> None:
         """Add the controller to the manager."""
         builder = self._context.controller("namespace-controller")
-        builder.with_options(max_concurrent_reconciles=WORKERS, use_priority_queue=False, rate_limiter=rate_limiter)
+        builder.with_options(
+            max_concurrent_reconciles=WORKERS,
+            use_priority_queue=False,
+            rate_limiter=lambda: rate_limiter(0.005, 60.0),  # nsControllerRateLimiter
+        )
         builder.watches("v1", "Namespace", object_events(_enqueue))
         builder.complete(self.reconcile)
 
@@ -94,11 +98,6 @@ class NamespaceController:
             if latest["metadata"]["uid"] != namespace["metadata"]["uid"]:
                 raise RuntimeError("namespace uid has changed across retries")
             namespace = latest
-
-
-def rate_limiter() -> RateLimiter[Any]:
-    """Retries after 5 ms to 60 s, at most 10 per second in total (nsControllerRateLimiter)."""
-    return MaxOfRateLimiter(ItemExponentialFailureRateLimiter(0.005, 60.0), BucketRateLimiter())
 
 
 def _enqueue(namespace: Object, queue: RequestQueue) -> None:

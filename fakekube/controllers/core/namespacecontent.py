@@ -16,7 +16,7 @@ from controllerlib import ApiError, Client
 from controllerlib.client import is_not_found
 from fakekube.controllers.core.namespaceconditions import Findings, new_conditions, updated_conditions
 from fakekube.controllers.servedresources import ServedResource, served_resources
-from fakekube.controllers.workload.podstate import is_terminal, moment, timestamp
+from fakekube.controllers.workload.podstate import is_terminal, time_of, timestamp
 
 _log = logging.getLogger(__name__)
 
@@ -107,8 +107,7 @@ class NamespaceContent:
         pods = await self._client.list("v1", "Pod", namespace["metadata"]["name"])
         periods = [pod["spec"].get("terminationGracePeriodSeconds") or 0 for pod in pods if not is_terminal(pod)]
         longest = max(periods, default=0)
-        deleted = moment(namespace["metadata"]["deletionTimestamp"])
-        assert deleted is not None
+        deleted = time_of(namespace["metadata"]["deletionTimestamp"])
         return 0 if (self._now() - deleted).total_seconds() >= longest else longest
 
     async def _delete_collection(self, resource: ServedResource, namespace: str) -> None:

@@ -13,6 +13,7 @@ from controllerlib import Request
 from controllerlib.controller import RequestQueue
 from fakekube.controllers.context import ControllerContext
 from fakekube.controllers.objectevents import Object, enqueue, object_events
+from fakekube.controllers.workload.intorpercent import integer
 
 ANNOTATION = "node.alpha.kubernetes.io/ttl"
 WORKERS = 5
@@ -60,7 +61,7 @@ def add(context: ControllerContext) -> None:
         if node is None:
             return
         value = str(size.seconds)
-        if _number((node["metadata"].get("annotations") or {}).get(ANNOTATION)) != size.seconds:
+        if integer((node["metadata"].get("annotations") or {}).get(ANNOTATION)) != size.seconds:
             target = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": request.name}}
             await client.patch(target, {"metadata": {"annotations": {ANNOTATION: value}}}, type="strategic")
 
@@ -73,10 +74,3 @@ def add(context: ControllerContext) -> None:
 
     builder = context.controller("ttl-controller").with_options(max_concurrent_reconciles=WORKERS)
     builder.watches("v1", "Node", object_events(enqueue, created=added, deleted=deleted)).complete(reconcile)
-
-
-def _number(text: str | None) -> int | None:
-    try:
-        return None if text is None else int(text)
-    except ValueError:
-        return None

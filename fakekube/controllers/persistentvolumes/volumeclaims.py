@@ -8,6 +8,7 @@ from typing import Any
 
 from controllerlib.client import Selector, label_selector_as_selector
 from fakekube.apiserver.schema.quantity import value_of
+from fakekube.controllers.workload.podstate import phase
 
 Object = Mapping[str, Any]
 
@@ -51,11 +52,6 @@ def with_annotations(obj: Object, changes: Mapping[str, str | None]) -> dict[str
 def status(obj: Object) -> Mapping[str, Any]:
     found: Mapping[str, Any] = obj.get("status") or {}
     return found
-
-
-def phase(obj: Object) -> str:
-    """status.phase of a claim or a volume."""
-    return status(obj).get("phase") or ""
 
 
 def claim_class(claim: Object) -> str:

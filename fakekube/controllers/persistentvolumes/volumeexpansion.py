@@ -14,9 +14,9 @@ from fakekube.controllers.persistentvolumes.volumeclaims import (
     PRE_RESIZE_CAPACITY,
     annotations_of,
     claim_capacity,
-    phase,
     requested,
 )
+from fakekube.controllers.workload.podstate import phase
 
 NAME = "persistentvolume-expander-controller"
 ACCOUNT = "expand-controller"

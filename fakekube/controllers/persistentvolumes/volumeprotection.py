@@ -12,8 +12,8 @@ from fakekube.controllers.persistentvolumes.protectionfinalizers import (
     needs_finalizer,
     remove_finalizer,
 )
-from fakekube.controllers.persistentvolumes.volumeclaims import phase
 from fakekube.controllers.workload.objectfinalizers import is_deletion_candidate
+from fakekube.controllers.workload.podstate import phase
 
 NAME = "persistentvolume-protection-controller"
 ACCOUNT = "pv-protection-controller"

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from controllerlib import Request
 from controllerlib.controller import EnqueueRequestForObject
-from controllerlib.workqueue import BucketRateLimiter, ItemExponentialFailureRateLimiter, MaxOfRateLimiter, RateLimiter
 from fakekube.controllers.context import ControllerContext
+from fakekube.controllers.workload.retries import rate_limiter
 
 if TYPE_CHECKING:
     from cryptography.x509 import CertificateSigningRequest
@@ -38,14 +38,11 @@ def add_request_controller(
             await handle(found)
 
     builder = context.controller(name)
-    builder.with_options(max_concurrent_reconciles=workers, use_priority_queue=False, rate_limiter=rate_limiter)
+    builder.with_options(
+        max_concurrent_reconciles=workers, use_priority_queue=False, rate_limiter=lambda: rate_limiter(0.2, 1000.0)
+    )
     builder.watches(API_VERSION, KIND, EnqueueRequestForObject())
     builder.complete(reconcile)
-
-
-def rate_limiter() -> RateLimiter[Any]:
-    """Retries after 200 ms to 1000 s, at most 10 per second in total."""
-    return MaxOfRateLimiter(ItemExponentialFailureRateLimiter(0.2, 1000.0), BucketRateLimiter())
 
 
 def is_true(request: Object, kind: str) -> bool:

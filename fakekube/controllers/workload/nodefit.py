@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any
 
+from fakekube.controllers.workload.intorpercent import integer
+
 Object = Mapping[str, Any]
 
 
@@ -19,17 +21,10 @@ def tolerates(toleration: Object, taint: Object) -> bool:
         return bool(value == other)
     if operator == "Exists":
         return True
-    left, right = _number(value), _number(other)
+    left, right = integer(value), integer(other)
     if left is None or right is None:
         return False
     return right < left if operator == "Lt" else right > left if operator == "Gt" else False
-
-
-def _number(text: str) -> int | None:
-    try:
-        return int(text)
-    except ValueError:
-        return None
 
 
 def untolerated_taint(
@@ -70,7 +65,7 @@ def _satisfied(requirement: Object, value: str | None) -> bool:
 
 
 def _compared(value: str | None, values: Sequence[str], larger: bool) -> bool:
-    left, right = _number(value or ""), _number(values[0])
+    left, right = integer(value or ""), integer(values[0])
     if value is None or left is None or right is None:
         return False
     return left > right if larger else left < right

@@ -9,9 +9,9 @@ from typing import Any
 Pod = Mapping[str, Any]
 
 
-def phase(pod: Pod) -> str:
-    """status.phase, "" if it is not set."""
-    return (pod.get("status") or {}).get("phase") or ""
+def phase(obj: Mapping[str, Any]) -> str:
+    """status.phase of a pod, a claim or a volume; "" if it is not set."""
+    return (obj.get("status") or {}).get("phase") or ""
 
 
 def is_terminal(pod: Pod) -> bool:
@@ -75,7 +75,12 @@ def next_availability_check(pods: Iterable[Pod], min_ready_seconds: int, now: da
 
 def moment(text: str | None) -> datetime | None:
     """The time that a timestamp of the API (RFC 3339) names; None if it is not set."""
-    return datetime.fromisoformat(text) if text else None
+    return time_of(text) if text else None
+
+
+def time_of(text: str) -> datetime:
+    """The time that a timestamp of the API names. Raises ValueError if it is not one."""
+    return datetime.fromisoformat(text)
 
 
 def timestamp(time: datetime) -> str:

@@ -1,17 +1,24 @@
-"""Giving up on a key that fails again and again (`maxRetries` of several controllers)."""
+"""Retries of a key that fails: their delays, and the number of them (`maxRetries` of several controllers)."""
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Awaitable, Callable
+from typing import Any
 
 from controllerlib import ApiError, Request, Result
 from controllerlib.controller import current_run
+from controllerlib.workqueue import BucketRateLimiter, ItemExponentialFailureRateLimiter, MaxOfRateLimiter, RateLimiter
 from fakekube.controllers.workload.podcontrol import is_namespace_terminating
 
 log: logging.Logger = logging.getLogger(__name__)
 
 Reconcile = Callable[[Request], Awaitable[Result | None]]
+
+
+def rate_limiter(first: float, longest: float) -> RateLimiter[Any]:
+    """Retries after `first` to `longest` seconds, at most 10 per second in total."""
+    return MaxOfRateLimiter(ItemExponentialFailureRateLimiter(first, longest), BucketRateLimiter())
 
 
 def limited(reconcile: Reconcile, retries: int) -> Reconcile:

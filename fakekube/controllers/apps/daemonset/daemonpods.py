@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from fakekube.controllers.workload.intorpercent import scaled_value
+from fakekube.controllers.workload.intorpercent import integer, scaled_value
 from fakekube.controllers.workload.nodefit import matches_node, untolerated_taint
 from fakekube.controllers.workload.podstate import Pod
 
@@ -30,11 +30,8 @@ Object = Mapping[str, Any]
 
 def generation(daemon_set: Object) -> str | None:
     """The generation of the template, None without one."""
-    text = (daemon_set["metadata"].get("annotations") or {}).get(GENERATION)
-    try:
-        return None if text is None else str(int(text))
-    except ValueError:
-        return None
+    found = integer((daemon_set["metadata"].get("annotations") or {}).get(GENERATION))
+    return None if found is None else str(found)
 
 
 def is_updated(pod: Pod, hash: str, template_generation: str | None) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from fakekube.controllers.workload.intorpercent import integer
 from fakekube.controllers.workload.semantic import is_equal
 
 PREFIX = "deployment.kubernetes.io/"
@@ -44,12 +45,7 @@ def number_in(obj: Object, name: str) -> int | None:
 def revision(obj: Object) -> int | None:
     """The revision of an object: 0 without an annotation, None if it is not a number."""
     text = annotation(obj, REVISION)
-    if text is None:
-        return 0
-    try:
-        return int(text)
-    except ValueError:
-        return None
+    return 0 if text is None else integer(text)
 
 
 def max_revision(replica_sets: Sequence[Object]) -> int:

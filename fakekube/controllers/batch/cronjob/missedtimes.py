@@ -9,7 +9,7 @@ from typing import Any
 
 from fakekube.apiserver.registry.batch.cronjob.schedule import Schedule
 from fakekube.controllers.batch.cronjob.crontime import ZERO, next_time
-from fakekube.controllers.workload.podstate import moment
+from fakekube.controllers.workload.podstate import time_of
 
 #: Seconds after a time of the schedule at which the CronJob is reconciled (nextScheduleDelta).
 DELTA = 0.1
@@ -74,6 +74,4 @@ def until_next(cron_job: Object, schedule: Schedule, now: datetime) -> float:
 
 def _start(cron_job: Object) -> datetime:
     last = (cron_job.get("status") or {}).get("lastScheduleTime")
-    found = moment(last or cron_job["metadata"]["creationTimestamp"])
-    assert found is not None
-    return found.astimezone(UTC)
+    return time_of(last or cron_job["metadata"]["creationTimestamp"]).astimezone(UTC)

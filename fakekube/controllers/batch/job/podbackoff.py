@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from fakekube.controllers.workload.podstate import Pod, condition, moment
+from fakekube.controllers.workload.podstate import Pod, condition, time_of
 
 #: Seconds after the first failure; each further one doubles them (DefaultJobPodFailureBackOff).
 FIRST = 10.0
@@ -58,10 +58,10 @@ def finished_at(pod: Pod) -> datetime:
         return ended
     ready = condition(pod, "Ready")
     if ready is not None and ready.get("status") == "False" and ready.get("lastTransitionTime"):
-        return _time(ready["lastTransitionTime"])
+        return time_of(ready["lastTransitionTime"])
     if meta.get("deletionTimestamp"):
-        return _time(meta["deletionTimestamp"]) - timedelta(seconds=meta.get("deletionGracePeriodSeconds") or 0)
-    return _time(meta["creationTimestamp"])
+        return time_of(meta["deletionTimestamp"]) - timedelta(seconds=meta.get("deletionGracePeriodSeconds") or 0)
+    return time_of(meta["creationTimestamp"])
 
 
 def _containers_ended(pod: Pod) -> datetime | None:
@@ -77,11 +77,5 @@ def _latest(before: datetime | None, statuses: Iterable[Mapping[str, Any]]) -> d
         text = ((one.get("state") or {}).get("terminated") or {}).get("finishedAt")
         if not text:
             return None
-        before = _time(text) if before is None else max(before, _time(text))
+        before = time_of(text) if before is None else max(before, time_of(text))
     return before
-
-
-def _time(text: str) -> datetime:
-    found = moment(text)
-    assert found is not None
-    return found

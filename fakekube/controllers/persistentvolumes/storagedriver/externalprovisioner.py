@@ -18,10 +18,10 @@ from fakekube.controllers.persistentvolumes.volumeclaims import (
     STORAGE_PROVISIONER,
     annotations_of,
     claim_class,
-    phase,
     reference_to_claim,
     waits_for_consumer,
 )
+from fakekube.controllers.workload.podstate import phase
 
 NAME = "external-provisioner"
 

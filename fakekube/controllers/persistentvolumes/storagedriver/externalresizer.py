@@ -15,11 +15,10 @@ from fakekube.controllers.persistentvolumes.volumeclaims import (
     annotations_of,
     capacity,
     claim_capacity,
-    phase,
     requested,
     status,
 )
-from fakekube.controllers.workload.podstate import timestamp
+from fakekube.controllers.workload.podstate import phase, timestamp
 
 NAME = "external-resizer"
 

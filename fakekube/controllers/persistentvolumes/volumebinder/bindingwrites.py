@@ -17,11 +17,11 @@ from fakekube.controllers.persistentvolumes.volumeclaims import (
     capacity,
     claim_capacity,
     is_bound_to,
-    phase,
     reference_to_claim,
     status,
     with_annotations,
 )
+from fakekube.controllers.workload.podstate import phase
 
 Object = Mapping[str, Any]
 

@@ -30,10 +30,10 @@ from fakekube.controllers.persistentvolumes.volumeclaims import (
     is_bound_to,
     mismatch,
     modes_differ,
-    phase,
     waits_for_consumer,
 )
 from fakekube.controllers.workload.objectfinalizers import with_finalizers
+from fakekube.controllers.workload.podstate import phase
 
 NAME = "persistentvolume-binder-controller"
 ACCOUNT = "persistent-volume-binder"
