@@ -12,7 +12,7 @@ import orjson
 from fakekube.apiserver.needs import Stream
 from fakekube.apiserver.response import Response
 from fakekube.apiserver.user import ADMIN, User
-from fakekube.apiserver.wire import warning
+from fakekube.apiserver.wire import codec, warning
 from fakekube.apiserver.wire.request import Request
 from fakekube.apiserver.wire.status import StatusError
 from fakekube.server.runner import ServerRunner, Suspended, WouldWait
@@ -114,14 +114,12 @@ class DirectTransport:
         for name, value in query:
             values.setdefault(name, []).append(value)
         sent = {**self._headers, **{name.lower(): value for name, value in headers.items()}}
-        return Request(method, path, values, sent, b"" if body is None else copy(body), self._user)
+        return Request(method, path, values, sent, b"" if body is None else _copy(body), self._user)
 
 
-def copy(value: Any) -> Any:
-    """A deep copy of a JSON value."""
-    if isinstance(value, bytes | str):
-        return value
-    return orjson.loads(orjson.dumps(value))
+def _copy(body: Any) -> Any:
+    """A deep copy of a body; texts and bytes, which are not decoded, are returned as they are."""
+    return body if isinstance(body, bytes | str) else codec.copied(body)
 
 
 def _delivered(response: Response) -> Answer:

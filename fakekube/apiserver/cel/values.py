@@ -16,7 +16,7 @@ from typing import Any
 from fakekube.apiserver.cel.tree import UInt
 from fakekube.apiserver.cel.types import Type
 from fakekube.apiserver.schema.stringformats import go_duration, loose_duration
-from fakekube.apiserver.wire.gojson import WholeFloat
+from fakekube.apiserver.wire.gojson import WholeFloat, is_number
 from fakekube.apiserver.wire.goprint import type_of
 
 
@@ -226,10 +226,6 @@ def _is_int(value: Any) -> bool:
     return isinstance(value, int) and not isinstance(value, bool | WholeFloat)
 
 
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
-
-
 def _is_text(value: Any) -> bool:
     return isinstance(value, str)
 
@@ -246,7 +242,7 @@ CHECKED_CONVERTERS: Mapping[str, Any] = {
     "boolean": Checked(lambda value: isinstance(value, bool), "invalid data, expected bool, got {}"),
     "object": Checked(lambda value: isinstance(value, dict), _MAP_EXPECTED),
     "int-or-string": Checked(lambda value: _is_text(value) or _is_int(value), _INT_OR_STRING),
-    "number": Checked(_is_number, "invalid data, expected float, got {}", _number),
+    "number": Checked(is_number, "invalid data, expected float, got {}", _number),
     **{form: Checked(_is_text, _TEXT_EXPECTED, CONVERTERS[form]) for form in ("byte", "duration", "date", "date-time")},
     "list": lambda item, *how: Checked(lambda value: isinstance(value, list), _LIST_EXPECTED, _list(item, *how)),
     "map": lambda item: Checked(lambda value: isinstance(value, dict), _MAP_EXPECTED, _map(item)),

@@ -16,6 +16,7 @@ from typing import Any
 import orjson
 
 from fakekube.apiserver.wire import gojson, integers
+from fakekube.apiserver.wire.gojson import sorted_members
 from fakekube.apiserver.wire.status import StatusError, bad_request, patch_rejected
 
 #: The limit of the operations of a patch (`maxJSONPatchOperations`).
@@ -188,7 +189,10 @@ def _get(document: Any, tokens: list[str]) -> Any:
 
 
 def _edit(document: Any, tokens: list[str], change: Any) -> Any:
-    """The document after `change(parent, last token)` on a copy of the parent of a pointer."""
+    """The document after `change(parent, last token)` on a copy of the parent of a pointer.
+
+    Maps on the way are sorted, as Go encodes them: unknown fields are reported in this order.
+    """
     if not tokens:
         raise patch_rejected()
     token, rest = tokens[0], tokens[1:]
@@ -197,19 +201,13 @@ def _edit(document: Any, tokens: list[str], change: Any) -> Any:
     copy: Any = document.copy()
     if not rest:
         change(copy, token)
-        return _sorted(copy)
+        return sorted_members(copy)
     child = _child(document, token)
     if child is _ABSENT or child is None:
         raise patch_rejected()
     key = token if isinstance(copy, dict) else _position(copy, token)
     copy[key] = _edit(child, rest, change)
-    return _sorted(copy)
-
-
-def _sorted(parent: Any) -> Any:
-    """A map that is changed, with sorted members, as in a Go map that is encoded: unknown fields are reported in this
-    order."""
-    return dict(sorted(parent.items())) if isinstance(parent, dict) else parent
+    return sorted_members(copy)
 
 
 def _put(value: Any) -> Any:

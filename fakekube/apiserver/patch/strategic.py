@@ -10,11 +10,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import orjson
-
 from fakekube.apiserver.resource import Object
 from fakekube.apiserver.schema.model import Schema
-from fakekube.apiserver.wire import goprint
+from fakekube.apiserver.wire import codec, goprint
 
 PATCH, RETAIN_KEYS = "$patch", "$retainKeys"
 DELETE_FROM, SET_ORDER = "$deleteFromPrimitiveList/", "$setElementOrder/"
@@ -51,11 +49,7 @@ def _check_list(value: Any) -> None:
 
 def apply(document: Object, patch: Object, schema: Schema) -> Object:
     """Merges a patch into a document. Raises BadPatch."""
-    return _merge_map(_copy(document), _copy(patch), schema)
-
-
-def _copy(value: Any) -> Any:
-    return orjson.loads(orjson.dumps(value))
+    return _merge_map(codec.copied(document), codec.copied(patch), schema)
 
 
 def _field(schema: Schema | None, name: str, original: Any) -> Schema:

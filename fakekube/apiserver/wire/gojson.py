@@ -21,6 +21,16 @@ class WholeFloat(int):
     """A whole number of a body that Go holds as a float64 until the object is stored: `1.0`."""
 
 
+def is_number(value: Any) -> bool:
+    """Whether a decoded value is a number; booleans, which Python counts among the integers, are not."""
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def sorted_members(value: Any) -> Any:
+    """A map with its keys in order, as Go encodes it; other values unchanged."""
+    return dict(sorted(value.items())) if isinstance(value, dict) else value
+
+
 def go_json(value: Any) -> str:
     """JSON as Go's `json.Marshal` writes a map: keys sorted, floats without a fraction as integers."""
     return json.dumps(_whole(value), separators=(",", ":"), ensure_ascii=False, sort_keys=True).translate(_HTML)

@@ -13,6 +13,7 @@ from fakekube.apiserver.registry.generic.table.ages import UNKNOWN, Ages
 from fakekube.apiserver.registry.generic.table.columns import NAME, RECORDED, Column, Printer, name_of
 from fakekube.apiserver.registry.generic.table.jsonpath import InvalidPath, NoValue, Path
 from fakekube.apiserver.schema.times import InvalidTime, time_text
+from fakekube.apiserver.wire.gojson import is_number
 
 Object = dict[str, Any]
 
@@ -78,16 +79,12 @@ def _reader(path: Path, type: str) -> Callable[[Object, Ages], Any]:
     return read
 
 
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
-
-
 def _integer(value: Any, ages: Ages) -> int | None:
-    return int(value) if _is_number(value) else None
+    return int(value) if is_number(value) else None
 
 
 def _number(value: Any, ages: Ages) -> float | None:
-    return value if _is_number(value) else None
+    return value if is_number(value) else None
 
 
 def _boolean(value: Any, ages: Ages) -> bool | None:

@@ -12,6 +12,7 @@ from functools import cache
 from typing import Any
 
 from fakekube.apiserver.registry.generic.validation.internalstructs import INTERNAL
+from fakekube.apiserver.wire.gojson import sorted_members
 
 Object = dict[str, Any]
 
@@ -100,7 +101,7 @@ def as_go(struct: str, value: Any) -> Any:
     if struct == "LabelSelector":
         return selector_fields(value)
     if struct == "ObjectMeta":
-        return {key: _sorted(value[key]) for key in METADATA if value.get(key)}
+        return {key: sorted_members(value[key]) for key in METADATA if value.get(key)}
     if struct == "PodSpec":
         value = _with_host_fields(value)
     made: Object = {}
@@ -112,7 +113,7 @@ def as_go(struct: str, value: Any) -> Any:
         else:
             found = value.get(name)
             found = unset if found is None else found
-            made[go_name] = as_go(inner, found) if inner else _sorted(found)
+            made[go_name] = as_go(inner, found) if inner else sorted_members(found)
     return made
 
 
@@ -122,11 +123,6 @@ METADATA = (
     "deletionTimestamp", "deletionGracePeriodSeconds", "labels", "annotations", "ownerReferences", "finalizers",
     "managedFields",
 )  # fmt: skip
-
-
-def _sorted(value: Any) -> Any:
-    """A map with its keys in order; other values as they are."""
-    return dict(sorted(value.items())) if isinstance(value, dict) else value
 
 
 #: Fields of a pod's spec that the internal type has in its security context (`Convert_v1_PodSpec_To_core_PodSpec`).
@@ -142,7 +138,7 @@ def selector_fields(selector: Object) -> Object:
     """A LabelSelector, which does have JSON names."""
     made: Object = {}
     if selector.get("matchLabels"):
-        made["matchLabels"] = dict(sorted(selector["matchLabels"].items()))
+        made["matchLabels"] = sorted_members(selector["matchLabels"])
     if selector.get("matchExpressions"):
         order = ("key", "operator", "values")
         made["matchExpressions"] = [
