@@ -249,13 +249,16 @@ def delete_in_process(call: Call, old: Object) -> None:
 
 def validate_deletion(attributes: Attributes) -> Waiting:
     """Raises StatusError if a policy or a webhook rejects a deletion."""
-    if _has(attributes.call, MUTATING_WEBHOOK):
-        yield from webhooks.mutate(attributes, Calls())
-    yield from _validate_by_hooks(attributes)
+    return _run_hooks(attributes)
 
 
 def connect(attributes: Attributes) -> Waiting:
     """Raises StatusError if a policy or a webhook rejects a connection."""
+    return _run_hooks(attributes)
+
+
+def _run_hooks(attributes: Attributes) -> Waiting:
+    """Run the mutating webhooks, whose changes are not used, and then the validating policies and webhooks."""
     if _has(attributes.call, MUTATING_WEBHOOK):
         yield from webhooks.mutate(attributes, Calls())
     yield from _validate_by_hooks(attributes)
