@@ -12,6 +12,7 @@ from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 
+from fakekube.apiserver.auth.authorizer import with_node_mode
 from fakekube.controllers.catalogue import admission_plugins, selection
 from fakekube.controllers.nodespec import numbered
 from fakekube.server.standalone import Options, Running, running
@@ -30,7 +31,7 @@ async def cluster(
     options = replace(options, enable_admission_plugins=(*options.enable_admission_plugins, *plugins))
     names = [one.name for one in selection(controllers, nodes)]
     if "kubelet" in names:
-        options = replace(options, authorization_mode=_with_node(options.authorization_mode))
+        options = replace(options, authorization_mode=with_node_mode(options.authorization_mode))
     async with running(options) as server:
         if not names:
             yield server
@@ -42,12 +43,6 @@ async def cluster(
             task.cancel()
             with suppress(asyncio.CancelledError):
                 await task
-
-
-def _with_node(mode: str) -> str:
-    """The authorization mode with which kubelets can work."""
-    modes = mode.split(",")
-    return ",".join(["Node", *modes]) if "RBAC" in modes and "Node" not in modes else mode
 
 
 async def _beside(server: Running, names: Sequence[str], nodes: int | None) -> None:

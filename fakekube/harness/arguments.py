@@ -11,7 +11,7 @@ from typing import Any
 from controllerlib import Request
 from controllerlib.client import as_object
 from fakekube.apiserver.admission.enablement import DEFAULT, OPTIONAL, enabled_plugins
-from fakekube.apiserver.auth.authorizer import MODES, parse_modes
+from fakekube.apiserver.auth.authorizer import MODES, parse_modes, with_node_mode
 from fakekube.apiserver.faults import FaultRule
 from fakekube.apiserver.registry.core.service.ranges import BadRange, parse_ranges
 from fakekube.apiserver.resource import Resource
@@ -79,7 +79,8 @@ def authorization_mode_of(rbac: bool, mode: str | None, *, kubelets: bool = Fals
     `kubelets`: they need the Node authorizer, which `rbac=True` includes then.
     """
     if mode is None:
-        return ("Node,RBAC" if kubelets else "RBAC") if rbac else "AlwaysAllow"
+        mode = "RBAC" if rbac else "AlwaysAllow"
+        return with_node_mode(mode) if kubelets else mode
     if not isinstance(mode, str):
         raise TypeError(f"authorization_mode={mode!r}: pass text, like 'Node,RBAC'")
     if rbac:

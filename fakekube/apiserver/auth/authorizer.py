@@ -54,6 +54,12 @@ def always_deny(store: Store, user: User, info: RequestInfo) -> Decision:
     return Decision(False, "Everything is forbidden.")
 
 
+def with_node_mode(text: str) -> str:
+    """The modes with which kubelets can work: the Node authorizer precedes RBAC."""
+    modes = text.split(",")
+    return ",".join(["Node", *modes]) if "RBAC" in modes and "Node" not in modes else text
+
+
 def parse_modes(text: str) -> tuple[str, ...]:
     """Parses a list of modes (`Node,RBAC`). Raises ValueError for one that is unknown, unsupported or repeated."""
     modes = tuple(text.split(","))
