@@ -18,10 +18,10 @@ def obj(name, *owners, **meta):
 
 
 def observe(graph, name, *owners, namespace="ns", **meta):
-    return told(graph.observed(identity(name, namespace=namespace), obj(name, *owners, **meta)))
+    return actions(graph.observed(identity(name, namespace=namespace), obj(name, *owners, **meta)))
 
 
-def told(todo):
+def actions(todo):
     return [(one.what, one.node.identity.name) for one in todo]
 
 
@@ -36,7 +36,7 @@ def test_an_unknown_owner_gets_a_virtual_node_that_is_looked_for():
 def test_dependents_of_an_absent_owner_are_attempted_and_the_owner_is_remembered():
     graph = DependencyGraph()
     observe(graph, "child", reference("owner"))
-    assert told(graph.found_absent(identity("owner"))) == [("delete", "child")]
+    assert actions(graph.found_absent(identity("owner"))) == [("delete", "child")]
     assert identity("owner") in graph.absent
     assert graph.find("owner") is None
 
@@ -45,16 +45,16 @@ def test_an_absent_identity_of_several_is_replaced_by_the_next_one():
     graph = DependencyGraph()
     observe(graph, "one", reference("a", "uid"))
     assert observe(graph, "two", reference("b", "uid")) == [("delete", "two")]
-    assert told(graph.found_absent(identity("a", "uid"))) == [("delete", "one"), ("delete later", "b")]
+    assert actions(graph.found_absent(identity("a", "uid"))) == [("delete", "one"), ("delete later", "b")]
     assert graph.find("uid").identity == identity("b", "uid")
-    assert told(graph.found_absent(identity("b", "uid"))) == [("delete", "two"), ("delete later", "a")]
+    assert actions(graph.found_absent(identity("b", "uid"))) == [("delete", "two"), ("delete later", "a")]
 
 
 def test_an_observed_object_is_not_removed_for_what_a_wrong_reference_says():
     graph = DependencyGraph()
     observe(graph, "owner")
     assert observe(graph, "child", reference("wrong", "owner")) == [("delete", "child")]
-    assert told(graph.found_absent(identity("wrong", "owner"))) == [("delete", "child")]
+    assert actions(graph.found_absent(identity("wrong", "owner"))) == [("delete", "child")]
     assert graph.find("owner") is not None
 
 
@@ -76,8 +76,8 @@ def test_a_deletion_with_a_finalizer_begins_once(finalizer):
     before = obj("owner")
     deleted = obj("owner", deletionTimestamp="2026-01-01T00:00:00Z", finalizers=[finalizer])
     expected = [("orphan", "owner")] if finalizer == "orphan" else [("delete", "child"), ("delete", "owner")]
-    assert told(graph.observed(identity("owner"), deleted, before)) == expected
-    assert told(graph.observed(identity("owner"), deleted, deleted)) == []
+    assert actions(graph.observed(identity("owner"), deleted, before)) == expected
+    assert actions(graph.observed(identity("owner"), deleted, deleted)) == []
 
 
 def test_the_least_recently_used_absent_owner_is_forgotten():

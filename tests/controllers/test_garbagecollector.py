@@ -268,13 +268,13 @@ def test_a_new_owner_stops_the_deletion(fakekube):
 
 def test_events_are_not_collected(fakekube):
     owner = fakekube.create(thing("owner"))
-    meta = {"name": "told", "namespace": "default", "ownerReferences": [reference(owner)]}
+    meta = {"name": "owner-event", "namespace": "default", "ownerReferences": [reference(owner)]}
     involved = {"kind": "ConfigMap", "name": "owner", "namespace": "default"}
     fakekube.create({"apiVersion": "v1", "kind": "Event", "metadata": meta, "involvedObject": involved})
     fakekube.settle()
     fakekube.delete("v1", "ConfigMap", "owner")
     fakekube.settle()
-    assert fakekube.exists("v1", "Event", "told")
+    assert fakekube.exists("v1", "Event", "owner-event")
 
 
 def test_it_is_held_and_stepped(fakekube):
