@@ -11,8 +11,8 @@ from fakekube.controllers.context import ControllerContext
 from fakekube.controllers.objectevents import Object, object_events
 from fakekube.controllers.persistentvolumes.protectionfinalizers import (
     add_finalizer,
-    is_concerned,
     needs_finalizer,
+    protection_events,
     remove_finalizer,
 )
 from fakekube.controllers.workload.objectfinalizers import is_deletion_candidate
@@ -60,14 +60,10 @@ class AttributesClassProtection:
     def add(self) -> None:
         """Add the controller to the manager."""
         builder = self._context.controller(NAME)
-        builder.watches(_API, _KIND, object_events(self._class_seen))
+        builder.watches(_API, _KIND, protection_events(FINALIZER))
         for kind in ("PersistentVolume", "PersistentVolumeClaim"):
             builder.watches("v1", kind, object_events(updated=_user_updated, deleted=_user_deleted))
         builder.complete(self.reconcile)
-
-    def _class_seen(self, found: Object, queue: RequestQueue) -> None:
-        if is_concerned(found, FINALIZER):
-            queue.add(Request.of(found))
 
     async def reconcile(self, request: Request) -> Result | None:
         found = self._classes.get("", request.name)

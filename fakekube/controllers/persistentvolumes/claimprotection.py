@@ -19,8 +19,8 @@ from fakekube.controllers.persistentvolumes.podvolumes import (
 )
 from fakekube.controllers.persistentvolumes.protectionfinalizers import (
     add_finalizer,
-    is_concerned,
     needs_finalizer,
+    protection_events,
     remove_finalizer,
 )
 from fakekube.controllers.workload.objectfinalizers import is_deletion_candidate
@@ -54,17 +54,13 @@ class ClaimProtection:
     def add(self) -> None:
         """Add the controller to the manager."""
         builder = self._context.controller(NAME)
-        builder.watches("v1", "PersistentVolumeClaim", object_events(self._claim_seen))
+        builder.watches("v1", "PersistentVolumeClaim", protection_events(FINALIZER))
         builder.watches(
             "v1", "Pod", object_events(created=self._pod_seen, updated=self._pod_updated, deleted=self._pod_deleted)
         )
         builder.complete(self.reconcile)
 
     # --- events
-
-    def _claim_seen(self, claim: Object, queue: RequestQueue) -> None:
-        if is_concerned(claim, FINALIZER):
-            queue.add(Request.of(claim))
 
     def _pod_updated(self, old: Object, new: Object, queue: RequestQueue) -> None:
         self._pod_seen(new, queue)

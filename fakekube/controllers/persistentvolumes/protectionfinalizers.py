@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from controllerlib import Client
+from controllerlib import Client, Request
+from controllerlib.controller import HandlerFuncs, RequestQueue
+from fakekube.controllers.objectevents import object_events
 from fakekube.controllers.workload.objectfinalizers import has_finalizer, is_deletion_candidate, with_finalizers
 
 Object = Mapping[str, Any]
@@ -16,9 +18,19 @@ def needs_finalizer(obj: Object, finalizer: str) -> bool:
     return not obj["metadata"].get("deletionTimestamp") and not has_finalizer(obj, finalizer)
 
 
-def is_concerned(obj: Object, finalizer: str) -> bool:
+def _is_concerned(obj: Object, finalizer: str) -> bool:
     """Whether the finalizer may have to be added or removed."""
     return is_deletion_candidate(obj, finalizer) or needs_finalizer(obj, finalizer)
+
+
+def protection_events(finalizer: str) -> HandlerFuncs:
+    """The event handler that requests each object to which the finalizer may have to be added or removed."""
+
+    def seen(obj: Object, queue: RequestQueue) -> None:
+        if _is_concerned(obj, finalizer):
+            queue.add(Request.of(obj))
+
+    return object_events(seen)
 
 
 async def add_finalizer(client: Client, obj: Object, finalizer: str) -> None:

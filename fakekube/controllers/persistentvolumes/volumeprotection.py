@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from controllerlib import Request, Result
-from controllerlib.controller import RequestQueue
 from fakekube.controllers.context import ControllerContext
-from fakekube.controllers.objectevents import Object, object_events
 from fakekube.controllers.persistentvolumes.protectionfinalizers import (
     add_finalizer,
-    is_concerned,
     needs_finalizer,
+    protection_events,
     remove_finalizer,
 )
 from fakekube.controllers.workload.objectfinalizers import is_deletion_candidate
@@ -36,12 +34,8 @@ class VolumeProtection:
     def add(self) -> None:
         """Add the controller to the manager."""
         builder = self._context.controller(NAME)
-        builder.watches("v1", "PersistentVolume", object_events(self._seen))
+        builder.watches("v1", "PersistentVolume", protection_events(FINALIZER))
         builder.complete(self.reconcile)
-
-    def _seen(self, volume: Object, queue: RequestQueue) -> None:
-        if is_concerned(volume, FINALIZER):
-            queue.add(Request.of(volume))
 
     async def reconcile(self, request: Request) -> Result | None:
         volume = self._volumes.get("", request.name)
