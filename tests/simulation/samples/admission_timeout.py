@@ -6,7 +6,7 @@ from controllerlib import ApiError, Manager
 from tests.simulation.samples.definitions import API, child, custom, definition, ensure, find, report
 
 FAMILY = "admission time-out mid-sequence"
-NEEDS = "the webhook times out at `create configmap/a` or `update configmap/a`: the gate stays rejected"
+NEEDS = "the webhook times out at `create configmap/b` or `update configmap/a`: the gate stays rejected"
 
 
 def make(bug):

@@ -38,8 +38,8 @@ def election(identity):
 
 def scenario(fakekube, build):
     fakekube.apply(definition("Broker", version="string"))
-    fakekube.start(build, name="one", election=election("one"))
-    fakekube.start(build, name="two", election=election("two"))
+    fakekube.start(build, election=election("one"))
+    fakekube.start(build, election=election("two"))
 
     fakekube.create(custom("Broker", version="1"))
     fakekube.advance(40)

@@ -12,7 +12,7 @@ from controllerlib.controller import (
 from tests.simulation.samples.definitions import API, custom, definition, find, report
 
 FAMILY = "lost update"
-NEEDS = "the watch of ConfigMaps is late from `update configmap/table{data.a}` until the next reconcile: an entry is lost"
+NEEDS = "the watch of ConfigMaps is late from `update configmap/table{data.b}` until the next reconcile: an entry is lost"
 FINALIZER = "samples.example.com/route"
 REMOVED = PredicateFuncs(create=lambda event: False, update=lambda event: False)
 
@@ -72,8 +72,8 @@ def scenario(fakekube, build):
         fakekube.advance(60)
 
     fakekube.patch(API, "Route", "a", {"spec": {"host": "www.example.com"}})
-    fakekube.delete(API, "Route", "b")
+    fakekube.delete(API, "Route", "c")
     fakekube.advance(60)
 
-    assert fakekube.get("v1", "ConfigMap", "table")["data"] == {"a": "www.example.com", "c": "c.example.com"}
-    assert not fakekube.exists(API, "Route", "b")
+    assert fakekube.get("v1", "ConfigMap", "table")["data"] == {"a": "www.example.com", "b": "b.example.com"}
+    assert not fakekube.exists(API, "Route", "c")

@@ -4,7 +4,7 @@ from controllerlib import Manager
 from tests.simulation.samples.definitions import API, child, custom, definition, ensure, find, report
 
 FAMILY = "a progress marker before the work"
-NEEDS = "crash, or an error of the next request, at `update fleet/a{status...}`: the shards are never moved"
+NEEDS = "crash, or an error of the next request, after `update fleet/a{status.version}` or that of fleet/b: shards are never moved"
 
 
 def make(bug):
@@ -39,12 +39,13 @@ def scenario(fakekube, build):
     fakekube.create(custom("Fleet", version="1"))
     fakekube.advance(60)
 
+    fakekube.create(custom("Fleet", "b", version="1"))
+    fakekube.advance(60)
+
     fakekube.patch(API, "Fleet", "a", {"spec": {"version": "2"}})
     fakekube.advance(60)
 
-    fakekube.patch(API, "Fleet", "a", {"spec": {"version": "3"}})
-    fakekube.advance(60)
-
-    shards = fakekube.list("v1", "ConfigMap", label_selector="owner=a")
-    assert [one["data"]["version"] for one in shards] == ["3", "3", "3"]
-    assert fakekube.get(API, "Fleet", "a")["status"]["version"] == "3"
+    for name, version in (("a", "2"), ("b", "1")):
+        shards = fakekube.list("v1", "ConfigMap", label_selector=f"owner={name}")
+        assert [one["data"]["version"] for one in shards] == [version] * 3
+        assert fakekube.get(API, "Fleet", name)["status"]["version"] == version

@@ -1,11 +1,12 @@
 """A listener gets a port from one controller; another one reports whether it is served."""
 
 from controllerlib import Manager
-from controllerlib.controller import generation_changed
+from controllerlib.controller import PredicateFuncs, generation_changed
 from tests.simulation.samples.definitions import API, child, custom, definition, ensure, find
 
 FAMILY = "unconditional status write"
-NEEDS = "the watch of listeners is late from `update listener/a{status.conditions}` until the next reconcile: a condition is lost"
+NEEDS = "the watch of listeners is late from `update listener/b{status.conditions}` until the next reconcile: a condition is lost"
+REMOVED = PredicateFuncs(create=lambda event: False, update=lambda event: False)
 
 
 def make(bug):
@@ -38,9 +39,8 @@ def make(bug):
             if served is not None:
                 await set_condition(request, client, "Served", served["data"]["port"])
 
-        changed = [generation_changed]
-        assigned = manager.controller("assign").for_(API, "Listener", predicates=changed)
-        assigned.owns("v1", "ConfigMap", predicates=changed).complete(assign)
+        assigned = manager.controller("assign").for_(API, "Listener", predicates=[generation_changed])
+        assigned.owns("v1", "ConfigMap", predicates=[REMOVED]).complete(assign)
         manager.controller("probe").for_("v1", "ConfigMap").complete(probe)
 
     return build
