@@ -3,7 +3,6 @@
 The faults are those of `FakeKube.fault`, late watches, and restarts; no exploration is needed.
 """
 
-import asyncio
 from collections import Counter
 from dataclasses import dataclass, field
 
@@ -99,7 +98,7 @@ class Steps:
         """Do something when the clock has reached this time."""
 
         async def later():
-            await asyncio.sleep(seconds - self.cluster.clock.monotonic())
+            await self.cluster.clock.sleep_until(seconds)
             action()
 
         self.cluster.task(later())
@@ -201,9 +200,14 @@ def run_of(name, bug, disturb=lambda steps: None):
 
 
 def state_of(fakekube):
-    kinds = [one["spec"]["names"]["kind"] for one in fakekube.list("apiextensions.k8s.io/v1", "CustomResourceDefinition", None)]
+    kinds = [
+        one["spec"]["names"]["kind"]
+        for one in fakekube.list("apiextensions.k8s.io/v1", "CustomResourceDefinition", None)
+    ]
     found = [obj for api_version, kind in BUILT_IN for obj in fakekube.list(api_version, kind)]
-    return [without_server_fields(obj) for obj in [*found, *(obj for kind in kinds for obj in fakekube.list(API, kind))]]
+    return [
+        without_server_fields(obj) for obj in [*found, *(obj for kind in kinds for obj in fakekube.list(API, kind))]
+    ]
 
 
 def without_server_fields(value):
@@ -240,7 +244,8 @@ def test_a_webhook_that_times_out_once_rejects_a_gate(bug):
     delays = [0, 3600]
 
     async def handler(http):
-        await asyncio.sleep(delays.pop(0) if delays else 0)
+        delay = delays.pop(0) if delays else 0
+        await fakekube.clock.sleep_until(fakekube.clock.monotonic() + delay)
         return await admission_timeout.admit(http)
 
     with FakeKube(seed=7) as fakekube:

@@ -19,10 +19,7 @@ def make(bug):
             routes = child(site, "ConfigMap", f"{request.name}-routes", data={"index": "page"})
             page = child(site, "ConfigMap", f"{request.name}-page", data={"title": site["spec"]["title"]})
             installed = await find(live, "v1", "Secret", key["metadata"]["name"], request.namespace)
-            if bug and installed:
-                wanted = [page]
-            else:
-                wanted = [key, routes, page]
+            wanted = [page] if bug and installed else [key, routes, page]
             for one in wanted:
                 await ensure(live, one)
             await report(live, site, title=site["spec"]["title"])

@@ -12,7 +12,9 @@ from controllerlib.controller import (
 from tests.simulation.samples.definitions import API, custom, definition, find, report
 
 FAMILY = "lost update"
-NEEDS = "the watch of ConfigMaps is late from `update configmap/table{data.b}` until the next reconcile: an entry is lost"
+NEEDS = (
+    "the watch of ConfigMaps is late from `update configmap/table{data.b}` on until that of data.c: an entry is lost"
+)
 FINALIZER = "samples.example.com/route"
 REMOVED = PredicateFuncs(create=lambda event: False, update=lambda event: False)
 

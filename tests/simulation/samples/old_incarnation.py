@@ -1,6 +1,7 @@
 """A tenant has a ConfigMap of its own, which is removed before the tenant goes; another tenant may get the name."""
 
 from controllerlib import Manager
+from controllerlib.cache import CacheOptions, Selection
 from controllerlib.controller import add_finalizer, contains_finalizer, remove_finalizer
 from tests.simulation.samples.definitions import (
     API,
@@ -20,6 +21,8 @@ NEEDS = (
     "`update tenant/a{metadata.deletionTimestamp}`: the ConfigMap of the new tenant is deleted"
 )
 EXPLORE = {"owner_labels": ["owner"]}
+#: Informers that list with resourceVersion=0, which an API server may answer from a cache that is behind.
+CACHE = CacheOptions(sync_period_jitter=0.0, default=Selection(bookmarks=False))
 FINALIZER = "samples.example.com/tenant"
 
 
@@ -51,7 +54,7 @@ def make(bug):
 
 def scenario(fakekube, build):
     fakekube.apply(definition("Tenant", plan="string"))
-    fakekube.start(build)
+    fakekube.start(build, cache=CACHE)
 
     fakekube.create(custom("Tenant", plan="small"))
     fakekube.advance(60)

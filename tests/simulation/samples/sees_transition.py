@@ -5,7 +5,9 @@ from controllerlib.controller import PredicateFuncs
 from tests.simulation.samples.definitions import API, child, custom, definition, ensure, find, report
 
 FAMILY = "having to see a transition"
-NEEDS = "the operator is down, from its last write on, while the test does `update app/a{spec.image}`: it is not rolled out"
+NEEDS = (
+    "the operator is down, from its last write on, while the test does `update app/a{spec.image}`: it is not rolled out"
+)
 
 
 def is_new(event):

@@ -26,7 +26,9 @@ def make(bug):
             version = cluster["spec"]["version"]
             shard = await find(client if bug else live, API, "Shard", request.name, request.namespace)
             if shard is None or shard["spec"]["version"] != version:
-                await ensure(live, child(cluster, "Shard", request.name, api_version=API, spec={"version": version}), "spec")
+                await ensure(
+                    live, child(cluster, "Shard", request.name, api_version=API, spec={"version": version}), "spec"
+                )
                 return Result(requeue_after=5)
             status = shard.get("status") or {}
             is_current = bug or status.get("observedGeneration") == shard["metadata"]["generation"]
