@@ -1,4 +1,4 @@
-"""A queue has two ConfigMaps in other hands' view, which it removes before it goes."""
+"""A queue has two ConfigMaps, which it removes before it goes."""
 
 from controllerlib import Manager
 from controllerlib.controller import add_finalizer, contains_finalizer, remove_finalizer

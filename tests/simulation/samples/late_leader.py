@@ -4,7 +4,7 @@ from controllerlib import LeaderElection, LeaderElectionOptions, Manager
 from tests.simulation.samples.definitions import API, custom, definition, discard, find, pod, report
 
 FAMILY = "old leader writes late"
-NEEDS = "the leader is frozen before `delete pod/a` until the other replica leads: it deletes the new pod"
+NEEDS = "the `delete pod/a` of a leader is committed when the other replica leads already: the new pod is deleted"
 
 
 def make(bug):

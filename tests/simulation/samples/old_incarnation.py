@@ -18,7 +18,8 @@ from tests.simulation.samples.definitions import (
 FAMILY = "the old incarnation's deletion applied to the new one"
 NEEDS = (
     "a restart after `create configmap/a#2` whose first list of tenants is the one right after "
-    "`update tenant/a{metadata.deletionTimestamp}`: the ConfigMap of the new tenant is deleted"
+    "`update tenant/a{metadata.deletionTimestamp}`, with a watch that is late until the next reconcile: "
+    "the ConfigMap of the new tenant is deleted"
 )
 EXPLORE = {"owner_labels": ["owner"]}
 #: Informers that list with resourceVersion=0, which an API server may answer from a cache that is behind.

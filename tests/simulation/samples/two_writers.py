@@ -4,7 +4,7 @@ from controllerlib import Manager
 from tests.simulation.samples.definitions import API, child, custom, definition, find, report
 
 FAMILY = "two writers of one field"
-NEEDS = "crash at `update service/a{status...}`: the operator resets the replicas that the autoscaler has set"
+NEEDS = "crash at any write after the autoscaler's `update deployment/a{spec.replicas}`: the operator resets the replicas that the autoscaler has set"
 
 
 def make(bug):
