@@ -5,6 +5,7 @@ import itertools
 import socket
 import weakref
 from collections.abc import Callable, Iterator
+from contextvars import Context
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -20,11 +21,12 @@ _FIRST_PIPE_PORT = 61000
 
 @dataclass(frozen=True, slots=True)
 class Listener:
-    """A listening socket of the loop: how it creates the protocol of a connection."""
+    """A listening socket of the loop: how it creates the protocol of a connection, and the context of its owner."""
 
     factory: Callable[[], Protocol]
     sslcontext: object
     server: asyncio.Server | None
+    context: Context
 
 
 class Network:
@@ -93,9 +95,10 @@ class Network:
         ends = pipe(
             self._loop,
             protocol,
-            listener.factory(),
+            listener.context.run(listener.factory),
             ((address[0], next(self._ports)), address),
             (sslcontext, listener.sslcontext),
+            listener.context.copy(),
         )
         self._pipes.update(ends)
         return ends
