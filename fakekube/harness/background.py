@@ -85,6 +85,8 @@ class Background:
             await end_tasks(loop, loop.tasks.of_programs())
             for operator in operators:
                 operator.retrieve()
+            self._operators.clear()  # they refer to the cluster
+            self._tasks.clear()
 
     async def _end_operators(self, operators: Sequence[Operator]) -> None:
         """The first cancellation stops a manager, the second one cancels the reconciles that run."""

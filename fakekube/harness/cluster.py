@@ -185,6 +185,7 @@ class FakeKube:
 
     def __enter__(self) -> Self:
         self._bubble.open()
+        self._bubble.closer = self.close
         if self._controllers is not None:
             self._controllers.operator.begin(self._bubble.loop)
             if not self._driver.in_async_test():

@@ -94,6 +94,9 @@ class Bubble:
         self._watchdog = Watchdog(self.loop, patience)
         self._was_external = False
         self._leave = ExitStack()
+        #: what it was opened for (a test, a module), and what closes it with its cluster, if another has to
+        self.opened_by: object = None
+        self.closer: Callable[[], None] | None = None
 
     def __enter__(self) -> Self:
         self.open()
@@ -149,7 +152,12 @@ class Bubble:
         try:
             self._leave.close()
         finally:
+            self.opened_by = self.closer = None
             self.loop.close()  # also if the bubble was never opened
+
+    def abandon(self) -> None:
+        """Close it in place of the code that opened it."""
+        (self.closer or self.close)()
 
     # --- time
 
@@ -272,6 +280,11 @@ class Bubble:
 
     def __repr__(self) -> str:
         return f"<Bubble {self.clock!r} tasks={len(self.loop.tasks.of_programs())} seed={self.seed.value}>"
+
+
+def opened() -> list[Bubble]:
+    """The open bubbles of this process: at most one."""
+    return list(_open)
 
 
 #: The open bubble. Process-wide, because patches and the wall clock affect the process: one bubble is open at a time.
