@@ -161,6 +161,8 @@ class VirtualTimeLoop(NetworkLoop):
         error: BaseException | None = getattr(task, "_exception", None)  # `exception()` would mark it as retrieved
         if error is not None and isinstance(error, self.fatal_errors):
             self.fail_with(error)
+        elif isinstance(error, KeyboardInterrupt | SystemExit):  # asyncio has raised it from the loop
+            task.exception()
 
     def fail_with(self, error: BaseException) -> None:
         """Raise `error` where the test waits for quiescence, else from the loop as soon as the present callback ends."""
