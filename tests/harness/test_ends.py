@@ -428,7 +428,7 @@ def test_row7_a_reconcile_in_flight_at_the_end_is_cancelled(what):
             if what == "a long wait":
                 await asyncio.sleep(86_400)
             elif what == "a held request":
-                await client.get("v1", "ConfigMap", "a", "default")
+                await client.patch(config_map("a"), {"data": {"x": "1"}})
             else:
                 await asyncio.Event().wait()
         finally:
@@ -442,7 +442,7 @@ def test_row7_a_reconcile_in_flight_at_the_end_is_cancelled(what):
 
     with FakeKube() as kube:
         kube.apply(config_map("a"))
-        kube.fault(verb="get", resource="configmaps", delay=86_400)
+        kube.fault(verb="patch", resource="configmaps", delay=86_400)
         operator = kube.start(build(waits_in_a_thread if what == "a thread" else waits))
         assert operator["minder"].processing == ["default/a"]
         at = kube.clock.us
