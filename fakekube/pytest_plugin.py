@@ -189,8 +189,13 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None, Any, Any]:
             raise
         finally:
             vars(item).pop("runtest", None)
-    cluster.finish()
-    return result
+    try:
+        cluster.finish()
+    except Exception as problem:
+        text = f"{type(problem).__name__}: {problem}"
+    else:
+        return result
+    pytest.fail(text, pytrace=False)
 
 
 def _note_unawaited(cluster: FakeKube, error: BaseException) -> None:

@@ -6,7 +6,7 @@ import pytest
 BARE = ("-pno:benchmark", "-pno:hypothesispytest", "-Wignore::pytest.PytestDeprecationWarning", "-oasyncio_mode=strict")
 
 #: The same, in the order of the file.
-IN_ORDER = (*BARE, "-pno:randomly")
+IN_ORDER = (*BARE, "-pno:randomly", "-pno:rerunfailures")
 
 #: The last file of each inner run: nothing is left of the others.
 NOTHING_LEFT = """
@@ -30,8 +30,7 @@ def run(pytester):
     def run(source, *options):
         pytester.makepyfile(source)
         pytester.makepyfile(test_zz=NOTHING_LEFT)
-        bare = BARE if any("random" in option for option in options) else IN_ORDER
-        return pytester.runpytest_inprocess(*bare, *options)
+        return pytester.runpytest_inprocess(*IN_ORDER, *options)
 
     return run
 
@@ -41,7 +40,7 @@ def run_apart(pytester):
     def run(source, *options):
         pytester.makepyfile(source)
         pytester.makepyfile(test_zz=NOTHING_LEFT)
-        return pytester.runpytest_subprocess(*IN_ORDER, *options)
+        return pytester.runpytest_subprocess(*BARE, *options)
 
     return run
 
@@ -216,7 +215,7 @@ def test_row19_the_policy_of_uvloop(run):
     source = of("import uvloop\nasyncio.set_event_loop_policy(uvloop.EventLoopPolicy())")
     source = source.replace("async def test_order", "def test_order")
     source += "\ndef test_zzz():\n    asyncio.set_event_loop_policy(None)\n"
-    result = run(source, "-Werror", "-pno:asyncio", "-Wignore::DeprecationWarning")
+    result = run(source, "-Werror::RuntimeWarning", "-pno:asyncio", "-Wignore::DeprecationWarning")
     result.assert_outcomes(passed=8)
 
 
@@ -330,39 +329,25 @@ async def test_passes_too(fakekube):
 @pytest.mark.parametrize(
     ("options", "outcomes"),
     [
-        (("-x",), {"failed": 1}),
+        (("-x", "-pno:randomly"), {"failed": 1}),
         (("--cov=fakekube.cli", "--cov-report="), {"failed": 2, "passed": 3}),
         (("--reruns=2",), {"failed": 2, "passed": 3, "rerun": 4}),
         (("--randomly-seed=7",), {"failed": 2, "passed": 3}),
         (("--timeout=60",), {"failed": 2, "passed": 3}),
+        pytest.param(("-n2",), {"failed": 2, "passed": 3}, marks=pytest.mark.slow),
     ],
     ids=lambda value: value[0] if isinstance(value, tuple) else "",
 )
-def test_plugins_and_options(run, pytester, options, outcomes):
-    if not supports(pytester, options[0]):
-        pytest.skip(f"no plugin has {options[0]}")
-    result = run(MIXED, *options)
-    found = result.parseoutcomes()
+def test_plugins_and_options(run_apart, options, outcomes):
+    found = run_apart(MIXED, *options).parseoutcomes()
     assert {key: found.get(key, 0) for key in outcomes} == outcomes
     assert "error" not in found
     assert "errors" not in found
 
 
-def supports(pytester, option):
-    return option == "-x" or option.split("=")[0] in pytester.runpytest_inprocess("--help").stdout.str()
-
-
 def test_last_failed(run, pytester):
     run(MIXED, "--lf").assert_outcomes(failed=2, passed=3)
     pytester.runpytest_inprocess(*IN_ORDER, "--lf").assert_outcomes(failed=2)
-
-
-@pytest.mark.slow
-def test_workers_of_xdist(run_apart):
-    result = run_apart(MIXED, "-n2")
-    found = result.parseoutcomes()
-    assert (found["failed"], found["passed"]) == (2, 3)
-    assert "errors" not in found
 
 
 def test_a_time_out_in_a_task_of_an_operator_fails_the_test(run):
