@@ -120,7 +120,9 @@ def fakekube_kubeconfig(fakekube: FakeKube) -> Path:
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
-def pytest_fixture_setup(fixturedef: pytest.FixtureDef[Any], request: pytest.FixtureRequest) -> Generator[None, Any, Any]:
+def pytest_fixture_setup(
+    fixturedef: pytest.FixtureDef[Any], request: pytest.FixtureRequest
+) -> Generator[None, Any, Any]:
     """Runs async fixtures of tests that have a cluster on its event loop, before another plugin sees that they are."""
     function = fixturedef.func
     if request.scope != "function" or "fakekube" not in request.fixturenames or not _is_async(function):
@@ -154,12 +156,13 @@ def _bound(function: Any, instance: object) -> Any:
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_runtest_setup(item: pytest.Item) -> Generator[None, None, None]:
-    item.stash[_CLUSTER] = None  # type: ignore[assignment]  # that of the run before, if it is run again
+    if _CLUSTER in item.stash:  # that of the run before, if the test is run again
+        del item.stash[_CLUSTER]
     yield
-    if item.stash[_CLUSTER] is not None and _backend(item) not in (None, "asyncio"):
+    if _CLUSTER in item.stash and _backend(item) not in (None, "asyncio"):
         pytest.fail(
-            f"the anyio backend of this test is {_backend(item)!r}, and the event loop of a cluster is asyncio's: define "
-            "a fixture `anyio_backend` that returns 'asyncio', or parametrize the test with it",
+            f"the anyio backend of this test is {_backend(item)!r}, and the event loop of a cluster is asyncio's: "
+            "define a fixture `anyio_backend` that returns 'asyncio', or parametrize the test with it",
             pytrace=False,
         )
 
@@ -270,10 +273,12 @@ def _close_survivors(item: pytest.Item) -> str:
     for bubble in left:
         with suppress(Exception):
             bubble.abandon()
-    return left and (
+    if not left:
+        return ""
+    return (
         f"{item.nodeid} left its cluster open, and it was closed now: use the fixture `fakekube`, or "
         "`with FakeKube() as fakekube`"
-    ) or ""
+    )
 
 
 @pytest.hookimpl(wrapper=True)

@@ -225,7 +225,8 @@ class FakeKube:
             steps.callback(self._bubble.close)
             steps.callback(self._endpoint.forget_clients)
             steps.callback(lambda: loop.drive(self._end()))
-            steps.callback(lambda: loop.drive(self._background.end(self._controllers and self._controllers.operator)))
+            own = self._controllers.operator if self._controllers is not None else None
+            steps.callback(lambda: loop.drive(self._background.end(own)))
             steps.callback(loop.threads.close)  # before the server, which they call, is closed
 
     async def _end(self) -> None:

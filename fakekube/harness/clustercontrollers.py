@@ -37,7 +37,7 @@ def settings_for(names: Sequence[str], issuer: Issuer, authority: Callable[[], A
 
 @dataclass(frozen=True, slots=True)
 class Settling:
-    """How a test settles; `in_async_test`: whether it must await that; `awaited` makes a coroutine that it must await."""
+    """How a test settles. `in_async_test`: whether it must await that. `awaited` makes what it must await."""
 
     settle: Callable[[], Awaitable[None]]
     in_async_test: Callable[[], bool]

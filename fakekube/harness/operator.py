@@ -224,7 +224,7 @@ class Operator(Mapping[str, ControllerView]):
             await self.manager.client.aclose()
 
     def cancel(self) -> list[asyncio.Task[None]]:
-        """Stop as the exit of the process does: reconciles that run are cancelled. Returns the tasks that have to end."""
+        """Stop as the exit of the process does: reconciles that run are cancelled. Returns what has to end."""
         if self._task is None or self._task.done():
             return []
         self._ending = True

@@ -32,8 +32,8 @@ from fakekube.virtualtime.seeds import Seed
 from fakekube.virtualtime.shutdown import shutdown
 from fakekube.virtualtime.threads.scheduler import BubbleThread
 from fakekube.virtualtime.trace import Note
-from fakekube.virtualtime.watchdog import Watchdog
 from fakekube.virtualtime.wallclock import RealWallClock, WallClock
+from fakekube.virtualtime.watchdog import Watchdog
 
 T = TypeVar("T")
 Args = TypeVarTuple("Args")
@@ -294,8 +294,8 @@ _open: list[Bubble] = []
 def _refuse_running_loop() -> None:
     if (running := asyncio._get_running_loop()) is not None:
         raise RuntimeError(
-            f"a cluster cannot be opened while an event loop runs ({type(running).__module__}.{type(running).__name__}): "
-            "it has an event loop of its own, whose time is virtual. Write the test as `async def` with the fixture "
+            "a cluster cannot be opened while an event loop runs "
+            f"({type(running).__module__}.{type(running).__name__}): it has an event loop of its own, whose time is virtual. Write the test as `async def` with the fixture "
             "`fakekube`, which runs it on the cluster's loop, or open the cluster in sync code and run coroutines with "
             "`with FakeKube() as fakekube: fakekube.bubble.run(main())`"
         )

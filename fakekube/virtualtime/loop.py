@@ -5,7 +5,7 @@ import functools
 import heapq
 import inspect
 from collections import deque
-from collections.abc import Awaitable, Callable, Coroutine, Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Coroutine, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import ExitStack, suppress
 from contextvars import Context
@@ -165,7 +165,7 @@ class VirtualTimeLoop(NetworkLoop):
             task.exception()
 
     def fail_with(self, error: BaseException) -> None:
-        """Raise `error` where the test waits for quiescence, else from the loop as soon as the present callback ends."""
+        """Raise `error` where the test waits for quiescence, else from the loop after the present callback."""
         if isinstance(error, NotQuiescent) and self._quiescence.fail_waiters(error):
             return
         if error is not self._raised and self._fatal is None:
@@ -262,7 +262,7 @@ class VirtualTimeLoop(NetworkLoop):
             self._raised = error
             raise error
 
-    def run_until_complete(self, future: Generator[Any, None, T] | Awaitable[T]) -> T:
+    def run_until_complete(self, future: Any) -> Any:
         """As asyncio's, but a KeyboardInterrupt or SystemExit leaves the loop once, not again in each awaiting task."""
         task = asyncio.ensure_future(future, loop=self)
         while True:
@@ -288,7 +288,8 @@ class VirtualTimeLoop(NetworkLoop):
         task = self.create_task(work)
         self.tasks.own(task)
         try:
-            return self.run_until_complete(task)
+            outcome: T = self.run_until_complete(task)
+            return outcome
         except BaseException:
             task.cancel()
             raise
@@ -300,7 +301,8 @@ class VirtualTimeLoop(NetworkLoop):
         guard = self._quiescence.guard
         before, guard.test = guard.test, task
         try:
-            return self.run_until_complete(task)
+            outcome: T = self.run_until_complete(task)
+            return outcome
         except BaseException:
             if not task.done():
                 task.cancel()
@@ -328,7 +330,9 @@ class VirtualTimeLoop(NetworkLoop):
     def _facts(self) -> Iterator[str]:
         yield f"virtual time: {self.clock.now().isoformat()}"
         yield from _listed("runnable", (describe.callback(handle) for handle in self._ready))
-        tasks = (task for task in self.tasks if isinstance(task, asyncio.Task) and not (task.done() or _moves_time(task)))
+        tasks = (
+            task for task in self.tasks if isinstance(task, asyncio.Task) and not (task.done() or _moves_time(task))
+        )
         yield from _listed("waiting", sorted(describe.task(task) for task in tasks))
         yield from _listed("thread", map(repr, self.threads.active()))
         yield from _listed("connection", map(repr, self.network.connections))

@@ -75,7 +75,7 @@ def test_f1_a_watch_of_kubernetes_asyncio_that_is_open_at_the_end(transport, how
                 try:
                     async with watch.Watch() as stream:
                         async for event in stream.stream(client.CoreV1Api(api).list_namespaced_config_map, "default"):
-                            seen.append(event["object"].metadata.name)
+                            seen.append(event["object"].metadata.name)  # noqa: PERF401
                 except Exception:
                     await asyncio.sleep(1)
 
@@ -330,7 +330,7 @@ def test_row3_a_busy_coroutine_in_an_async_test(real):
 
     async def main():
         real.task(busy(), name="spinner")
-        with pytest.raises(NotQuiescent, match="spinner .* has blocked the event loop"):
+        with pytest.raises(NotQuiescent, match=r"spinner .* has blocked the event loop"):
             await real.advance(5)
         await real.advance(5)
 
@@ -351,7 +351,7 @@ def test_row3_a_busy_loop_that_catches_everything_is_interrupted_again(real):
 
     with real as kube:
         kube.task(busy(), name="spinner")
-        with pytest.raises(NotQuiescent, match="(?s)spinner .* has blocked the event loop.*in hold_on"):
+        with pytest.raises(NotQuiescent, match=r"(?s)spinner .* has blocked the event loop.*in hold_on"):
             kube.settle()
 
 
@@ -364,7 +364,7 @@ def test_row3_a_lock_in_a_coroutine_is_interrupted(real):
 
     with real as kube:
         kube.task(deadlocked(), name="locked")
-        with pytest.raises(NotQuiescent, match="(?s)locked .* has blocked the event loop.*in deadlocked"):
+        with pytest.raises(NotQuiescent, match=r"(?s)locked .* has blocked the event loop.*in deadlocked"):
             kube.settle()
 
 
@@ -379,7 +379,7 @@ def test_row3_a_busy_clean_up_at_the_end(real):
     real.task(busy_at_the_end(), name="spinner")
     real.settle()
     begun = time.perf_counter()
-    with pytest.raises(NotQuiescent, match="(?s)spinner .* has blocked the event loop.*in spin"):
+    with pytest.raises(NotQuiescent, match=r"(?s)spinner .* has blocked the event loop.*in spin"):
         real.close()
     assert time.perf_counter() - begun < 5
 

@@ -1,5 +1,8 @@
 """Plugins of pytest: async frameworks run on the cluster's loop, and no plugin or option leaves anything behind."""
 
+import re
+from pathlib import Path
+
 import pytest
 
 #: Without a plugin that measures: it would report the inner run.
@@ -219,6 +222,12 @@ def test_row19_the_policy_of_uvloop(run):
     result.assert_outcomes(passed=8)
 
 
+def test_the_example_of_the_page(run):
+    page = (Path(__file__).parents[2] / "docs" / "test-frameworks.md").read_text()
+    (example,) = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
+    run(example).assert_outcomes(passed=2)
+
+
 # --- finalizers and survivors ----------------------------------------------------------------------------------------
 
 
@@ -404,4 +413,3 @@ async def test_it(fakekube):
     child.expect("2026-01-01 02:00:00")
     child.sendline("q")
     child.wait()
-

@@ -105,7 +105,9 @@ def test_row18_a_cluster_in_a_running_loop():
         with FakeKube():
             pass
 
-    with pytest.raises(RuntimeError, match=r"cannot be opened while an event loop runs .*async def.*fakekube\.bubble\.run"):
+    with pytest.raises(
+        RuntimeError, match=r"cannot be opened while an event loop runs .*async def.*fakekube\.bubble\.run"
+    ):
         asyncio.run(main())
     with FakeKube() as kube:  # nothing was left
         kube.advance(1)

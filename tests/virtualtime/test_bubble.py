@@ -13,7 +13,7 @@ import time
 import pytest
 import urllib3
 
-from fakekube.virtualtime import Bubble, Deadlock, NotQuiescent, VirtualClock, VirtualTimeLoop
+from fakekube.virtualtime import Bubble, NotQuiescent, VirtualClock, VirtualTimeLoop
 from tests.virtualtime.server import Server
 
 #: What the patches or the wall clock replace.

@@ -49,7 +49,10 @@ class EndingPatches:
             yield Patch(owner, name, replacement)
 
     def disarm(self, callback: Callable[..., object]) -> Callable[..., object]:
-        """The callback of a timer. One that ends the process does nothing once who has set it, or started that, ended."""
+        """The callback of a timer. One that ends the process does nothing once the operator that set it has ended.
+
+        That is the program, or the task that has created the one which sets the timer.
+        """
         guarded = self._known.get(id(callback))
         if guarded is None:
             return callback

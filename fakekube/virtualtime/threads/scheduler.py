@@ -238,8 +238,8 @@ class ThreadScheduler:
         if left:
             names = ", ".join(f"{thread.name} ({thread.where})" for thread in left)
             raise NotQuiescent(
-                f"threads do not end: {names}. They run Python code that catches every exception, or wait for something "
-                f"that the bubble cannot see; they go on until the process ends.\n{dump()}"
+                f"threads do not end: {names}. They run Python code that catches every exception, or wait for "
+                f"something that the bubble cannot see; they go on until the process ends.\n{dump()}"
             )
 
     def _raise_closed(self, thread: BubbleThread) -> bool:
