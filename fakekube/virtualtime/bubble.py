@@ -133,7 +133,7 @@ class Bubble:
             patches.install()
             undo.callback(patches.remove)
             self.loop.disarm = endings.disarm
-            self._watchdog.start()
+            self.loop.watch = self._watchdog.start
             undo.callback(self._watchdog.stop)
             sleeping.start()
             undo.callback(sleeping.stop)
@@ -189,6 +189,7 @@ class Bubble:
     def run(self, main: Coroutine[Any, Any, T], context: Context | None = None) -> T:
         """Run an async test on the loop; time moves while it waits. Raises what `main` raises, or Deadlock."""
         self._refuse_threads()
+        self.loop.watch()
         if self._stepped is not None or self.gate.is_open():
             return self.loop.run_test(main, context)
         self.gate.open()
@@ -295,8 +296,9 @@ def _refuse_running_loop() -> None:
     if (running := asyncio._get_running_loop()) is not None:
         raise RuntimeError(
             "a cluster cannot be opened while an event loop runs "
-            f"({type(running).__module__}.{type(running).__name__}): it has an event loop of its own, whose time is virtual. Write the test as `async def` with the fixture "
-            "`fakekube`, which runs it on the cluster's loop, or open the cluster in sync code and run coroutines with "
+            f"({type(running).__module__}.{type(running).__name__}): it has an event loop of its own, whose time is "
+            "virtual. Write the test as `async def` with the fixture `fakekube`, which runs it on the cluster's loop, "
+            "or open the cluster in sync code and run coroutines with "
             "`with FakeKube() as fakekube: fakekube.bubble.run(main())`"
         )
 

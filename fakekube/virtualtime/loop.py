@@ -70,6 +70,8 @@ class VirtualTimeLoop(NetworkLoop):
         self.tasks: Tasks = Tasks(self)
         #: replaces callbacks of timers that would end the process
         self.disarm: Callable[[Callable[..., object]], Callable[..., object]] = _unchanged
+        #: called before the first code under test runs on the loop: starts the watchdog, which an idle cluster spares
+        self.watch: Callable[[], None] = _nothing
         #: exceptions that are raised from the loop when they end a task, for example the outcome of a test
         self.fatal_errors: tuple[type[BaseException], ...] = ()
         #: what the loop raises when the present callback returns, and what it has raised last
@@ -151,6 +153,7 @@ class VirtualTimeLoop(NetworkLoop):
 
     def start_program(self, coro: Coroutine[Any, Any, T], name: str) -> asyncio.Task[T]:
         """A task that is a program of its own, as if in a process of its own, with the tasks that it creates."""
+        self.watch()
         program = Program(name)
         task = self.create_task(coro, name=name, context=context_of(program))
         task.add_done_callback(lambda _: setattr(program, "ended", True))
@@ -351,8 +354,13 @@ class VirtualTimeLoop(NetworkLoop):
             finally:
                 super().close()
                 self.tasks.clear()
-                self.disarm, self._fatal, self._raised = _unchanged, None, None
+                self.watch, self.disarm = _nothing, _unchanged
+                self._fatal, self._raised = None, None
                 self._idle_selector.detach()
+
+
+def _nothing() -> None:
+    return None
 
 
 def _unchanged(callback: Callable[..., object]) -> Callable[..., object]:

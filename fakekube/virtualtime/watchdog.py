@@ -58,6 +58,8 @@ class Watchdog:
         self._reported_at = -1
 
     def start(self) -> None:
+        if self._thread is not None:
+            return
         self._owner = _thread.get_ident()
         if threading.current_thread() is threading.main_thread():
             self._handler = signal.signal(self._number, self._interrupted)
