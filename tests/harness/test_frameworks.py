@@ -28,6 +28,12 @@ def test_zz_nothing_is_left():
 """
 
 
+def needs(*plugins):
+    """Skips a test where the extra `test` is not installed as a whole."""
+    for plugin in plugins:
+        pytest.importorskip(plugin)
+
+
 @pytest.fixture
 def run(pytester):
     def run(source, *options):
@@ -126,17 +132,20 @@ def test_row14_without_a_plugin(run):
 
 @pytest.mark.parametrize("scope", ["function", "session"])
 def test_f12_pytest_asyncio_in_strict_mode(run, scope):
+    needs("pytest_asyncio")
     source = of("import pytest_asyncio", "pytest_asyncio.fixture", "@pytest.mark.asyncio")
     options = (f"-oasyncio_default_test_loop_scope={scope}", f"-oasyncio_default_fixture_loop_scope={scope}")
     run(source, "-oasyncio_mode=strict", *options).assert_outcomes(passed=7)
 
 
 def test_f12_pytest_asyncio_in_strict_mode_without_marks(run):
+    needs("pytest_asyncio")
     source = of().replace("async def test_order", "def test_order")
     run(source, "-oasyncio_mode=strict").assert_outcomes(passed=7)
 
 
 def test_row14_pytest_asyncio_in_auto_mode(run):
+    needs("pytest_asyncio")
     run(of(), "-oasyncio_mode=auto").assert_outcomes(passed=7)
 
 
@@ -197,6 +206,7 @@ async def test_it(fakekube):
 
 
 def test_row14_tests_without_a_cluster_run_on_their_own_loop(run):
+    needs("pytest_asyncio")
     run(
         """
 import asyncio, pytest, pytest_asyncio
@@ -348,6 +358,7 @@ async def test_passes_too(fakekube):
     ids=lambda value: value[0] if isinstance(value, tuple) else "",
 )
 def test_plugins_and_options(run_apart, options, outcomes):
+    needs("pytest_cov", "pytest_randomly", "pytest_rerunfailures")
     found = run_apart(MIXED, *options).parseoutcomes()
     assert {key: found.get(key, 0) for key in outcomes} == outcomes
     assert "error" not in found
