@@ -3,7 +3,7 @@
 A context variable says which program code belongs to; tasks, callbacks and threads inherit it. `asyncio.all_tasks` is
 limited to the tasks of the program that calls it, so that a program which cancels all tasks of its event loop when it
 ends (kopf does, `run_tasks` in kopf/_core/reactor/running.py) cancels neither another program, nor the test, nor the
-server. Tasks of the harness are in nobody's view.
+server. It lists no tasks of the harness.
 """
 
 import asyncio

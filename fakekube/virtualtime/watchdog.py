@@ -25,7 +25,7 @@ _join = threading.Thread.join
 _DEBUGGERS = ("IPython", "_pydevd_bundle", "bdb", "cmd", "code", "debugpy", "pdb", "pudb", "pydevd")
 
 #: Real seconds until an interrupted callback that goes on is interrupted again.
-_AGAIN = 0.01
+_AGAIN = 0.25
 
 #: How often the thread looks within the patience.
 _LOOKS = 2
@@ -56,6 +56,7 @@ class Watchdog:
         self._ending = _thread.allocate_lock()
         self._stuck_at = -1
         self._reported_at = -1
+        self._handling = False
 
     def start(self) -> None:
         if self._thread is not None:
@@ -99,9 +100,13 @@ class Watchdog:
 
     def _interrupted(self, number: int, frame: FrameType | None) -> None:
         beat = self._loop.beat()
-        if beat != self._stuck_at or _is_debugged(frame):
+        if self._handling or beat != self._stuck_at or _is_debugged(frame):
             return
-        self._report(beat, frame)
+        self._handling = True
+        try:
+            self._report(beat, frame)
+        finally:
+            self._handling = False
         raise LoopBlocked(f"the event loop was blocked for {self._patience:g} s")
 
     def _report(self, beat: int, frame: FrameType | None) -> None:

@@ -1,7 +1,7 @@
 """Patches what would end the test's own process: an error of the test, not the end of pytest without a word.
 
-An operator whose program has ended ends nothing any more: kopf sets a timer that sends SIGKILL ten minutes after it was
-told to stop (`ultimate_termination` in kopf/_core/reactor/running.py), which virtual time reaches at once.
+The calls of an operator that has ended do nothing: kopf sets a timer that sends SIGKILL ten minutes after the operator
+was stopped (`ultimate_termination` in kopf/_core/reactor/running.py).
 """
 
 import asyncio
