@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, NamedTuple
 
+from controllerlib import Controller
 from controllerlib.controller import Outcome, Run
-from controllerlib.observer import Call, InformerEvent, Observer
+from controllerlib.observer import Call, InformerEvent, Observer, current_run
 from fakekube.harness.audit import WRITES
 from fakekube.harness.identity import Identity
 from fakekube.harness.ledger import Ledger, Reconcile, Write
@@ -28,7 +29,20 @@ class _Running:
     #: the controller and the key
     who: tuple[str, str]
     started: datetime
+    serial: int
+    #: what the records of its requests have as `trace`
+    trace: str
     writes: list[Write] = field(default_factory=list)
+
+
+class _Latest(NamedTuple):
+    """How often an object was reconciled, and the serial of the latest reconcile."""
+
+    times: int
+    serial: int
+
+
+_NEVER = _Latest(0, 0)
 
 
 class ReconcileObserver(Observer):
@@ -43,7 +57,8 @@ class ReconcileObserver(Observer):
         self._ledger: Ledger | None = ledger
         self._now = now
         self._running: dict[int, _Running] = {}
-        self._counts: dict[tuple[str, str], int] = {}
+        self._latest: dict[tuple[str, str], _Latest] = {}
+        self._trace = ""
         self._second = 0
         self._this_second: dict[tuple[str, str], int] = {}
 
@@ -51,11 +66,25 @@ class ReconcileObserver(Observer):
         """The keys that are being reconciled."""
         return [run.who[1] for run in self._running.values() if run.who[0] == controller]
 
-    def identify(self, identity: Identity) -> None:
-        """Set the operator that the records name."""
-        self.identity = identity
+    def identify(self, identity: Identity, controllers: Mapping[str, Controller] = {}) -> None:
+        """Set the operator that the records name, and its controllers."""
+        self.identity, self._trace = identity, str(identity)
+        if self._ledger is not None:
+            for name, controller in controllers.items():
+                if controller.reconciled_kind is not None:
+                    self._ledger.identities.reconciles(identity, name, *controller.reconciled_kind)
         if self._ledger is not None:
             self._ledger.attach(self)
+
+    def trace(self) -> str:
+        """What the records of requests have that are made at this moment: the operator, and the reconcile if any."""
+        run = current_run()
+        opened = self._running.get(id(run)) if run is not None else None
+        return self._trace if opened is None else opened.trace
+
+    def counts(self, controller: str) -> dict[str, int]:
+        """How often each key was reconciled, in the order of their first reconcile."""
+        return {key: latest.times for (name, key), latest in self._latest.items() if name == controller}
 
     def retire(self) -> None:
         """Detach from the ledger."""
@@ -63,7 +92,8 @@ class ReconcileObserver(Observer):
 
     def reconcile_started(self, run: Run) -> None:
         who = (run.controller, str(run.request))
-        self._running[id(run)] = _Running(run, who, self._now())
+        serial = 0 if self._ledger is None else self._ledger.next_serial()
+        self._running[id(run)] = _Running(run, who, self._now(), serial, f"{self._trace}/{who[0]}#{serial}")
         self._check_hot_loop(run, who)
 
     def _check_hot_loop(self, run: Run, who: tuple[str, str]) -> None:
@@ -84,7 +114,9 @@ class ReconcileObserver(Observer):
         if self._ledger is None:
             return
         controller, key = who = opened.who
-        number = self._counts[who] = self._counts.get(who, 0) + 1
+        before = self._latest.get(who, _NEVER)
+        number = before.times + 1
+        self._latest[who] = _Latest(number, opened.serial)
         waited, took = run.started - run.queued_since, outcome.finished - run.started
         found = Reconcile(
             operator=self.identity.operator,
@@ -103,6 +135,9 @@ class ReconcileObserver(Observer):
             retries=run.failures,
             after=None if outcome.requeue_after is None else timedelta(seconds=outcome.requeue_after),
             writes=tuple(opened.writes),
+            serial=opened.serial,
+            previous=before.serial,
+            trace=opened.trace,
         )
         self._ledger.finished(found)
 

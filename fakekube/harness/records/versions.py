@@ -1,0 +1,162 @@
+"""The stored changes of a cluster: the version of an object after each, compressed, within a limit of bytes."""
+
+from __future__ import annotations
+
+import marshal
+import zlib
+from collections import Counter, deque
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import orjson
+
+from fakekube.apiserver.storage.store import Change, Entry
+
+#: The collection of leases, which are renewed every few seconds.
+LEASES = "leases.coordination.k8s.io"
+
+#: The most bytes of compressed changes.
+LIMIT = 32 * 1024 * 1024
+
+#: The most renewals of leases.
+RENEWALS = 2_000
+
+#: The number of changes that are kept as they are, and that are compressed together.
+RECENT, TOGETHER = 128, 64
+
+
+class Version(NamedTuple):
+    """A stored change. `at`: microseconds since the epoch. `request`: the serial of its request, 0 if it has none.
+
+    `json`: the stored object after the change, without apiVersion and kind, in the API version `stored_as` if it is a
+    custom resource; empty if the change deleted it. `created`: the object did not exist before.
+    """
+
+    serial: int
+    at: int
+    request: int
+    revision: int
+    collection: str
+    path: str
+    created: bool
+    json: bytes
+    stored_as: str
+
+    def entry(self) -> Entry | None:
+        """The stored object, as the store has it (None: deleted)."""
+        if not self.json:
+            return None
+        return Entry(self.revision, orjson.loads(self.json), self.stored_as)
+
+
+class _Fresh(NamedTuple):
+    """A change that has not been encoded."""
+
+    serial: int
+    at: int
+    request: int
+    change: Change
+    renewal: bool
+
+    def version(self) -> Version:
+        change, after = self.change, self.change.after
+        json, stored_as = (after.json, after.version) if after is not None else (b"", "")
+        created = change.before is None
+        return Version(
+            self.serial,
+            self.at,
+            self.request,
+            change.revision,
+            change.collection,
+            change.path,
+            created,
+            json,
+            stored_as,
+        )
+
+
+class _Block(NamedTuple):
+    """Changes that are compressed together, and the collections of their objects."""
+
+    collections: frozenset[str]
+    size: int
+    data: bytes
+
+
+class Versions:
+    """The changes, oldest first. Beyond LIMIT bytes the oldest are dropped; of renewed leases, all but RENEWALS."""
+
+    def __init__(self, limit: int = LIMIT) -> None:
+        self._limit, self._size = limit, 0
+        self._recent: deque[_Fresh] = deque()
+        self._staged: list[Version] = []
+        self._blocks: deque[_Block] = deque()
+        self._renewals: deque[Version] = deque()
+        self._dropped: Counter[str] = Counter()
+        self._dropped_renewals: Counter[str] = Counter()
+
+    def add(self, serial: int, at: int, request: int, change: Change, renewal: bool) -> None:
+        self._recent.append(_Fresh(serial, at, request, change, renewal))
+        if len(self._recent) > RECENT:
+            self._age(self._recent.popleft())
+
+    def _age(self, fresh: _Fresh) -> None:
+        if fresh.renewal:
+            self._renewals.append(fresh.version())
+            if len(self._renewals) > RENEWALS:
+                self._dropped_renewals[self._renewals.popleft().path] += 1
+            return
+        self._staged.append(fresh.version())
+        if len(self._staged) == TOGETHER:
+            self._compress()
+
+    def _compress(self) -> None:
+        together = frozenset(version.collection for version in self._staged)
+        data = zlib.compress(marshal.dumps([tuple(version) for version in self._staged]), 1)
+        self._blocks.append(_Block(together, len(self._staged), data))
+        self._staged.clear()
+        self._size += len(data)
+        while self._size > self._limit and len(self._blocks) > 1:
+            oldest = self._blocks.popleft()
+            self._size -= len(oldest.data)
+            for collection in oldest.collections:
+                self._dropped[collection] += oldest.size
+
+    def dropped(self, collection: str, path: str) -> int:
+        """How many changes were dropped that may have been of this object."""
+        return self._dropped[collection] + (self._dropped_renewals[path] if collection == LEASES else 0)
+
+    def read(self, collection: str = "") -> Iterator[Version]:
+        """The changes of a collection, or all, in the order in which they were stored."""
+        renewals = iter(self._renewals if collection in ("", LEASES) else ())
+        renewal = next(renewals, None)
+        for version in self._others(collection):
+            while renewal is not None and renewal.serial < version.serial:
+                yield renewal
+                renewal = next(renewals, None)
+            yield version
+        if renewal is not None:
+            yield renewal
+            yield from renewals
+
+    def _others(self, collection: str) -> Iterator[Version]:
+        for block in self._blocks:
+            if not collection or collection in block.collections:
+                for row in marshal.loads(zlib.decompress(block.data)):
+                    version = Version._make(row)
+                    if not collection or version.collection == collection:
+                        yield version
+        for version in self._staged:
+            if not collection or version.collection == collection:
+                yield version
+        for fresh in self._recent:
+            if not collection or fresh.change.collection == collection:
+                yield fresh.version()
+
+
+def is_renewal(change: Change) -> bool:
+    """Whether a change renews a lease: its holder is the one before."""
+    if change.collection != LEASES or change.before is None or change.after is None:
+        return False
+    before, after = change.before.object.get("spec") or {}, change.after.object.get("spec") or {}
+    return {**before, "renewTime": None} == {**after, "renewTime": None}
