@@ -157,7 +157,7 @@ class Audit:
     def _renewed(self, now: datetime, record: RequestRecord, change: Change) -> None:
         """Add a row for the first renewal of a lease, and count the others there."""
         found = self._renewals.get(record.path)
-        if found is None or found.record.user_agent != record.user_agent or found.record.trace != record.trace:
+        if found is None or not found.is_by_client_of(record):
             found = self._renewals[record.path] = Renewals(record)
             self._timeline.add(now, found.summary, self._actors, serial=record.serial)
         found.count(now - self._epoch, change.revision)

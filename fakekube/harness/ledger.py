@@ -175,6 +175,8 @@ class Ledger:
         self._reconciles.append(reconcile)
         if reconcile.number == 1:
             self._first(Identity(reconcile.operator, reconcile.incarnation), reconcile)
+        if _is_heartbeat(reconcile):
+            return
         # an error is formatted at once: the text of an exception may change
         shown = "" if reconcile.error is None else _shown(reconcile)
         timeline, serial = self._timeline, reconcile.serial
@@ -205,6 +207,9 @@ class Ledger:
             if error is not None:
                 _drop_tracebacks(error)
 
+
+#: In the path of every lease.
+LEASES = "/leases/"
 
 #: The kinds of causes that follow from the previous reconcile of the key.
 _OWN = frozenset({"requeue_after", "requeue", "retry"})
@@ -237,6 +242,16 @@ def _summary(
         facts=tuple(facts),
         failed=found.error is not None,
         duration=found.duration,
+    )
+
+
+def _is_heartbeat(found: Reconcile) -> bool:
+    """Whether a periodic reconcile has only renewed a lease: the row of that lease counts it."""
+    return (
+        found.error is None
+        and bool(found.writes)
+        and all(cause.kind == "requeue_after" for cause in found.causes)
+        and all(write.code == 200 and LEASES in write.path and write.verb != "delete" for write in found.writes)
     )
 
 

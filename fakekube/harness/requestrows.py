@@ -78,6 +78,11 @@ class Renewals:
     until: timedelta = timedelta()
     revisions: deque[int] = field(default_factory=lambda: deque(maxlen=REVISIONS))
 
+    def is_by_client_of(self, record: RequestRecord) -> bool:
+        """Whether a request is of the client that renewed the lease before."""
+        mine, other = (one.trace.rpartition("#")[0] or one.trace for one in (self.record, record))
+        return (self.record.user, self.record.user_agent, mine) == (record.user, record.user_agent, other)
+
     def count(self, at: timedelta, revision: int) -> None:
         self.times += 1
         self.until = at

@@ -11,7 +11,13 @@ LAST = 5_000
 _PLACE = "/*DOCUMENT*/"
 
 #: What would end the script or start a comment in it, and how JSON can write it.
-_ESCAPES = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "\u2029": "\\u2029"}
+_ESCAPES: dict[str, str | int | None] = {
+    "<": "\\u003c",
+    ">": "\\u003e",
+    "&": "\\u0026",
+    "\u2028": "\\u2028",
+    "\u2029": "\\u2029",
+}
 
 
 def page(document: str) -> str:
