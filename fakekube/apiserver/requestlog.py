@@ -63,11 +63,12 @@ class Signature(NamedTuple):
 class RequestLog:
     """The most recent records, oldest first: at least `limit` of them, and at most an eighth more.
 
-    When it is full, it drops what renewed leases first, except for the last `leases`, then the oldest records.
+    Of the requests that read and renewed leases, it keeps the last `leases`, and at most an eighth more.
     """
 
-    def __init__(self, limit: int = 100_000, leases: int = 1_000) -> None:
+    def __init__(self, limit: int = 100_000, leases: int = 10_000) -> None:
         self._limit, self._leases = limit, leases
+        self._of_leases = 0
         self._records: list[RequestRecord] = []
         self._dropped: Counter[Signature] = Counter()
 
@@ -79,6 +80,10 @@ class RequestLog:
 
     def append(self, record: RequestRecord) -> None:
         self._records.append(record)
+        if record.resource == "leases" and is_of_lease(record):
+            self._of_leases += 1
+            if self._of_leases > self._leases + self._leases // 8:
+                self._shrink()
         if len(self._records) > self._limit + self._limit // 8:
             self._shrink()
 
@@ -92,12 +97,13 @@ class RequestLog:
         )
 
     def _shrink(self) -> None:
-        leases = [i for i, record in enumerate(self._records) if is_of_lease(record)]
-        gone = set(leases[: max(0, min(len(leases) - self._leases, len(self._records) - self._limit))])
+        of_leases = [i for i, record in enumerate(self._records) if is_of_lease(record)]
+        gone = set(of_leases[: max(0, len(of_leases) - self._leases)])
         kept = [record for i, record in enumerate(self._records) if i not in gone]
         old = max(0, len(kept) - self._limit)
         self._dropped.update(_signature(record) for record in (*(self._records[i] for i in gone), *kept[:old]))
         self._records = kept[old:]
+        self._of_leases = sum(map(is_of_lease, self._records))
 
 
 def _signature(record: RequestRecord) -> Signature:

@@ -133,26 +133,32 @@ class Audit:
             self._writes.append(record)
         elif record.code < 400:
             return
-        info, made = self._runner.answering, self._pending
+        now, made = self._clock.now(), self._stored_by(self._runner.answering)
+        renewal = len(made) == 1 and is_renewal(made[0][2])
         if made:
-            self._pending = [one for one in made if one[0] is not info]
-            made = [one for one in made if one[0] is info]
-        changes = [change for _, _, change in made]
-        now = self._clock.now()
-        renewal = len(changes) == 1 and is_renewal(changes[0])
-        for _, serial, change in made:
-            self._versions.add(serial, (now - self._epoch) // MICROSECOND, record.serial, change, renewal)
+            at = (now - self._epoch) // MICROSECOND
+            for _, serial, change in made:
+                self._versions.add(serial, at, record.serial, change, renewal)
         if renewal:
-            self._renewed(now, record, changes[0])
+            self._renewed(now, record, made[0][2])
             return
         if record.resource == "leases":
             self._renewals.pop(record.path, None)
         remark = ""
-        if not changes and record.verb in ("update", "patch") and record.code == 200:
+        if not made and record.verb in ("update", "patch") and record.code == 200:
             self._noops.append(record)
             remark = NOOP
-        revisions = tuple(change.revision for change in changes)
+        revisions = tuple([change.revision for _, _, change in made])
         self._timeline.add(now, request_summary, self._actors, record, remark, revisions, serial=record.serial)
+
+    def _stored_by(self, info: RequestInfo | None) -> list[tuple[RequestInfo, int, Change]]:
+        """The changes of a request that has been answered."""
+        made = self._pending
+        if not made or all(one[0] is info for one in made):
+            self._pending = []
+            return made
+        self._pending = [one for one in made if one[0] is not info]
+        return [one for one in made if one[0] is info]
 
     def _renewed(self, now: datetime, record: RequestRecord, change: Change) -> None:
         """Add a row for the first renewal of a lease, and count the others there."""

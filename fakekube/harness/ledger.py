@@ -5,19 +5,20 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
+from functools import partial
 from typing import NamedTuple, Protocol
 
 from controllerlib import Result
 from controllerlib.observer import InformerEvent
 from controllerlib.workqueue import Cause
-from fakekube.harness.identity import Identities, Identity
+from fakekube.harness.identity import Identities, Identity, Trace
 from fakekube.harness.records.entry import MICROSECOND, ObjectKey, Summary
 from fakekube.harness.records.kept import Bounded, Records
 from fakekube.harness.records.story import Story
 from fakekube.harness.timeline import Timeline
 
-#: The numbers of reconciles, and of events of informers, that are kept.
-LIMIT, INFORMER_LIMIT = 50_000, 10_000
+#: The numbers of reconciles, of those that only renewed a lease, and of events of informers, that are kept.
+LIMIT, HEARTBEATS, INFORMER_LIMIT = 50_000, 1_000, 10_000
 
 
 class Write(NamedTuple):
@@ -39,7 +40,7 @@ class Reconcile(NamedTuple):
     `operator`, `incarnation`: see `Operator`. `key`: `namespace/name`. `causes`: what has enqueued the key since the
     call before. `waiting`: the time between being due and being started. `after`: the delay with which it was enqueued
     again, None if it was not. `serial` orders it among all records; `previous` is the serial of the reconcile of the
-    same key before it (0: none). `trace` is that of the records of its requests: `requests(trace=reconcile.trace)`.
+    same key before it (0: none). Its requests are `requests(trace=reconcile.trace)`.
     """
 
     operator: str
@@ -60,7 +61,11 @@ class Reconcile(NamedTuple):
     writes: tuple[Write, ...]
     serial: int
     previous: int
-    trace: str
+
+    @property
+    def trace(self) -> str:
+        """What the records of its requests have as `trace`."""
+        return str(Trace(Identity(self.operator, self.incarnation), self.controller, self.serial))
 
     @property
     def cause(self) -> str:
@@ -102,18 +107,31 @@ class Ledger:
 
     def __init__(self, now: Callable[[], datetime], timeline: Timeline, serials: Iterator[int]) -> None:
         self._now, self._timeline = now, timeline
-        self._reconciles: Bounded[Reconcile] = Bounded(LIMIT)
+        self._others: Bounded[Reconcile] = Bounded(LIMIT)
+        self._heartbeats: Bounded[Reconcile] = Bounded(HEARTBEATS)
         self._observers: list[OperatorObserver] = []
         self.informer_events: deque[InformerEvent] = deque(maxlen=INFORMER_LIMIT)
         self.identities: Identities = Identities()
         self.next_serial: Callable[[], int] = serials.__next__
+        self._rows = _Rows(self._others, self.identities, timeline.resource)
+        timeline.attach(self._rows)
 
     def __iter__(self) -> Iterator[Reconcile]:
-        return iter(self._reconciles.items)
+        return iter(self._kept())
+
+    def _kept(self) -> Sequence[Reconcile]:
+        if not self._heartbeats.items:
+            return self._others.items
+        return sorted([*self._others.items, *self._heartbeats.items], key=_finished)
+
+    @property
+    def dropped(self) -> int:
+        """How many reconciles are no longer kept."""
+        return self._others.dropped + self._heartbeats.dropped
 
     def __len__(self) -> int:
         """How many reconciles have finished, whether they are kept or not."""
-        return len(self._reconciles.items) + self._reconciles.dropped
+        return len(self._others.items) + len(self._heartbeats.items) + self.dropped
 
     def reconciles(
         self, controller: str | None = None, key: str | None = None, *, operator: str = "", incarnation: int = 0
@@ -124,16 +142,16 @@ class Ledger:
         """
         found = [
             r
-            for r in self._reconciles.items
+            for r in self._kept()
             if (controller is None or r.controller == controller)
             and (key is None or r.key == key)
             and (not operator or r.operator == operator)
             and (not incarnation or r.incarnation == incarnation)
         ]
-        if not self._reconciles.dropped:
+        if not self.dropped:
             return Records(found)
         if controller is None:
-            return Records(found, self._reconciles.dropped)
+            return Records(found, self.dropped)
         counts = self.counts(controller, operator=operator, incarnation=incarnation)
         return Records(found, (sum(counts.values()) if key is None else counts.get(key, 0)) - len(found))
 
@@ -147,7 +165,7 @@ class Ledger:
 
     def lines(self, epoch: datetime) -> Iterator[tuple[int, str]]:
         """A line for each reconcile, with its serial: start (microseconds since the epoch), worker, key, result."""
-        for found in self._reconciles.items:
+        for found in self._kept():
             at, lane = (found.started - epoch) // MICROSECOND, _lane(self.identities, found)
             what = f"{lane}/{found.worker} {found.key} #{found.number} [{found.cause}] {_shown(found)}"
             yield found.serial, f"{at} {what}"
@@ -172,15 +190,14 @@ class Ledger:
 
     def finished(self, reconcile: Reconcile) -> None:
         """Called by an observer: a reconcile has finished."""
-        self._reconciles.append(reconcile)
         if reconcile.number == 1:
             self._first(Identity(reconcile.operator, reconcile.incarnation), reconcile)
         if _is_heartbeat(reconcile):
+            self._heartbeats.append(reconcile)
             return
-        # an error is formatted at once: the text of an exception may change
-        shown = "" if reconcile.error is None else _shown(reconcile)
-        timeline, serial = self._timeline, reconcile.serial
-        timeline.add(reconcile.started, _summary, self.identities, reconcile, shown, timeline.resource, serial=serial)
+        self._others.append(reconcile)
+        if reconcile.error is not None:  # formatted at once: the text of an exception may change
+            self._rows.failures.append((reconcile.serial, _shown(reconcile)))
 
     def _first(self, identity: Identity, reconcile: Reconcile) -> None:
         self.identities.has_controller(identity, reconcile.controller)
@@ -215,6 +232,30 @@ LEASES = "/leases/"
 _OWN = frozenset({"requeue_after", "requeue", "retry"})
 
 
+class _Rows:
+    """The rows of reconciles in the timeline."""
+
+    def __init__(
+        self, kept: Bounded[Reconcile], identities: Identities, resource: Callable[[str, str, str, str], ObjectKey]
+    ) -> None:
+        self._kept, self._identities, self._resource = kept, identities, resource
+        self.failures: deque[tuple[int, str]] = deque(maxlen=LIMIT)
+
+    def __len__(self) -> int:
+        return len(self._kept.items)
+
+    @property
+    def dropped(self) -> int:
+        return self._kept.dropped
+
+    def rows(self) -> Iterator[tuple[int, datetime, Callable[[], Summary]]]:
+        """The serial and the time of each, and what formats it."""
+        failures = dict(self.failures)
+        for found in self._kept.items:
+            shown = failures.get(found.serial, "")
+            yield found.serial, found.started, partial(_summary, self._identities, found, shown, self._resource)
+
+
 def _summary(
     identities: Identities, found: Reconcile, shown: str, resource: Callable[[str, str, str, str], ObjectKey]
 ) -> Summary:
@@ -245,14 +286,16 @@ def _summary(
     )
 
 
+def _finished(reconcile: Reconcile) -> datetime:
+    return reconcile.started + reconcile.duration
+
+
 def _is_heartbeat(found: Reconcile) -> bool:
     """Whether a periodic reconcile has only renewed a lease: the row of that lease counts it."""
-    return (
-        found.error is None
-        and bool(found.writes)
-        and all(cause.kind == "requeue_after" for cause in found.causes)
-        and all(write.code == 200 and LEASES in write.path and write.verb != "delete" for write in found.writes)
-    )
+    if not found.writes or found.error is not None or LEASES not in found.writes[0].path:
+        return False
+    renewed = all(write.code == 200 and LEASES in write.path and write.verb != "delete" for write in found.writes)
+    return renewed and all(cause.kind == "requeue_after" for cause in found.causes)
 
 
 def _key(

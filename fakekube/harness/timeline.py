@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
+from functools import partial
+from operator import itemgetter
 from pathlib import Path
 from typing import Any, Protocol, TypeVarTuple, overload
 
@@ -23,6 +25,17 @@ class Numbered(Protocol):
 
     @property
     def serial(self) -> int: ...
+
+
+class Source(Protocol):
+    """Rows that are recorded elsewhere."""
+
+    @property
+    def dropped(self) -> int: ...
+    def __len__(self) -> int: ...
+    def rows(self) -> Iterator[tuple[int, datetime, Callable[[], Summary]]]:
+        """The serial and the time of each row, and what formats it."""
+        ...
 
 
 class Rows(Sequence[TimelineEntry]):
@@ -65,19 +78,24 @@ class Timeline:
     ) -> None:
         self._epoch, self._serials, self.resource = epoch, serials, resource
         self._entries: Bounded[tuple[Any, ...]] = Bounded(limit)
+        self._sources: list[Source] = []
         self.versions: Versions = Versions()
 
     def __iter__(self) -> Iterator[TimelineEntry]:
         return (row.entry for row in self.joined().rows.values())
 
     def __len__(self) -> int:
-        return len(self._entries.items)
+        return len(self._entries.items) + sum(map(len, self._sources))
 
     def __str__(self) -> str:
         return self.render()
 
     def __repr__(self) -> str:
         return f"<Timeline of {len(self)} entries: print() shows them>"
+
+    def attach(self, source: Source) -> None:
+        """Show the rows of a source among the entries."""
+        self._sources.append(source)
 
     def add(self, at: datetime, summarize: Callable[[*Args], Summary], *args: *Args, serial: int = 0) -> None:
         """Add an entry; `summarize(*args)` is called at each reading and must return the same each time.
@@ -90,8 +108,8 @@ class Timeline:
         """The entries as a table, or the `last` ones; its first line counts those left out."""
         entries = self._sorted()
         shown = entries if last is None else entries[len(entries) - min(last, len(entries)) :]
-        rows = [(offset(at - self._epoch), *summarize(*args)[:4]) for _, at, summarize, *args in shown]
-        return "\n".join(_table(rows, self._entries.dropped + len(entries) - len(shown)))
+        rows = [(offset(at - self._epoch), *summarize()[:4]) for _, at, summarize in shown]
+        return "\n".join(_table(rows, self.dropped + len(entries) - len(shown)))
 
     def of(self, api_version: str, kind: str, name: str, namespace: str = "default") -> Rows:
         """The entries of one object: requests, and reconciles of its key. Raises LookupError for an unknown kind."""
@@ -108,7 +126,7 @@ class Timeline:
 
     def select(self, wanted: Callable[[TimelineEntry], object]) -> Rows:
         """The entries for which `wanted` is true."""
-        return Rows([entry for entry in self if wanted(entry)], self._epoch, self._entries.dropped)
+        return Rows([entry for entry in self if wanted(entry)], self._epoch, self.dropped)
 
     def objects(self) -> dict[ObjectKey, Rows]:
         """The entries of each object, in the order in which the objects first appear."""
@@ -131,20 +149,25 @@ class Timeline:
 
     def joined(self) -> Joined:
         """The entries with their causes."""
-        return Joined([(serial, at, summarize(*args)) for serial, at, summarize, *args in self._sorted()], self._epoch)
+        return Joined([(serial, at, summarize()) for serial, at, summarize in self._sorted()], self._epoch)
 
     @property
     def dropped(self) -> int:
         """The number of entries that are no longer kept."""
-        return self._entries.dropped
+        return self._entries.dropped + sum(source.dropped for source in self._sources)
 
     @property
     def epoch(self) -> datetime:
         """The start of the cluster."""
         return self._epoch
 
-    def _sorted(self) -> list[tuple[Any, ...]]:
-        return sorted(self._entries.items, key=_serial)
+    def _sorted(self) -> list[tuple[int, datetime, Callable[[], Summary]]]:
+        found: list[tuple[int, datetime, Callable[[], Summary]]] = [
+            (serial, at, partial(summarize, *args)) for serial, at, summarize, *args in self._entries.items
+        ]
+        for source in self._sources:
+            found += source.rows()
+        return sorted(found, key=itemgetter(0))
 
     # --- export ----------------------------------------------------------------------------------------------------
 
@@ -175,11 +198,6 @@ def _written(path: Path, text: str) -> Path:
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(text, encoding="utf-8", errors="backslashreplace")
     return path
-
-
-def _serial(entry: tuple[Any, ...]) -> int:
-    serial: int = entry[0]
-    return serial
 
 
 def _table(entries: Sequence[Sequence[str]], left_out: int) -> list[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Generic, TypeVar, overload
 
 T = TypeVar("T")
@@ -51,18 +51,16 @@ class Records(Sequence[T_co]):
 class Bounded(Generic[T]):
     """A list that drops its oldest items: it has at least the last `limit`, and at most an eighth more."""
 
-    __slots__ = ("_limit", "_on_drop", "dropped", "items")
+    __slots__ = ("_limit", "_most", "dropped", "items")
 
-    def __init__(self, limit: int, on_drop: Callable[[Sequence[T]], None] | None = None) -> None:
-        self._limit, self._on_drop = limit, on_drop
+    def __init__(self, limit: int) -> None:
+        self._limit, self._most = limit, limit + limit // 8
         self.items: list[T] = []
         self.dropped: int = 0
 
     def append(self, item: T) -> None:
         self.items.append(item)
-        if len(self.items) > self._limit + self._limit // 8:
+        if len(self.items) > self._most:
             old = len(self.items) - self._limit
-            if self._on_drop is not None:
-                self._on_drop(self.items[:old])
             del self.items[:old]
             self.dropped += old

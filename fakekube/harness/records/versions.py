@@ -5,7 +5,7 @@ from __future__ import annotations
 import marshal
 import zlib
 from collections import Counter, deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import orjson
@@ -88,33 +88,36 @@ class Versions:
 
     def __init__(self, limit: int = LIMIT) -> None:
         self._limit, self._size = limit, 0
-        self._recent: deque[_Fresh] = deque()
-        self._staged: list[Version] = []
+        self._recent: list[_Fresh] = []
         self._blocks: deque[_Block] = deque()
         self._renewals: deque[Version] = deque()
         self._dropped: Counter[str] = Counter()
         self._dropped_renewals: Counter[str] = Counter()
 
     def add(self, serial: int, at: int, request: int, change: Change, renewal: bool) -> None:
+        """Add a change; `renewal`: it renews a lease."""
         self._recent.append(_Fresh(serial, at, request, change, renewal))
-        if len(self._recent) > RECENT:
-            self._age(self._recent.popleft())
+        if len(self._recent) >= RECENT + TOGETHER:
+            self._age()
 
-    def _age(self, fresh: _Fresh) -> None:
-        if fresh.renewal:
-            self._renewals.append(fresh.version())
-            if len(self._renewals) > RENEWALS:
-                self._dropped_renewals[self._renewals.popleft().path] += 1
-            return
-        self._staged.append(fresh.version())
-        if len(self._staged) == TOGETHER:
-            self._compress()
+    def _age(self) -> None:
+        """Encode the oldest of the recent changes: renewals each, all others together."""
+        old, self._recent = self._recent[:TOGETHER], self._recent[TOGETHER:]
+        versions = []
+        for fresh in old:
+            if fresh.renewal:
+                self._renewals.append(fresh.version())
+            else:
+                versions.append(fresh.version())
+        while len(self._renewals) > RENEWALS:
+            self._dropped_renewals[self._renewals.popleft().path] += 1
+        if versions:
+            self._compress(versions)
 
-    def _compress(self) -> None:
-        together = frozenset(version.collection for version in self._staged)
-        data = zlib.compress(marshal.dumps([tuple(version) for version in self._staged]), 1)
-        self._blocks.append(_Block(together, len(self._staged), data))
-        self._staged.clear()
+    def _compress(self, versions: Sequence[Version]) -> None:
+        collections = frozenset(version.collection for version in versions)
+        data = zlib.compress(marshal.dumps([tuple(version) for version in versions]), 1)
+        self._blocks.append(_Block(collections, len(versions), data))
         self._size += len(data)
         while self._size > self._limit and len(self._blocks) > 1:
             oldest = self._blocks.popleft()
@@ -146,9 +149,6 @@ class Versions:
                     version = Version._make(row)
                     if not collection or version.collection == collection:
                         yield version
-        for version in self._staged:
-            if not collection or version.collection == collection:
-                yield version
         for fresh in self._recent:
             if not collection or fresh.change.collection == collection:
                 yield fresh.version()
