@@ -23,11 +23,12 @@ HOT_LOOP = 1_000
 class _Running:
     """A reconcile that has not finished. `who`: the controller and the key."""
 
-    __slots__ = ("run", "serial", "started", "who", "writes")
+    __slots__ = ("run", "serial", "started", "trace", "who", "writes")
 
     def __init__(self, run: Run, who: tuple[str, str], started: datetime, serial: int) -> None:
         self.run, self.who, self.started, self.serial = run, who, started, serial
         self.writes: list[Write] | None = None
+        self.trace = ""
 
 
 _NEVER = (0, 0)
@@ -69,7 +70,11 @@ class ReconcileObserver(Observer):
         """What the records of requests have that are made at this moment: the operator, and the reconcile if any."""
         run = current_run()
         opened = self._running.get(id(run)) if run is not None else None
-        return self._trace if opened is None else str(Trace(self.identity, opened.who[0], opened.serial))
+        if opened is None:
+            return self._trace
+        if not opened.trace:
+            opened.trace = str(Trace(self.identity, opened.who[0], opened.serial))
+        return opened.trace
 
     def counts(self, controller: str) -> dict[str, int]:
         """How often each key was reconciled, in the order of their first reconcile."""

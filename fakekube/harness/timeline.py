@@ -102,7 +102,7 @@ class Timeline:
 
         `serial`: its number, if it was drawn when the entry began.
         """
-        self._entries.append((serial or next(self._serials), at, summarize, *args))
+        self._entries.append((serial or next(self._serials), at, summarize, args))
 
     def render(self, last: int | None = None) -> str:
         """The entries as a table, or the `last` ones; its first line counts those left out."""
@@ -163,7 +163,7 @@ class Timeline:
 
     def _sorted(self) -> list[tuple[int, datetime, Callable[[], Summary]]]:
         found: list[tuple[int, datetime, Callable[[], Summary]]] = [
-            (serial, at, partial(summarize, *args)) for serial, at, summarize, *args in self._entries.items
+            (serial, at, partial(summarize, *args)) for serial, at, summarize, args in self._entries.items
         ]
         for source in self._sources:
             found += source.rows()

@@ -16,7 +16,7 @@ from controllerlib.observer import NOOP_OBSERVER
 from fakekube import FakeKube
 from fakekube.harness import managers
 
-OBJECTS, HOURS, PAIRS = 50, 24, 12
+OBJECTS, HOURS, PAIRS = 10, 24, 15
 
 MAPS = [
     {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": f"m{i:02}", "namespace": "default"}}
@@ -41,7 +41,10 @@ def operator(writes):
 
 
 def seconds(recording, writes):
-    """The CPU seconds of a day of quarters of an hour."""
+    """The CPU seconds of half an hour, in which each object is reconciled twice: the shortest of a day.
+
+    It takes about a millisecond, so that some of them are not disturbed by other processes.
+    """
     gc.collect()
     settings_of = managers.settings_of
     try:
@@ -54,11 +57,15 @@ def seconds(recording, writes):
             for one in MAPS:
                 kube.create(one)
             kube.start(operator(writes))
-            began = time.process_time()
-            kube.advance(hours=HOURS)
-            return time.process_time() - began
+            return min(_half_an_hour(kube) for _ in range(2 * HOURS))
     finally:
         managers.settings_of = settings_of
+
+
+def _half_an_hour(kube):
+    began = time.process_time()
+    kube.advance(minutes=30)
+    return time.process_time() - began
 
 
 @pytest.mark.timeout(600)

@@ -9,7 +9,7 @@ from fakekube.harness import ledger
 from fakekube.harness.records.fielddiff import changed_fields
 from fakekube.harness.records.kept import Bounded, Records
 from fakekube.harness.records.page import page
-from fakekube.harness.records.versions import RENEWALS, Versions, is_renewal
+from fakekube.harness.records.versions import RECENT, RECENT_BYTES, RENEWALS, TOGETHER, Versions, is_renewal
 from tests.harness.operators import build, config_map, every, nothing
 
 
@@ -140,6 +140,18 @@ def test_row10_versions_are_bounded_by_bytes():
     assert versions.dropped("secrets", "default/a") == 0
 
 
+def test_row10_large_objects_are_compressed_early():
+    """400 writes of 200 kB: no more than RECENT_BYTES of them, and one, are kept as they are."""
+    versions = Versions()
+    for i in range(1, 401):
+        one = change(i, size=200_000)
+        versions.add(i, i, i, one, renewal=False)
+        assert len(one.after.json) > 200_000  # the answer of the request encodes it
+    recent = sum(len(fresh.change.after.json) for fresh in versions._recent)
+    assert recent < RECENT_BYTES + 2 * 200_100
+    assert len(list(versions.read())) == 400
+
+
 def test_row10_renewed_leases_do_not_displace_other_versions():
     versions = Versions()
     versions.add(1, 1, 1, change(1), renewal=False)
@@ -148,7 +160,7 @@ def test_row10_renewed_leases_do_not_displace_other_versions():
     found = list(versions.read())
     assert found[0].collection == "configmaps"
     assert [one.serial for one in found] == sorted(one.serial for one in found)
-    assert len(found) <= RENEWALS + 200
+    assert len(found) <= RENEWALS + RECENT + TOGETHER + 1
     assert versions.dropped("leases.coordination.k8s.io", "default/a") + len(found) - 1 == 4_998
     assert versions.dropped("configmaps", "default/a") == 0
 

@@ -21,8 +21,8 @@ LIMIT = 32 * 1024 * 1024
 #: The most renewals of leases.
 RENEWALS = 2_000
 
-#: The number of changes that are kept as they are, and that are compressed together.
-RECENT, TOGETHER = 128, 64
+#: The number of changes that are kept as they are, their bytes, and the number that are compressed together.
+RECENT, RECENT_BYTES, TOGETHER = 1_024, 4 * 1024 * 1024, 64
 
 
 class Version(NamedTuple):
@@ -89,6 +89,7 @@ class Versions:
     def __init__(self, limit: int = LIMIT) -> None:
         self._limit, self._size = limit, 0
         self._recent: list[_Fresh] = []
+        self._recent_bytes = 0
         self._blocks: deque[_Block] = deque()
         self._renewals: deque[Version] = deque()
         self._dropped: Counter[str] = Counter()
@@ -96,13 +97,18 @@ class Versions:
 
     def add(self, serial: int, at: int, request: int, change: Change, renewal: bool) -> None:
         """Add a change; `renewal`: it renews a lease."""
-        self._recent.append(_Fresh(serial, at, request, change, renewal))
-        if len(self._recent) >= RECENT + TOGETHER:
+        recent = self._recent
+        if recent and (before := recent[-1].change.after) is not None:
+            self._recent_bytes += before.encoded_size  # known by now, as its request has been answered
+        recent.append(_Fresh(serial, at, request, change, renewal))
+        while len(self._recent) >= RECENT + TOGETHER or (self._recent_bytes > RECENT_BYTES and len(self._recent) > 1):
             self._age()
 
     def _age(self) -> None:
         """Encode the oldest of the recent changes: renewals each, all others together."""
-        old, self._recent = self._recent[:TOGETHER], self._recent[TOGETHER:]
+        some = min(TOGETHER, len(self._recent) - 1)
+        old, self._recent = self._recent[:some], self._recent[some:]
+        self._recent_bytes = sum(one.change.after.encoded_size for one in self._recent[:-1] if one.change.after)
         versions = []
         for fresh in old:
             if fresh.renewal:
