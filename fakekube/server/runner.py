@@ -6,8 +6,9 @@ The runner does the waiting: it calls webhooks, sleeps for injected delays, and 
 from __future__ import annotations
 
 import asyncio
+import itertools
 import logging
-from collections.abc import AsyncIterator, Callable, Coroutine, Generator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Generator, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -22,7 +23,7 @@ from fakekube.apiserver.crd import COLLECTION as DEFINITIONS
 from fakekube.apiserver.flowcontrol import Classifier
 from fakekube.apiserver.needs import Abandoned, Delay, Forward, Forwarded, Need, Reply
 from fakekube.apiserver.requestlog import RequestLog, RequestRecord
-from fakekube.apiserver.response import Response
+from fakekube.apiserver.response import Response, outcome
 from fakekube.apiserver.serviceresolver import resolve
 from fakekube.apiserver.storage.compaction import Compactor
 from fakekube.apiserver.storage.store import Change
@@ -150,6 +151,10 @@ class ServerRunner:
         self._idle: dict[_Waiter, None] = {}
         self.woken: bool = False
         """Whether a write has woken watches for which `events_sent` has not waited."""
+        self.answering: RequestInfo | None = None
+        """The request that runs at this moment: that of a change which is committed, or of a record."""
+        self.serials: Iterator[int] = itertools.count(1)
+        """The numbers that order requests and what listeners record."""
         self._generation = 0
         self._compactor = Compactor(apiserver.store, clock.monotonic())
         apiserver.on_commit = self._committed
@@ -180,10 +185,13 @@ class ServerRunner:
         info = parse(request)
         if info.verb != "get":  # a GET neither changes the revision nor reads an old one
             self._compactor.observe(self.clock.monotonic())
+        self.answering = info
         try:
             request = self._impersonated(request, info)
             step = self.apiserver.answer(request, info, request.user, self._context)
-            return Suspended(request, info, step, next(step))
+            need = next(step)
+            self.answering = None
+            return Suspended(request, info, step, need)
         except StopIteration as end:
             end.value.flow = (request.user, info)
             return self._logged(request, info, end.value)
@@ -194,17 +202,20 @@ class ServerRunner:
         """Resume a suspended request until it is answered."""
         request, info, step, need = suspended
         try:
-            response = await self._resumed(step, need)
+            response = await self._resumed(step, need, info)
         except Exception as error:  # a request becomes a response, whatever happens
             response = _failed(request, error)
         response.flow = (request.user, info)
         return self._logged(request, info, response)
 
-    async def _resumed(self, step: Generator[Need, Any, T], need: Need) -> T:
+    async def _resumed(self, step: Generator[Need, Any, T], need: Need, info: RequestInfo | None = None) -> T:
         """Run a generator that waits for `need` to its end. Returns what it returns, and raises what it raises."""
         try:
             while True:
-                need = step.send(await self._fulfilled(need))
+                self.answering = None
+                reply = await self._fulfilled(need)
+                self.answering = info
+                need = step.send(reply)
         except StopIteration as end:
             result: T = end.value
             return result
@@ -275,21 +286,25 @@ class ServerRunner:
         return self._logged(request, parse(request), refusal(error, request))
 
     def _logged(self, request: Request, info: RequestInfo, response: Response) -> Response:
-        body = response.body.to_object() if response.status >= 400 and response.body else None
-        reason = body.get("reason", "") if isinstance(body, dict) else ""
+        name, reason, message = outcome(response) if response.status != 200 else ("", "", "")
         record = requestlog.record(
             self.clock.monotonic(),
             info,
             request.user.name,
             request.user_agent,
             response.status if not response.reset else 0,
-            reason,
             self.apiserver.store.revision,
-            request.headers.get(TRACE_HEADER, ""),
+            name=name,
+            reason=reason,
+            message=message,
+            trace=request.headers.get(TRACE_HEADER, ""),
+            serial=next(self.serials),
         )
         self.log.append(record)
+        self.answering = info
         for listener in self._request_listeners:
             listener(record)
+        self.answering = None
         return response
 
     def on_request(self, listener: Callable[[RequestRecord], None]) -> Callable[[], None]:
