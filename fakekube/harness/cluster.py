@@ -167,7 +167,13 @@ class FakeKube:
             spawn=self._bubble.loop.create_task,
         )
         self._driver = Driver(self._bubble.loop)
-        self._endpoint = Endpoint(self._runner, self._driver.now_or_driven, tokens, ADMIN_TOKEN if tokens else "")
+        self._endpoint = Endpoint(
+            self._runner,
+            self._driver.now_or_driven,
+            tokens,
+            ADMIN_TOKEN if tokens else "",
+            network=self._bubble.loop.network,
+        )
         self.timeline: Timeline = Timeline(self.clock.epoch)
         self.ledger: Ledger = Ledger(self.clock.now, self.timeline)
         self._audit = Audit(self._runner, self.clock.now, self.timeline, TEST_AGENT)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Callable, Coroutine
 from contextlib import AsyncExitStack, ExitStack
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -15,6 +16,7 @@ from fakekube.server.runner import ServerRunner
 
 if TYPE_CHECKING:
     from fakekube.server.http import HttpServer
+    from fakekube.virtualtime.network.network import Network
 
 T = TypeVar("T")
 
@@ -33,8 +35,11 @@ class Endpoint:
         drive: Callable[[Coroutine[Any, Any, None]], None],
         tokens: dict[str, User],
         admin: str = "",
+        *,
+        network: Network,
     ) -> None:
         self._runner, self._drive, self._tokens, self.admin = runner, drive, tokens, admin
+        self._network = network
         self._server: HttpServer | None = None
         self._serving = AsyncExitStack()
         self._leave = ExitStack()
@@ -53,8 +58,10 @@ class Endpoint:
     async def listen(self) -> None:
         if self._server is None:
             from fakekube.server.http import listen
+            from fakekube.server.inplace import HttpConversation
 
             self._server = await self._serving.enter_async_context(listen(self._runner))
+            self._network.answer_in_place(self._server.port, partial(HttpConversation, self._runner))
 
     @property
     def kubeconfig(self) -> Path:

@@ -2,6 +2,7 @@
 
 import _thread
 import asyncio
+import sys
 import threading
 from collections.abc import Callable
 from contextlib import suppress
@@ -9,6 +10,7 @@ from typing import Any, TypeVar
 
 from fakekube.virtualtime.loop import VirtualTimeLoop
 from fakekube.virtualtime.notifier import Notifier
+from fakekube.virtualtime.threads.callers import Place, caller
 from fakekube.virtualtime.threads.scheduler import BubbleThread
 
 T = TypeVar("T")
@@ -23,6 +25,20 @@ class Blocking:
     def __init__(self, loop: VirtualTimeLoop) -> None:
         self._loop = loop
         self._owner = _thread.get_ident()
+        #: how often which place of a coroutine made a blocking call that was answered in place
+        self.calls: dict[Place, int] = {}
+
+    def note_call(self) -> None:
+        """A coroutine on the loop makes a blocking call that is answered in place."""
+        place = caller(sys._getframe(1))
+        self.calls[place] = self.calls.get(place, 0) + 1
+
+    def take_turn(self, where: str) -> None:
+        """Let the loop take a turn before a thread goes on: one that never waits must not starve the rest."""
+        thread = self._loop.threads.current()
+        if thread is not None:
+            self._loop.call_soon_threadsafe(self._loop.threads.wake, thread)
+            self._loop.threads.park(thread, where)
 
     def concerns(self) -> bool:
         """Whether the calling thread belongs to the bubble; all others live in real time."""
@@ -94,9 +110,7 @@ class Blocking:
         elif seconds > 0:
             self.wait(f"sleeping for {seconds:g} s", lambda: False, timeout=max(seconds, 1e-6))
         else:
-            # lets the loop take a turn: a thread that calls sleep(0) in a loop must not starve it
-            self._loop.call_soon_threadsafe(self._loop.threads.wake, thread)
-            self._loop.threads.park(thread, "sleeping for 0 s")
+            self.take_turn("sleeping for 0 s")
 
     def outside(self, where: str, call: Callable[[], T]) -> T:
         """Make a call that waits for the real world; the loop runs meanwhile, with time held."""

@@ -1,7 +1,7 @@
 """A bubble: the code of one test that runs under one virtual clock (compare Go's `testing/synctest`)."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Coroutine, Generator, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Generator, Mapping, Sequence
 from contextlib import ExitStack
 from datetime import datetime, timedelta
 from functools import partial
@@ -27,6 +27,7 @@ from fakekube.virtualtime.processes import Processes, ProcessOptions
 from fakekube.virtualtime.quiescence import HORIZON, LINGER, PATIENCE
 from fakekube.virtualtime.seeds import Seed
 from fakekube.virtualtime.shutdown import shutdown
+from fakekube.virtualtime.threads.callers import Place
 from fakekube.virtualtime.threads.scheduler import BubbleThread
 from fakekube.virtualtime.trace import Note
 from fakekube.virtualtime.wallclock import RealWallClock, WallClock
@@ -245,6 +246,14 @@ class Bubble:
                 if self.external
                 else "no external client is connected any more"
             )
+
+    @property
+    def blocking_calls(self) -> Mapping[Place, int]:
+        """The places in coroutines on the loop that made blocking calls to the server, and how many each.
+
+        They are answered in place. On a real machine nothing else on the loop runs meanwhile.
+        """
+        return self._blocking.calls
 
     def note(self, text: str) -> None:
         """Add a note to the trace, at the present moment."""

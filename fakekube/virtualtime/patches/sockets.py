@@ -13,6 +13,7 @@ from typing import Any
 
 from fakekube.virtualtime.blocking import Blocking
 from fakekube.virtualtime.network.bytecount import Connection
+from fakekube.virtualtime.network.inplace import Exchange, NeedsTime
 from fakekube.virtualtime.network.network import Network
 from fakekube.virtualtime.patches.patch import Patch
 
@@ -62,7 +63,8 @@ class SocketPatches:
         if not self._blocking.concerns() or self._network.served(address) is None:
             return
         if sock.gettimeout() != 0:
-            self._refuse_in_coroutine(sock)
+            if not self._network.answers_in_place(address):
+                self._refuse_in_coroutine(sock)
         elif not self._blocking.on_own_loop():
             sock.close()
             raise RuntimeError(
@@ -79,7 +81,8 @@ class SocketPatches:
             return
         if (connection := self._network.connecting(sock, peer)) is not None:
             self._clients[sock] = connection
-            self._refuse_in_coroutine(sock)  # connected by a host name
+            if connection.exchange is None:
+                self._refuse_in_coroutine(sock)  # connected by a host name
 
     def _refuse_in_coroutine(self, sock: socket.socket) -> None:
         refuse_in_coroutine(self._blocking, sock)
@@ -93,6 +96,9 @@ class SocketPatches:
             connection = clients.get(sock)
             if connection is None:
                 return real(sock, *args, **options)
+            if (exchange := connection.exchange) is not None and exchange.readable:
+                flags = options.get("flags", args[flags_at] if len(args) > flags_at else 0)
+                return self._read_in_place(exchange, real, flags, args)
             self._await_bytes(sock, connection)
             received = real(sock, *args, **options)
             flags = options.get("flags", args[flags_at] if len(args) > flags_at else 0)
@@ -109,6 +115,13 @@ class SocketPatches:
         self._refuse_in_coroutine(sock)
         if not self._blocking.wait("waiting for the cluster", lambda: down.readable, down.arrived, timeout=timeout):
             raise TimeoutError("timed out")
+
+    def _read_in_place(self, exchange: Exchange, real: Callable[..., Any], flags: int, args: tuple[Any, ...]) -> Any:
+        if exchange.is_new:
+            exchange.is_new = False
+            self._blocking.take_turn("waiting for the cluster")
+        keep = bool(flags & socket.MSG_PEEK)
+        return _DELIVERIES[real](lambda count: exchange.take(count, keep=keep), *args)
 
     # --- writing
 
@@ -144,6 +157,37 @@ class SocketPatches:
 
     def _send_some(self, sock: socket.socket, connection: Connection, data: Any, flags: int) -> int:
         """Send as much as the kernel takes without blocking: the reader is the loop, which could not run."""
+        if self._answers_in_place(sock, connection):
+            return self._send_in_place(sock, connection, data, flags)
+        return self._send_over_network(sock, connection, data, flags)
+
+    def _answers_in_place(self, sock: socket.socket, connection: Connection) -> bool:
+        exchange = connection.exchange
+        if exchange is None or exchange.streams or sock.gettimeout() == 0 or not self._blocking.concerns():
+            return False
+        if self._blocking.is_test() and not self._blocking.on_own_loop():
+            return False  # the test's thread runs the loop while it waits
+        return connection.is_idle() and not exchange.ended
+
+    def _send_in_place(self, sock: socket.socket, connection: Connection, data: Any, flags: int) -> int:
+        exchange = connection.exchange
+        assert exchange is not None
+        sent = bytes(data)
+        try:
+            exchange.send(sent)
+        except NeedsTime as need:
+            if self._blocking.on_own_loop():
+                sock.close()
+                raise RuntimeError(_NEEDS_TIME.format(what=need)) from None
+            rest = memoryview(exchange.release())
+            while rest:
+                rest = rest[self._send_over_network(sock, connection, rest, flags) :]
+        else:
+            if exchange.readable and self._blocking.on_own_loop():
+                self._blocking.note_call()
+        return len(sent)
+
+    def _send_over_network(self, sock: socket.socket, connection: Connection, data: Any, flags: int) -> int:
         if sock.gettimeout() != 0 and self._blocking.concerns():
             self._refuse_in_coroutine(sock)
             up = connection.up
@@ -154,6 +198,45 @@ class SocketPatches:
         count = _socket.socket.send(sock, data, flags)
         connection.up.give(count)
         return count
+
+
+_NEEDS_TIME = (
+    "a blocking call to the cluster inside a coroutine blocks the event loop that has to answer it: {what} is not "
+    "answered at once. Use an async client, or make the call in a thread with `await asyncio.to_thread(...)`"
+)
+
+
+def _deliver_recv(take: Callable[[int], bytes], size: int, *_: Any) -> bytes:
+    return take(size)
+
+
+def _deliver_recv_into(take: Callable[[int], bytes], buffer: Any, size: int = 0, *_: Any) -> int:
+    view = memoryview(buffer).cast("B")
+    data = take(size or len(view))
+    view[: len(data)] = data
+    return len(data)
+
+
+def _deliver_recvfrom(take: Callable[[int], bytes], size: int, *_: Any) -> Any:
+    return take(size), None
+
+
+def _deliver_recvfrom_into(take: Callable[[int], bytes], buffer: Any, size: int = 0, *_: Any) -> Any:
+    return _deliver_recv_into(take, buffer, size), None
+
+
+def _deliver_recvmsg(take: Callable[[int], bytes], size: int, *_: Any) -> Any:
+    return take(size), [], 0, None
+
+
+#: How each method returns what is read in place.
+_DELIVERIES: dict[Callable[..., Any], Callable[..., Any]] = {
+    _socket.socket.recv: _deliver_recv,
+    _socket.socket.recv_into: _deliver_recv_into,
+    _socket.socket.recvfrom: _deliver_recvfrom,
+    _socket.socket.recvfrom_into: _deliver_recvfrom_into,
+    _socket.socket.recvmsg: _deliver_recvmsg,
+}
 
 
 def refuse_in_coroutine(blocking: Blocking, sock: socket.socket) -> None:
