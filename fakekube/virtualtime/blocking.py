@@ -40,6 +40,17 @@ class Blocking:
             self._loop.call_soon_threadsafe(self._loop.threads.wake, thread)
             self._loop.threads.park(thread, where)
 
+    def wakes_loop(self) -> object:
+        """The socket that wakes the bubble's loop."""
+        return self._loop._csock  # type: ignore[attr-defined]
+
+    def from_anywhere(self, callback: Callable[[], None]) -> None:
+        """Call `callback` at once if the caller belongs to the bubble, else on the loop."""
+        if self.concerns():
+            callback()
+        elif not self._loop.is_closed():
+            self._loop.call_soon_threadsafe(callback)
+
     def concerns(self) -> bool:
         """Whether the calling thread belongs to the bubble; all others live in real time."""
         if self._loop.is_closed():

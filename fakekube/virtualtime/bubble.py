@@ -18,6 +18,7 @@ from fakekube.virtualtime.network.network import TransportKind
 from fakekube.virtualtime.patches.freezer import Freezer
 from fakekube.virtualtime.patches.joins import JoinPatches
 from fakekube.virtualtime.patches.patch import PatchSet
+from fakekube.virtualtime.patches.selects import SelectPatches
 from fakekube.virtualtime.patches.sleep import SleepPatches
 from fakekube.virtualtime.patches.sockets import SocketPatches
 from fakekube.virtualtime.patches.starts import StartPatches
@@ -107,10 +108,12 @@ class Bubble:
             _open.append(self)
             undo.callback(_open.remove, self)
             sleeping = SleepPatches(self._blocking)
+            sockets = SocketPatches(self.loop.network, self._blocking)
             patches = PatchSet(
                 [
                     *sleeping.patches(),
-                    *SocketPatches(self.loop.network, self._blocking).patches(),
+                    *sockets.patches(),
+                    *SelectPatches(self.loop, self._blocking, sockets).patches(),
                     *TlsPatches(self.loop.network, self._blocking).patches(),
                     *JoinPatches(self._blocking, self.loop.threads).patches(),
                     *StartPatches(self.loop.threads).patches(),

@@ -4,6 +4,8 @@ This covers http.client, urllib3, requests, httpx and websocket-client. TLS sock
 """
 
 import _socket
+import errno
+import os
 import select
 import socket
 import weakref
@@ -15,6 +17,7 @@ from fakekube.virtualtime.blocking import Blocking
 from fakekube.virtualtime.network.bytecount import Connection
 from fakekube.virtualtime.network.inplace import Exchange, NeedsTime
 from fakekube.virtualtime.network.network import Network
+from fakekube.virtualtime.notifier import Notifier
 from fakekube.virtualtime.patches.patch import Patch
 
 
@@ -25,6 +28,9 @@ class SocketPatches:
         self._network = network
         self._blocking = blocking
         self._clients: weakref.WeakKeyDictionary[socket.socket, Connection] = weakref.WeakKeyDictionary()
+        self._by_descriptor: dict[int, weakref.ref[socket.socket]] = {}
+        #: called when a socket that is not connected to the cluster is written or connected
+        self.stirred: Notifier = Notifier()
 
     def patches(self) -> Iterator[Patch]:
         check_class()
@@ -44,8 +50,12 @@ class SocketPatches:
     def _connect(self) -> Callable[..., None]:
         def connect(sock: socket.socket, address: Any) -> None:
             self._before_connect(sock, address)
-            _socket.socket.connect(sock, address)
-            self._connected(sock)
+            try:
+                _socket.socket.connect(sock, address)
+            except BlockingIOError:
+                self._connected(sock, address)
+                raise
+            self._connected(sock, address)
 
         return connect
 
@@ -53,8 +63,8 @@ class SocketPatches:
         def connect_ex(sock: socket.socket, address: Any) -> int:
             self._before_connect(sock, address)
             error = _socket.socket.connect_ex(sock, address)
-            if not error:
-                self._connected(sock)
+            if error in (0, errno.EINPROGRESS):
+                self._connected(sock, address)
             return error
 
         return connect_ex
@@ -65,27 +75,41 @@ class SocketPatches:
         if sock.gettimeout() != 0:
             if not self._network.answers_in_place(address):
                 self._refuse_in_coroutine(sock)
-        elif not self._blocking.on_own_loop():
+        elif self._blocking.is_test() and not self._blocking.on_own_loop():
             sock.close()
             raise RuntimeError(
                 "a client on another event loop connects to the cluster, and neither loop can run while the other "
                 "waits: do not start an event loop (asyncio.run, uvloop) in the test, write the test as `async def`"
             )
 
-    def _connected(self, sock: socket.socket) -> None:
-        if sock.gettimeout() == 0 or not self._blocking.concerns():
+    def _connected(self, sock: socket.socket, address: object) -> None:
+        if not self._blocking.concerns() or (sock.gettimeout() == 0 and self._blocking.is_test()):
             return
         try:
             peer = _socket.socket.getpeername(sock)
         except OSError:
-            return
-        if (connection := self._network.connecting(sock, peer)) is not None:
+            peer = address  # the connection is being made
+        if (connection := self._network.connecting(sock, peer)) is None:
+            self._stir(sock)
+        else:
             self._clients[sock] = connection
+            self._by_descriptor[sock.fileno()] = weakref.ref(sock)
             if connection.exchange is None:
                 self._refuse_in_coroutine(sock)  # connected by a host name
 
     def _refuse_in_coroutine(self, sock: socket.socket) -> None:
         refuse_in_coroutine(self._blocking, sock)
+
+    def of_descriptor(self, fd: int) -> Connection | bool | None:
+        """The connection to the cluster of a descriptor; False for a socket within this process, else None."""
+        known = self._by_descriptor.get(fd, _nobody)()
+        if known is not None and known.fileno() == fd:
+            return self._clients.get(known)
+        return False if _is_local(fd) else None
+
+    def _stir(self, sock: socket.socket) -> None:
+        if self.stirred.is_awaited() and sock is not self._blocking.wakes_loop():
+            self._blocking.from_anywhere(self.stirred.notify)
 
     # --- reading
 
@@ -129,7 +153,9 @@ class SocketPatches:
         def send(sock: socket.socket, data: Any, flags: int = 0) -> int:
             connection = self._clients.get(sock)
             if connection is None:
-                return _socket.socket.send(sock, data, flags)
+                count = _socket.socket.send(sock, data, flags)
+                self._stir(sock)
+                return count
             return self._send_some(sock, connection, data, flags)
 
         return send
@@ -139,6 +165,7 @@ class SocketPatches:
             connection = self._clients.get(sock)
             if connection is None:
                 _socket.socket.sendall(sock, data, flags)
+                self._stir(sock)
                 return
             view = memoryview(data).cast("B")
             while view:
@@ -151,6 +178,8 @@ class SocketPatches:
             count = _socket.socket.sendmsg(sock, *args)
             if (connection := self._clients.get(sock)) is not None:
                 connection.up.give(count)
+            else:
+                self._stir(sock)
             return count
 
         return sendmsg
@@ -246,6 +275,24 @@ def refuse_in_coroutine(blocking: Blocking, sock: socket.socket) -> None:
         # clients close their socket only on an OSError
         sock.close()
         raise
+
+
+def _is_local(fd: int) -> bool:
+    """Whether this is a socket that only code of this process writes to, or one that listens."""
+    try:
+        copy = socket.socket(fileno=os.dup(fd))
+    except OSError:
+        return False
+    with copy:
+        try:
+            unix = getattr(socket, "AF_UNIX", None)
+            return copy.family == unix or bool(copy.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN))
+        except OSError:
+            return False
+
+
+def _nobody() -> None:
+    return None
 
 
 def check_class() -> None:
