@@ -123,7 +123,11 @@ class HttpConversation:
 
     def _encoded(self, head: Head, request: Request, response: Response) -> bytes:
         headers, body = encode(request, response)
-        lines = [_status_line(response.status), f"Content-Length: {len(body)}", _date(int(self._runner.clock.now().timestamp()))]
+        lines = [
+            _status_line(response.status),
+            f"Content-Length: {len(body)}",
+            _date(int(self._runner.clock.now().timestamp())),
+        ]
         lines += [f"{name}: {value}" for name, value in headers.items()]
         lines += [f"Warning: {value}" for value in warning.header_values(response.warnings)]
         if response.status == 413:

@@ -51,6 +51,14 @@ class Blocking:
         elif not self._loop.is_closed():
             self._loop.call_soon_threadsafe(callback)
 
+    def has(self, ident: int) -> bool:
+        """Whether the thread with this identifier belongs to the bubble."""
+        return ident == self._owner or self._loop.threads.with_ident(ident) is not None
+
+    def name_of(self, ident: int) -> str:
+        thread = self._loop.threads.with_ident(ident)
+        return f"thread {thread.name}" if thread is not None else "the test"
+
     def concerns(self) -> bool:
         """Whether the calling thread belongs to the bubble; all others live in real time."""
         if self._loop.is_closed():
@@ -83,6 +91,8 @@ class Blocking:
         """Wait until `ready()`, checked at each notification; returns False after `timeout` virtual seconds."""
         if ready():
             return True
+        if self.on_own_loop():
+            return self._wait_on_loop(where, ready)
         thread = self._loop.threads.current()
         wake, wait_once = self._wake_and_wait(thread, where)
         expired = False
@@ -106,6 +116,18 @@ class Blocking:
                 notifier.discard(wake)
             if timer is not None:
                 timer.cancel()
+
+    def _wait_on_loop(self, where: str, ready: Callable[[], bool]) -> bool:
+        """A coroutine blocks the loop: threads that are ready run meanwhile. Raises RuntimeError if that is not enough."""
+        threads = self._loop.threads
+        while not ready():
+            if not threads.ready:
+                raise RuntimeError(
+                    f"a coroutine blocks the event loop ({where}), and what it waits for needs the loop, or time: "
+                    "await it, or make the call in a thread with `await asyncio.to_thread(...)`"
+                )
+            threads.run_ready()
+        return True
 
     def _wake_and_wait(self, thread: BubbleThread | None, where: str) -> tuple[Callable[[], None], Callable[[], None]]:
         threads = self._loop.threads

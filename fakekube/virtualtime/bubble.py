@@ -17,7 +17,9 @@ from fakekube.virtualtime.loop import VirtualTimeLoop
 from fakekube.virtualtime.network.network import TransportKind
 from fakekube.virtualtime.patches.freezer import Freezer
 from fakekube.virtualtime.patches.joins import JoinPatches
+from fakekube.virtualtime.patches.locks import LockPatches
 from fakekube.virtualtime.patches.patch import PatchSet
+from fakekube.virtualtime.patches.schedulers import SchedulerPatches
 from fakekube.virtualtime.patches.selects import SelectPatches
 from fakekube.virtualtime.patches.sleep import SleepPatches
 from fakekube.virtualtime.patches.sockets import SocketPatches
@@ -108,22 +110,26 @@ class Bubble:
             _open.append(self)
             undo.callback(_open.remove, self)
             sleeping = SleepPatches(self._blocking)
+            locking = LockPatches(self._blocking)
             sockets = SocketPatches(self.loop.network, self._blocking)
             patches = PatchSet(
                 [
                     *sleeping.patches(),
+                    *locking.patches(),
+                    *SchedulerPatches(self.clock, self._blocking).patches(),
                     *sockets.patches(),
                     *SelectPatches(self.loop, self._blocking, sockets).patches(),
                     *TlsPatches(self.loop.network, self._blocking).patches(),
                     *JoinPatches(self._blocking, self.loop.threads).patches(),
-                    *StartPatches(self.loop.threads).patches(),
+                    *StartPatches(self._blocking, self.loop.threads).patches(),
                     *WaitPatches(self.loop, self._blocking).patches(),
                 ]
             )
             patches.install()
             undo.callback(patches.remove)
-            sleeping.start()
-            undo.callback(sleeping.stop)
+            for each in (sleeping, locking):
+                each.start()
+                undo.callback(each.stop)
             self._wall.start(self.clock.now())
             undo.callback(self._wall.stop)
             undo.callback(self.clock.on_move(self._moved))

@@ -206,8 +206,8 @@ class ThreadScheduler:
         return next((thread for thread in self._threads.values() if thread.real is real), None)
 
     def wake(self, thread: BubbleThread) -> None:
-        """Make a parked thread ready; does nothing in any other state."""
-        if thread.state is State.PARKED:
+        """Make a parked thread ready; does nothing in any other state, or when all threads are being ended."""
+        if thread.state is State.PARKED and not self._closing:
             self._make_ready(thread)
 
     def _make_ready(self, thread: BubbleThread) -> None:
@@ -243,6 +243,11 @@ class ThreadScheduler:
         """The calling thread if it belongs to the bubble, and is not outside it: then it lives in real time."""
         thread = _current.get(_thread.get_ident())
         return thread if thread is None or thread.state is not State.OUTSIDE else None
+
+    def with_ident(self, ident: int) -> BubbleThread | None:
+        """The thread of the bubble with an identifier of the operating system."""
+        thread = _current.get(ident)
+        return thread if thread is not None and id(thread) in self._threads else None
 
     def park(self, thread: BubbleThread, where: str) -> None:
         """Called by `thread`: suspend it until `wake` is called."""
