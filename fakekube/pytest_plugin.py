@@ -34,7 +34,7 @@ MARKER = (
     "fakekube(version=None, controllers=(), nodes=None, rbac=False, seed=None, stepped=None, wall_clock=True, "
     "transport='direct', "
     "history_window=20000, service_cluster_ip_range='10.0.0.0/12', authorization_mode=None, "
-    "enable_admission_plugins=(), disable_admission_plugins=()): "
+    "enable_admission_plugins=(), disable_admission_plugins=(), configure=False): "
     "the cluster that the `fakekube` fixture makes for this test"
 )
 
@@ -78,17 +78,19 @@ def fakekube(request: pytest.FixtureRequest) -> Iterator[FakeKube]:
     from fakekube.harness.cluster import FakeKube
 
     settings = _settings(request)
+    configure = settings.pop("configure", False)
     known = set(inspect.signature(FakeKube).parameters)
     if unknown := sorted(settings.keys() - known):
-        raise pytest.UsageError(
-            f"@pytest.mark.fakekube has no argument {', '.join(unknown)} (it has {', '.join(sorted(known))})"
-        )
+        accepted = ", ".join(sorted([*known, "configure"]))
+        raise pytest.UsageError(f"@pytest.mark.fakekube has no argument {', '.join(unknown)} (it has {accepted})")
     try:
         cluster = FakeKube(**settings)
     except (TypeError, ValueError) as error:
         raise pytest.UsageError(f"@pytest.mark.fakekube: {error}") from None
     request.node.stash[_CLUSTER] = cluster
     with cluster:
+        if configure:
+            cluster.configure(service_account="" if configure is True else configure)
         yield cluster
 
 
@@ -102,6 +104,13 @@ def fakekube_clock(fakekube: FakeKube) -> VirtualClock:
 def fakekube_client(fakekube: FakeKube) -> Any:
     """An official `kubernetes.client.ApiClient` for the cluster."""
     return fakekube.api_client()
+
+
+@pytest.fixture
+def fakekube_configured(fakekube: FakeKube) -> FakeKube:
+    """The cluster, at which the configuration of every client points (`FakeKube.configure`)."""
+    fakekube.configure()
+    return fakekube
 
 
 @pytest.fixture

@@ -17,7 +17,7 @@ from datetime import datetime
 from functools import partial
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar, TypeVarTuple, Unpack
+from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar, TypeVarTuple, Unpack, overload
 
 from controllerlib import Manager
 from controllerlib.cache import CacheOptions, Selection
@@ -306,6 +306,15 @@ class FakeKube:
         """The path of a kubeconfig file for this cluster, which is removed when it closes."""
         return self._endpoint.kubeconfig
 
+    def configure(self, *, service_account: str = "", user: User | str | None = None) -> None:
+        """Point the configuration that operators load themselves at this cluster, until it closes.
+
+        For every client: `KUBECONFIG`, also where a client has read it already; the files and the address that
+        `load_incluster_config()` reads; default configurations are restored. As a service account
+        (`namespace/name`), as a user, or by default as the administrator.
+        """
+        self._endpoint.configure(acting(service_account, user))
+
     def api_client(self, *, user: User | str | None = None) -> Any:
         """An official `kubernetes.client.ApiClient` for this cluster, as `user` (with `rbac=True`); closed with it."""
         return self._endpoint.api_client(user_of(user))
@@ -346,7 +355,7 @@ class FakeKube:
                     self.update(changed)
 
     def run_process(self, argv: Sequence[str], **options: Unpack[ProcessOptions]) -> Any:
-        """Run a command (`kubectl apply ...`) to completion with KUBECONFIG set to this cluster; time is held.
+        """Run a command (`kubectl apply ...`) to completion with KUBECONFIG and FAKEKUBE_URL set; time is held.
 
         `options` are those of `subprocess.run`. Returns a CompletedProcess with the output as text; in an async test it
         must be awaited.
@@ -355,7 +364,8 @@ class FakeKube:
             raise TypeError(f"run_process({argv!r}): pass a list, {argv.split()!r}")
         if not argv:
             raise ValueError("run_process([]): the list names a program and its arguments")
-        env = {**os.environ, **(options.get("env") or {}), "KUBECONFIG": str(self.kubeconfig)}
+        reached = {"KUBECONFIG": str(self.kubeconfig), "FAKEKUBE_URL": self.url}
+        env = {**os.environ, **(options.get("env") or {}), **reached}
         options["env"] = env
         return self._bubble.run_process(argv, **options)
 
@@ -546,16 +556,40 @@ class FakeKube:
             raise TypeError(f"task() takes a coroutine: call the async function, task(work()), not {work!r}")
         return self._background.task(work, name)
 
-    def thread(self, function: Callable[[*Args], object], *args: *Args, name: str | None = None) -> BubbleThread:
+    @overload
+    def thread(self, function: Callable[[*Args], object], *args: *Args, name: str | None = None) -> BubbleThread: ...
+    @overload
+    def thread(
+        self, function: Callable[..., object], *args: Any, name: str | None = None, kwargs: Mapping[str, Any]
+    ) -> BubbleThread: ...
+    def thread(
+        self,
+        function: Callable[..., object],
+        *args: Any,
+        name: str | None = None,
+        kwargs: Mapping[str, Any] | None = None,
+    ) -> BubbleThread:
         """Run sync code beside the test, for example an operator of the official client, under the same clock.
 
-        The next step of the test raises what it raises.
+        The function gets `args` and the keyword arguments `kwargs`, as in `threading.Thread`. It may install handlers
+        of signals, as in a process of its own (`signal`), and run an event loop. The next step of the test raises what
+        it raises.
         """
         if not callable(function):
             raise TypeError(f"thread() takes a function, not {function!r}")
         if inspect.iscoroutinefunction(function):
             raise TypeError(f"thread() takes a sync function: use task({function.__name__}()) for a coroutine")
-        return self._background.thread(function, args, name)
+        work = partial(function, *args, **(kwargs or {}))
+        return self._background.thread(work, name or getattr(function, "__qualname__", None))
+
+    def signal(self, thread: BubbleThread, number: int) -> Awaitable[None]:
+        """Send a signal to an operator that `thread` has started: `signal(thread, signal.SIGTERM)`.
+
+        The handler that it has installed runs in its thread, where that waits; without one the thread ends. Then the
+        cluster settles.
+        """
+        self._bubble.signal(thread, number)
+        return self.settle()
 
     # --- objects ---------------------------------------------------------------------------------------------------
 

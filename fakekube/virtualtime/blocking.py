@@ -118,7 +118,7 @@ class Blocking:
                 timer.cancel()
 
     def _wait_on_loop(self, where: str, ready: Callable[[], bool]) -> bool:
-        """A coroutine blocks the loop: threads that are ready run meanwhile. Raises RuntimeError if that is not enough."""
+        """A coroutine blocks the loop: threads run meanwhile. Raises RuntimeError if that is not enough."""
         threads = self._loop.threads
         while not ready():
             if not threads.ready:

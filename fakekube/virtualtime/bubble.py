@@ -6,7 +6,7 @@ from contextlib import ExitStack
 from datetime import datetime, timedelta
 from functools import partial
 from types import TracebackType
-from typing import Any, Self, TypeVar, TypeVarTuple, Unpack
+from typing import Any, Self, TypeVar, Unpack
 
 from fakekube.virtualtime.blocking import Blocking
 from fakekube.virtualtime.clock import EPOCH, VirtualClock
@@ -21,6 +21,7 @@ from fakekube.virtualtime.patches.locks import LockPatches
 from fakekube.virtualtime.patches.patch import PatchSet
 from fakekube.virtualtime.patches.schedulers import SchedulerPatches
 from fakekube.virtualtime.patches.selects import SelectPatches
+from fakekube.virtualtime.patches.signals import SignalPatches
 from fakekube.virtualtime.patches.sleep import SleepPatches
 from fakekube.virtualtime.patches.sockets import SocketPatches
 from fakekube.virtualtime.patches.starts import StartPatches
@@ -36,7 +37,6 @@ from fakekube.virtualtime.trace import Note
 from fakekube.virtualtime.wallclock import RealWallClock, WallClock
 
 T = TypeVar("T")
-Args = TypeVarTuple("Args")
 
 
 class Done:
@@ -121,6 +121,7 @@ class Bubble:
                     *SelectPatches(self.loop, self._blocking, sockets).patches(),
                     *TlsPatches(self.loop.network, self._blocking).patches(),
                     *JoinPatches(self._blocking, self.loop.threads).patches(),
+                    *SignalPatches(self.loop.threads).patches(),
                     *StartPatches(self._blocking, self.loop.threads).patches(),
                     *WaitPatches(self.loop, self._blocking).patches(),
                 ]
@@ -202,9 +203,22 @@ class Bubble:
 
     # --- threads and processes
 
-    def thread(self, function: Callable[[*Args], object], *args: *Args, name: str | None = None) -> BubbleThread:
-        """Run `function` in a thread of the bubble; one thread, or the loop, runs at a time."""
-        return self.loop.threads.start(partial(function, *args), name)
+    def thread(
+        self,
+        function: Callable[..., object],
+        *args: object,
+        name: str | None = None,
+        kwargs: Mapping[str, object] | None = None,
+    ) -> BubbleThread:
+        """Run `function(*args, **kwargs)` in a thread of the bubble; one thread, or the loop, runs at a time."""
+        return self.loop.threads.start(partial(function, *args, **(kwargs or {})), name)
+
+    def signal(self, thread: BubbleThread, number: int) -> None:
+        """Send a signal to a thread that `thread` has started: its handler runs there, where the thread waits.
+
+        Without a handler it ends the thread, as it would end a process.
+        """
+        self.loop.threads.signal(thread, number)
 
     def join(self, thread: BubbleThread, timeout: float | None = None) -> Awaitable[None]:
         """Wait until a thread of the bubble ends. Raises TimeoutError after `timeout` virtual seconds.

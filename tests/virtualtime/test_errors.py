@@ -2,7 +2,6 @@
 
 import _thread
 import asyncio
-import threading
 from datetime import timedelta
 
 import pytest

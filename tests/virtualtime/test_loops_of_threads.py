@@ -1,8 +1,8 @@
 """Threads of the bubble that run an event loop of their own, or wait with `select`, are under the same clock."""
 
 import asyncio
-import selectors
 import select
+import selectors
 import socket
 import threading
 

@@ -241,7 +241,11 @@ def test_producers_and_consumers_of_a_bounded_queue(bubble, log):
             log("did", number)
             work.task_done()
 
-    consumer = bubble.thread(lambda: pytest.raises(queue.Empty, consumes))
+    def consumes_all():
+        with pytest.raises(queue.Empty):
+            consumes()
+
+    consumer = bubble.thread(consumes_all)
     bubble.thread(produces)
     bubble.join(consumer)
     assert log.entries == [

@@ -1,12 +1,11 @@
 """Finds the modules that have imported a name that is patched: `from time import sleep`."""
 
+import queue
 import sys
+import threading
 from time import sleep
 from types import ModuleType
 from typing import Any
-
-import queue
-import threading
 
 #: Modules, with their submodules, that live in real time.
 REAL_TIME = (

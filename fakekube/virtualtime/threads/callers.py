@@ -10,8 +10,11 @@ POOLS = ("concurrent.futures", "multiprocessing")
 
 #: Packages that are clients, or parts of the standard library that clients call.
 _CLIENTS = frozenset(
-    "_socket anyio contextlib fakekube functools h11 http httpcore httpx io kr8s kubernetes lightkube multiprocessing "
-    "openshift pykube requests requests_oauthlib socket ssl threading urllib urllib3 websocket".split()
+    {
+        *("_socket", "anyio", "contextlib", "functools", "io", "multiprocessing", "socket", "ssl", "threading"),
+        *("fakekube", "h11", "http", "httpcore", "httpx", "requests", "requests_oauthlib", "urllib", "urllib3"),
+        *("kr8s", "kubernetes", "lightkube", "openshift", "pykube", "websocket"),
+    }
 )
 
 
