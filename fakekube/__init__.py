@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from fakekube.apiserver.faults import FaultRule
+    from fakekube.apiserver.kubelet import ExecResult
     from fakekube.apiserver.requestlog import RequestRecord
     from fakekube.apiserver.user import User
     from fakekube.controllers.kubelet.stage import (
@@ -32,6 +33,7 @@ __all__ = [
     "ControllerView",
     "CreateError",
     "Deadlock",
+    "ExecResult",
     "Exit",
     "FakeKube",
     "FaultRule",
@@ -60,6 +62,7 @@ _HOMES = {
     "ControllerView": "fakekube.harness.operator",
     "CreateError": "fakekube.controllers.kubelet.stage",
     "Deadlock": "fakekube.virtualtime.errors",
+    "ExecResult": "fakekube.apiserver.kubelet",
     "Exit": "fakekube.controllers.kubelet.stage",
     "FakeKube": "fakekube.harness.cluster",
     "FaultRule": "fakekube.apiserver.faults",

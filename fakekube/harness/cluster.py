@@ -744,7 +744,11 @@ class FakeKube:
         return handler
 
     def on_exec(self, handler: ExecHandler) -> ExecHandler:
-        """`handler` runs a command in a container (ExecRequest -> its output, or an ExecResult)."""
+        """`handler` runs a command in a container (ExecRequest -> its output, or an ExecResult).
+
+        A generator function is interactive: it yields output, and the value of `yield` is the client's next input
+        (`b""` at its end).
+        """
         self._runner.apiserver.kubelet.exec = _function(handler)
         return handler
 

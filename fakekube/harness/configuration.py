@@ -39,7 +39,7 @@ _MISSING = object()
 
 @contextmanager
 def configured(kubeconfig: Path, account: Path, host: str, port: int) -> Iterator[None]:
-    """Clients use `kubeconfig`; in a pod, the service account in the folder `account` and the server at this address."""
+    """Clients use `kubeconfig`; in a pod, the service account in `account` and the server at this address."""
     with ExitStack() as undo:
         _set_environment(
             {"KUBECONFIG": str(kubeconfig), "KUBERNETES_SERVICE_HOST": host, "KUBERNETES_SERVICE_PORT": str(port)},

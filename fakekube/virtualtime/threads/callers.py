@@ -13,7 +13,7 @@ _CLIENTS = frozenset(
     {
         *("_socket", "anyio", "contextlib", "functools", "io", "multiprocessing", "socket", "ssl", "threading"),
         *("fakekube", "h11", "http", "httpcore", "httpx", "requests", "requests_oauthlib", "urllib", "urllib3"),
-        *("kr8s", "kubernetes", "lightkube", "openshift", "pykube", "websocket"),
+        *("kr8s", "kubernetes", "lightkube", "openshift", "pydantic", "pykube", "websocket"),
     }
 )
 

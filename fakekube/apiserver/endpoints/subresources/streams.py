@@ -9,10 +9,19 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from fakekube.apiserver.call import Call
-from fakekube.apiserver.kubelet import ExecHandler, ExecRequest, ForwardRequest, LogRequest, in_bytes, result_of
+from fakekube.apiserver.kubelet import (
+    ExecHandler,
+    ExecRequest,
+    ForwardRequest,
+    LogRequest,
+    conversation_of,
+    in_bytes,
+    is_interactive,
+    result_of,
+)
 from fakekube.apiserver.response import Raw, Response, Upgrade
 from fakekube.apiserver.schema.times import InvalidTime, time_text
-from fakekube.apiserver.wire.channels import ExecSession, ForwardSession, Session, choose
+from fakekube.apiserver.wire.channels import ExecSession, ForwardSession, InteractiveSession, Session, choose
 from fakekube.apiserver.wire.options import parse_bool, parse_int
 from fakekube.apiserver.wire.status import (
     FieldError,
@@ -113,6 +122,10 @@ def _command(call: Call, handler: ExecHandler | None, register: str, command: tu
     stdin, tty = parse_bool(query, "stdin") or False, parse_bool(query, "tty") or False
 
     def open(protocol: str) -> Session:
+        if is_interactive(handler):
+            asked = ExecRequest(pod, container, command, b"", tty)
+            return InteractiveSession(conversation_of(handler, asked), command, stdin=stdin)
+
         def run(data: bytes) -> Any:
             return result_of(handler(ExecRequest(pod, container, command, data, tty)))
 
