@@ -39,7 +39,8 @@ MARKER = (
 )
 
 
-def pytest_addoption(parser: pytest.Parser) -> None:
+def pytest_addoption(parser: pytest.Parser, pluginmanager: pytest.PytestPluginManager) -> None:
+    _exempt_from_rewriting(pluginmanager)
     group = parser.getgroup("fakekube")
     for name, kind, text in _OPTIONS:
         parser.addini(f"fakekube_{name}", text, type=kind, default=None)  # type: ignore[arg-type]
@@ -47,6 +48,17 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         if kind == "args":
             action = {"action": "append", "metavar": "NAME"}
         group.addoption(f"--fakekube-{name}", dest=f"fakekube_{name}", help=text, **action)
+
+
+def _exempt_from_rewriting(pluginmanager: pytest.PytestPluginManager) -> None:
+    """Import these packages as they are.
+
+    pytest rewrites the assertions of every package of a distribution that has a plugin. Here no assertion is meant for
+    a test, and where no bytecode is written, every run would compile several hundred modules.
+    """
+    marked = getattr(getattr(pluginmanager, "rewrite_hook", None), "_must_rewrite", None)
+    if isinstance(marked, set):
+        marked -= {"fakekube", "controllerlib"}
 
 
 def pytest_configure(config: pytest.Config) -> None:
