@@ -120,8 +120,9 @@ async def test_f8_what_needs_time_is_refused(fakekube):
 
 async def test_f8_injected_resets_and_errors_reach_a_client_in_a_coroutine(fakekube):
     http = urllib3.PoolManager(retries=False)
-    with fakekube.fault(verb="list", resource="configmaps", reset="before", times=1), pytest.raises(
-        urllib3.exceptions.ProtocolError, match="Connection"
+    with (
+        fakekube.fault(verb="list", resource="configmaps", reset="before", times=1),
+        pytest.raises(urllib3.exceptions.ProtocolError, match="Connection"),
     ):
         http.request("GET", fakekube.url + LIST)
     with fakekube.fault(verb="list", resource="configmaps", error=503, times=1):
