@@ -50,6 +50,7 @@ from fakekube.harness.managers import Build, Transport, build_into, manager_for,
 from fakekube.harness.objects import TEST_AGENT, Object, Objects, Source
 from fakekube.harness.operator import Operator
 from fakekube.harness.reconcileobserver import ReconcileObserver
+from fakekube.harness.realtime import until
 from fakekube.harness.timeline import Timeline
 from fakekube.harness.users import acting, user_of
 from fakekube.harness.webhookserver import CONFIGURATIONS, WebhookServers, trusting
@@ -59,6 +60,7 @@ from fakekube.server.initialobjects import ClusterOptions
 from fakekube.server.random import SeededRandom
 from fakekube.server.runner import ServerRunner
 from fakekube.virtualtime import Bubble, Deadlock, HotLoop, NotQuiescent, VirtualClock
+from fakekube.virtualtime.bubble import Done
 from fakekube.virtualtime.durations import Duration, TimeUnits
 from fakekube.virtualtime.processes import ProcessOptions
 from fakekube.virtualtime.seeds import Seed
@@ -91,6 +93,7 @@ class FakeKube:
     seed: the source of all randomness. rbac: whether access is checked, with the bootstrap roles.
     stepped: reconciles run only when the test settles or moves time (None: in sync tests, not in async ones).
     wall_clock: whether `datetime.now()`, `time.time()` and `time.sleep()` of the code under test read virtual time.
+    "time-machine" makes them do so with that library instead of freezegun.
     transport: how operators that are started here reach the server.
     controllers: the cluster's own controllers that run: names, "*" for those of kube-controller-manager, "-name".
     nodes: the number of simulated nodes, which need the scheduler and the kubelet: they run too.
@@ -113,7 +116,7 @@ class FakeKube:
         seed: int | str = 0,
         rbac: bool = False,
         stepped: bool | None = None,
-        wall_clock: bool = True,
+        wall_clock: bool | Literal["freezegun", "time-machine"] = True,
         transport: Transport = "direct",
         history_window: int = 20_000,
         patience: float = 30.0,
@@ -368,6 +371,33 @@ class FakeKube:
         env = {**os.environ, **(options.get("env") or {}), **reached}
         options["env"] = env
         return self._bubble.run_process(argv, **options)
+
+    def wait_for(
+        self,
+        condition: Callable[[], object] | None = None,
+        *,
+        times: int = 1,
+        timeout: float = 10.0,
+        **wanted: Unpack[RequestFields],
+    ) -> Awaitable[None]:
+        """Wait in real time for an operator in another process: for `times` requests with these fields, in the whole
+        test (`wait_for(verb="create", resource="pods")`), or until `condition()` is true.
+
+        Virtual time is held. Raises TimeoutError after `timeout` real seconds. In an async test it must be awaited.
+        """
+        if condition is None and not wanted:
+            raise TypeError("wait_for() needs a condition, or the fields of requests, as requests() takes them")
+        self._audit.requests(wanted)  # checks the fields
+
+        def is_done() -> object:
+            return condition() if condition is not None else len(self._audit.requests(wanted)) >= times
+
+        what = f"waiting for {wanted}" if condition is None else "waiting for a condition"
+        work = until(is_done, self._bubble, self._runner, timeout, what)
+        if self._driver.in_async_test():
+            return work
+        self._bubble.loop.drive(work)
+        return Done()
 
     # --- what runs beside the test -----------------------------------------------------------------------------------
 

@@ -6,7 +6,7 @@ from contextlib import ExitStack
 from datetime import datetime, timedelta
 from functools import partial
 from types import TracebackType
-from typing import Any, Self, TypeVar, Unpack
+from typing import Any, Literal, Self, TypeVar, Unpack
 
 from fakekube.virtualtime.blocking import Blocking
 from fakekube.virtualtime.clock import EPOCH, VirtualClock
@@ -26,6 +26,7 @@ from fakekube.virtualtime.patches.sleep import SleepPatches
 from fakekube.virtualtime.patches.sockets import SocketPatches
 from fakekube.virtualtime.patches.starts import StartPatches
 from fakekube.virtualtime.patches.tls import TlsPatches
+from fakekube.virtualtime.patches.travel import TimeMachine
 from fakekube.virtualtime.patches.waits import WaitPatches
 from fakekube.virtualtime.processes import Processes, ProcessOptions
 from fakekube.virtualtime.quiescence import HORIZON, LINGER, PATIENCE
@@ -54,7 +55,8 @@ class Bubble:
     the loop until they are done; called from a coroutine on the loop they must be awaited.
 
     stepped: the gate is closed except for rounds, held when the bubble is quiescent. None: not in `run`.
-    wall_clock: whether `datetime` and `time` of the code under test read the virtual clock; or a WallClock.
+    wall_clock: whether `datetime` and `time` of the code under test read the virtual clock; the library that makes
+    them (True: freezegun); or a WallClock.
     transport: "memory" connects clients on the loop by a pipe, "tcp" by a real connection.
     patience, linger: real seconds. horizon: virtual time.
     """
@@ -65,7 +67,7 @@ class Bubble:
         seed: int | Seed = 0,
         epoch: datetime = EPOCH,
         stepped: bool | None = None,
-        wall_clock: bool | WallClock = True,
+        wall_clock: bool | Literal["freezegun", "time-machine"] | WallClock = True,
         transport: TransportKind = "memory",
         patience: float = PATIENCE,
         linger: float = LINGER,
@@ -293,7 +295,13 @@ class Bubble:
 _open: list[Bubble] = []
 
 
-def _wall_clock(choice: bool | WallClock) -> WallClock:
+def _wall_clock(choice: bool | str | WallClock) -> WallClock:
+    if isinstance(choice, str):
+        return _BY_NAME[choice]()
     if isinstance(choice, bool):
         return Freezer() if choice else RealWallClock()
     return choice
+
+
+#: The libraries that can freeze the wall clock.
+_BY_NAME: dict[str, type[Freezer | TimeMachine]] = {"freezegun": Freezer, "time-machine": TimeMachine}
