@@ -54,10 +54,11 @@ class ForwardRequest:
 
 
 #: What an interactive handler is: it yields output, gets input, and returns the result.
-Conversation = Generator["ExecResult | str | bytes | None", bytes, "ExecResult | str | bytes | None"]
+Conversation = Generator[ExecResult | str | bytes | None, bytes, ExecResult | str | bytes | None]
 
 LogHandler = Callable[[LogRequest], str | bytes]
-ExecHandler = Callable[[ExecRequest], "ExecResult | str | bytes | Conversation"]
+ExecHandler = Callable[[ExecRequest], ExecResult | str | bytes]
+InteractiveHandler = Callable[[ExecRequest], Conversation]
 ForwardHandler = Callable[[ForwardRequest], bytes]
 
 
@@ -66,8 +67,8 @@ class Kubelet:
     """The handlers of pod requests; requests without a handler are rejected."""
 
     logs: LogHandler | None = None
-    exec: ExecHandler | None = None
-    attach: ExecHandler | None = None
+    exec: ExecHandler | InteractiveHandler | None = None
+    attach: ExecHandler | InteractiveHandler | None = None
     forward: ForwardHandler | None = None
 
 
@@ -80,14 +81,14 @@ def result_of(value: ExecResult | str | bytes | None) -> ExecResult:
     return value if isinstance(value, ExecResult) else ExecResult(value or b"")
 
 
-def is_interactive(handler: ExecHandler) -> bool:
+def is_interactive(handler: ExecHandler | InteractiveHandler) -> bool:
     """Whether a handler is a generator function."""
     return inspect.isgeneratorfunction(handler)
 
 
-def conversation_of(handler: ExecHandler, request: ExecRequest) -> Generator[ExecResult, bytes, ExecResult]:
+def conversation_of(handler: InteractiveHandler, request: ExecRequest) -> Generator[ExecResult, bytes, ExecResult]:
     """The conversation of an interactive handler, which begins when it is advanced."""
-    conversation: Conversation = handler(request)  # type: ignore[assignment]
+    conversation = handler(request)
     try:
         output = next(conversation)
         while True:

@@ -17,13 +17,13 @@ from datetime import datetime
 from functools import partial
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar, TypeVarTuple, Unpack, overload
+from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar, TypeVarTuple, Unpack
 
 from controllerlib import Manager
 from controllerlib.cache import CacheOptions, Selection
 from controllerlib.client import Writable, parse_selector
 from fakekube.apiserver.faults import FaultRule
-from fakekube.apiserver.kubelet import ExecHandler, ForwardHandler, LogHandler
+from fakekube.apiserver.kubelet import ExecHandler, ForwardHandler, InteractiveHandler, LogHandler
 from fakekube.apiserver.needs import Service
 from fakekube.apiserver.registry.core.service.ranges import DEFAULT_RANGE
 from fakekube.apiserver.requestlog import RequestRecord
@@ -75,6 +75,7 @@ if TYPE_CHECKING:
     from fakekube.harness.simulatedpods import Scope, SimulatedPods
 
 F = TypeVar("F")
+Exec = TypeVar("Exec", bound=ExecHandler | InteractiveHandler)
 Args = TypeVarTuple("Args")
 
 #: Bearer token of the cluster's administrator, where access is checked.
@@ -586,16 +587,10 @@ class FakeKube:
             raise TypeError(f"task() takes a coroutine: call the async function, task(work()), not {work!r}")
         return self._background.task(work, name)
 
-    @overload
-    def thread(self, function: Callable[[*Args], object], *args: *Args, name: str | None = None) -> BubbleThread: ...
-    @overload
-    def thread(
-        self, function: Callable[..., object], *args: Any, name: str | None = None, kwargs: Mapping[str, Any]
-    ) -> BubbleThread: ...
     def thread(
         self,
-        function: Callable[..., object],
-        *args: Any,
+        function: Callable[[*Args], object] | Callable[..., object],
+        *args: *Args,
         name: str | None = None,
         kwargs: Mapping[str, Any] | None = None,
     ) -> BubbleThread:
@@ -773,7 +768,7 @@ class FakeKube:
         self._runner.apiserver.kubelet.logs = _function(handler)
         return handler
 
-    def on_exec(self, handler: ExecHandler) -> ExecHandler:
+    def on_exec(self, handler: Exec) -> Exec:
         """`handler` runs a command in a container (ExecRequest -> its output, or an ExecResult).
 
         A generator function is interactive: it yields output, and the value of `yield` is the client's next input
@@ -782,7 +777,7 @@ class FakeKube:
         self._runner.apiserver.kubelet.exec = _function(handler)
         return handler
 
-    def on_attach(self, handler: ExecHandler) -> ExecHandler:
+    def on_attach(self, handler: Exec) -> Exec:
         """`handler` answers an attach to a container (ExecRequest without a command -> output)."""
         self._runner.apiserver.kubelet.attach = _function(handler)
         return handler

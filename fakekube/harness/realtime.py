@@ -19,10 +19,10 @@ async def until(is_done: Callable[[], object], bubble: Bubble, runner: ServerRun
     """
     loop = bubble.loop
     changed = loop.create_future()
-    expired = False
+    expired, checking = False, False
 
     def wake(*_: object) -> None:
-        if not changed.done():
+        if not (checking or changed.done()):
             changed.set_result(None)
 
     def expire() -> None:
@@ -34,11 +34,15 @@ async def until(is_done: Callable[[], object], bubble: Bubble, runner: ServerRun
     fuse = _fuse(timeout, lambda: loop.call_soon_threadsafe(expire), what)
     try:
         with bubble.clock.hold(what, endless=True):
-            while not is_done():
+            while True:
+                changed, checking = loop.create_future(), True
+                done = is_done()  # may make requests itself
+                checking = False
+                if done:
+                    return
                 if expired:
                     raise TimeoutError(f"{what}: not within {timeout:g} s of real time\n{bubble.why()}")
                 await changed
-                changed = loop.create_future()
     finally:
         fuse()
         for each in forget:

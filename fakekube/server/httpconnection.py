@@ -12,7 +12,7 @@ from aiohttp.web_protocol import RequestHandler
 HEADER_TIMEOUT = 32.0
 
 
-class HttpConnection(RequestHandler):  # type: ignore[misc,type-arg]
+class HttpConnection(RequestHandler):
     """A protocol of aiohttp. `streams`: the current response is a stream, which ends when the client does."""
 
     __slots__ = ("_body", "_head_due", "streams")
@@ -40,7 +40,7 @@ class HttpConnection(RequestHandler):  # type: ignore[misc,type-arg]
         self._head_arrived()
         super().connection_lost(exc)
 
-    def eof_received(self) -> bool | None:
+    def eof_received(self) -> bool | None:  # type: ignore[override]
         """The client sends no more. As Go's server does, answer the request that it has sent before closing."""
         if self.streams or self._is_idle() or not self._is_complete() or self._is_secure():
             return None
@@ -74,7 +74,7 @@ class HttpConnection(RequestHandler):  # type: ignore[misc,type-arg]
             self.transport.close()
 
 
-class HttpProtocols(web.Server):  # type: ignore[misc,type-arg]
+class HttpProtocols(web.Server):
     """As `web.Server`, with connections of this module."""
 
     def __call__(self) -> HttpConnection:

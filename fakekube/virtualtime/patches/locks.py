@@ -139,7 +139,7 @@ class SimpleQueue:
         if not self._items and block:
             bubble = _bubble()
             if bubble is not None:
-                bubble.wait("waiting for a queue", lambda: self._items, self._arrived, timeout=timeout)
+                bubble.wait("waiting for a queue", lambda: bool(self._items), self._arrived, timeout=timeout)
             else:
                 self._wait_outside(timeout)
         try:

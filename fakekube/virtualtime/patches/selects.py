@@ -13,6 +13,7 @@ from typing import Any
 
 from fakekube.virtualtime.blocking import Blocking
 from fakekube.virtualtime.loop import VirtualTimeLoop
+from fakekube.virtualtime.network.bytecount import Connection
 from fakekube.virtualtime.notifier import Notifier
 from fakekube.virtualtime.patches.patch import Patch
 from fakekube.virtualtime.patches.sockets import SocketPatches
@@ -83,7 +84,7 @@ class SelectPatches:
             return self._blocking.outside("waiting in a selector for another server or a process", real)
         notifiers: list[Notifier] = [self._sockets.stirred]
         for connection in watched:
-            if connection:
+            if isinstance(connection, Connection):
                 notifiers += [connection.down.arrived, connection.up.drained]
 
         def ready() -> bool:

@@ -36,11 +36,14 @@ _active: list[Blocking] = []
 
 def virtual_sleep(seconds: float, /) -> None:
     """`time.sleep`: virtual for code of the open bubble, real for all other code."""
-    caller = sys._getframe(1).f_globals.get("__name__", "")
-    if not _active or not seconds >= 0 or not _active[-1].concerns() or lives_in_real_time(caller):
+    if not _active or not seconds >= 0 or not _active[-1].concerns():
         real_sleep(seconds)
         return
     blocking = _active[-1]
+    # in a thread of the bubble the caller may be `Thread.run`, or a pool, whose job this is
+    if blocking.is_test() and lives_in_real_time(sys._getframe(1).f_globals.get("__name__", "")):
+        real_sleep(seconds)
+        return
     if seconds > 0:
         blocking.refuse_in_coroutine("time.sleep()", "`await asyncio.sleep(...)`")
     elif blocking.is_test():

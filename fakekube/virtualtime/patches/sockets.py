@@ -11,7 +11,7 @@ import socket
 import weakref
 from collections.abc import Callable, Iterator
 from functools import partial
-from typing import Any
+from typing import Any, Literal
 
 from fakekube.virtualtime.blocking import Blocking
 from fakekube.virtualtime.network.bytecount import Connection
@@ -100,7 +100,7 @@ class SocketPatches:
     def _refuse_in_coroutine(self, sock: socket.socket) -> None:
         refuse_in_coroutine(self._blocking, sock)
 
-    def of_descriptor(self, fd: int) -> Connection | bool | None:
+    def of_descriptor(self, fd: int) -> Connection | Literal[False] | None:
         """The connection to the cluster of a descriptor; False for a socket within this process, else None."""
         known = self._by_descriptor.get(fd, _nobody)()
         if known is not None and known.fileno() == fd:

@@ -6,13 +6,14 @@ Requests are checked first, as kube-apiserver does before it calls the kubelet (
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, cast
 
 from fakekube.apiserver.call import Call
 from fakekube.apiserver.kubelet import (
     ExecHandler,
     ExecRequest,
     ForwardRequest,
+    InteractiveHandler,
     LogRequest,
     conversation_of,
     in_bytes,
@@ -113,7 +114,9 @@ def attach(call: Call) -> Response:
     return _command(call, call.server.kubelet.attach, "on_attach", ())
 
 
-def _command(call: Call, handler: ExecHandler | None, register: str, command: tuple[str, ...]) -> Response:
+def _command(
+    call: Call, handler: ExecHandler | InteractiveHandler | None, register: str, command: tuple[str, ...]
+) -> Response:
     pod = _pod(call)
     container = _container(call, pod)
     if handler is None:
@@ -123,11 +126,12 @@ def _command(call: Call, handler: ExecHandler | None, register: str, command: tu
 
     def open(protocol: str) -> Session:
         if is_interactive(handler):
-            asked = ExecRequest(pod, container, command, b"", tty)
-            return InteractiveSession(conversation_of(handler, asked), command, stdin=stdin)
+            interactive = cast(InteractiveHandler, handler)
+            conversation = conversation_of(interactive, ExecRequest(pod, container, command, b"", tty))
+            return InteractiveSession(conversation, command, stdin=stdin)
 
         def run(data: bytes) -> Any:
-            return result_of(handler(ExecRequest(pod, container, command, data, tty)))
+            return result_of(cast(ExecHandler, handler)(ExecRequest(pod, container, command, data, tty)))
 
         return ExecSession(run, command, protocol, stdin=stdin)
 
