@@ -35,6 +35,7 @@ from fakekube.harness.background import Background
 from fakekube.harness.clustercontrollers import ClusterController, ClusterControllers, Settling, settings_for
 from fakekube.harness.driver import Driver
 from fakekube.harness.endpoint import Endpoint
+from fakekube.harness.externalwait import until
 from fakekube.harness.idempotence import IdempotenceCheck
 from fakekube.harness.keywords import (
     DeleteOptions,
@@ -50,7 +51,6 @@ from fakekube.harness.managers import Build, Transport, build_into, manager_for,
 from fakekube.harness.objects import TEST_AGENT, Object, Objects, Source
 from fakekube.harness.operator import Operator
 from fakekube.harness.reconcileobserver import ReconcileObserver
-from fakekube.harness.realtime import until
 from fakekube.harness.timeline import Timeline
 from fakekube.harness.users import acting, user_of
 from fakekube.harness.webhookserver import CONFIGURATIONS, WebhookServers, trusting

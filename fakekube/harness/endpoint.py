@@ -73,8 +73,8 @@ class Endpoint:
 
     async def listen(self) -> None:
         if self._server is None:
+            from fakekube.server.directhttp import HttpConversation
             from fakekube.server.http import listen
-            from fakekube.server.inplace import HttpConversation
 
             self._server = await self._serving.enter_async_context(listen(self._runner))
             self._network.answer_in_place(self._server.port, partial(HttpConversation, self._runner))

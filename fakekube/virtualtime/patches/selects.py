@@ -1,7 +1,7 @@
 """Patches `select` and `selectors`: waiting for sockets is in virtual time, so that event loops of threads are, too.
 
 A thread may run an event loop of its own (`asyncio.run`, `kopf.run`). Its clock reads virtual time, and where it would
-block it parks, until a connection to the cluster moves, somebody wakes it through its pipe, or its time has come.
+block it parks until data arrives from the cluster, another thread writes to its pipe, or the time-out has passed.
 """
 
 import asyncio.base_events
