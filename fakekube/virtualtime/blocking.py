@@ -15,6 +15,9 @@ from fakekube.virtualtime.threads.scheduler import BubbleThread
 
 T = TypeVar("T")
 
+#: A thread whose requests are answered in place lets the loop take a turn at least so often.
+_EVERY_TURN = 16
+
 #: Name prefix of the threads that wait for external I/O on behalf of the test.
 HELPER = "fakekube: "
 
@@ -27,11 +30,18 @@ class Blocking:
         self._owner = _thread.get_ident()
         #: how often which place of a coroutine made a blocking call that was answered in place
         self.calls: dict[Place, int] = {}
+        self._turns = 0
 
     def note_call(self) -> None:
         """A coroutine on the loop makes a blocking call that is answered in place."""
         place = caller(sys._getframe(1))
         self.calls[place] = self.calls.get(place, 0) + 1
+
+    def take_turn_if_due(self, where: str) -> None:
+        """As `take_turn`, but only now and then while nothing else is ready to run: a switch of threads is slow."""
+        self._turns += 1
+        if self._turns % _EVERY_TURN == 0 or self._loop._ready or self._loop.threads.ready:
+            self.take_turn(where)
 
     def take_turn(self, where: str) -> None:
         """Let the loop take a turn before a thread goes on: one that never waits must not starve the rest."""

@@ -143,7 +143,7 @@ class SocketPatches:
     def _read_in_place(self, exchange: Exchange, real: Callable[..., Any], flags: int, args: tuple[Any, ...]) -> Any:
         if exchange.is_new:
             exchange.is_new = False
-            self._blocking.take_turn("waiting for the cluster")
+            self._blocking.take_turn_if_due("waiting for the cluster")
         keep = bool(flags & socket.MSG_PEEK)
         return _DELIVERIES[real](lambda count: exchange.take(count, keep=keep), *args)
 
