@@ -44,12 +44,13 @@ MARKER = (
     "fakekube(version=None, controllers=(), nodes=None, rbac=False, seed=None, stepped=None, wall_clock=True, "
     "transport='direct', "
     "history_window=20000, service_cluster_ip_range='10.0.0.0/12', authorization_mode=None, "
-    "enable_admission_plugins=(), disable_admission_plugins=()): "
+    "enable_admission_plugins=(), disable_admission_plugins=(), configure=False): "
     "the cluster that the `fakekube` fixture makes for this test"
 )
 
 
-def pytest_addoption(parser: pytest.Parser) -> None:
+def pytest_addoption(parser: pytest.Parser, pluginmanager: pytest.PytestPluginManager) -> None:
+    _exempt_from_rewriting(pluginmanager)
     group = parser.getgroup("fakekube")
     for name, kind, text in _OPTIONS:
         parser.addini(f"fakekube_{name}", text, type=kind, default=None)  # type: ignore[arg-type]
@@ -60,6 +61,17 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     for name, metavar, text in _TIMELINE_OPTIONS:
         parser.addini(f"fakekube_{name}", text, default=None)
         group.addoption(f"--fakekube-{name.replace('_', '-')}", dest=f"fakekube_{name}", metavar=metavar, help=text)
+
+
+def _exempt_from_rewriting(pluginmanager: pytest.PytestPluginManager) -> None:
+    """Import these packages as they are.
+
+    pytest rewrites the assertions of every package of a distribution that has a plugin. Here no assertion is meant for
+    a test, and where no bytecode is written, every run would compile several hundred modules.
+    """
+    marked = getattr(getattr(pluginmanager, "rewrite_hook", None), "_must_rewrite", None)
+    if isinstance(marked, set):
+        marked -= {"fakekube", "controllerlib"}
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -99,11 +111,11 @@ def fakekube(request: pytest.FixtureRequest) -> Iterator[FakeKube]:
     from fakekube.harness.cluster import FakeKube
 
     settings = _settings(request)
+    configure = settings.pop("configure", False)
     known = set(inspect.signature(FakeKube).parameters)
     if unknown := sorted(settings.keys() - known):
-        raise pytest.UsageError(
-            f"@pytest.mark.fakekube has no argument {', '.join(unknown)} (it has {', '.join(sorted(known))})"
-        )
+        accepted = ", ".join(sorted([*known, "configure"]))
+        raise pytest.UsageError(f"@pytest.mark.fakekube has no argument {', '.join(unknown)} (it has {accepted})")
     _refuse_survivors(request.node)
     try:
         cluster = FakeKube(**settings)
@@ -113,6 +125,8 @@ def fakekube(request: pytest.FixtureRequest) -> Iterator[FakeKube]:
     cluster.bubble.loop.fatal_errors = (pytest.fail.Exception, pytest.skip.Exception, pytest.exit.Exception)
     request.node.stash[_CLUSTER] = cluster
     with cluster:
+        if configure:
+            cluster.configure(service_account="" if configure is True else configure)
         yield cluster
 
 
@@ -126,6 +140,13 @@ def fakekube_clock(fakekube: FakeKube) -> VirtualClock:
 def fakekube_client(fakekube: FakeKube) -> Any:
     """An official `kubernetes.client.ApiClient` for the cluster."""
     return fakekube.api_client()
+
+
+@pytest.fixture
+def fakekube_configured(fakekube: FakeKube) -> FakeKube:
+    """The cluster, at which the configuration of every client points (`FakeKube.configure`)."""
+    fakekube.configure()
+    return fakekube
 
 
 @pytest.fixture

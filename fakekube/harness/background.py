@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Coroutine, Sequence
-from typing import Any, TypeVarTuple
+from typing import Any
 
 from fakekube.harness.operator import Operator
 from fakekube.virtualtime import Bubble
 from fakekube.virtualtime.shutdown import end_tasks
 from fakekube.virtualtime.threads.scheduler import BubbleThread
-
-Args = TypeVarTuple("Args")
 
 
 class Background:
@@ -43,14 +41,14 @@ class Background:
         except Exception as error:  # raised by the next step of the test
             self.failed(error)
 
-    def thread(self, function: Callable[[*Args], object], args: tuple[*Args], name: str | None) -> BubbleThread:
+    def thread(self, function: Callable[[], object], name: str | None) -> BubbleThread:
         def guarded() -> None:
             try:
-                function(*args)
+                function()
             except Exception as error:  # raised by the next step of the test
                 self.failed(error)
 
-        return self._bubble.thread(guarded, name=name or getattr(function, "__qualname__", None))
+        return self._bubble.thread(guarded, name=name)
 
     def failed(self, error: BaseException) -> None:
         self._failures.append(error)

@@ -23,7 +23,7 @@ from controllerlib import Manager
 from controllerlib.cache import CacheOptions, Selection
 from controllerlib.client import Writable, parse_selector
 from fakekube.apiserver.faults import FaultRule
-from fakekube.apiserver.kubelet import ExecHandler, ForwardHandler, LogHandler
+from fakekube.apiserver.kubelet import ExecHandler, ForwardHandler, InteractiveHandler, LogHandler
 from fakekube.apiserver.needs import Service
 from fakekube.apiserver.registry.core.service.ranges import DEFAULT_RANGE
 from fakekube.apiserver.requestlog import RequestRecord
@@ -35,6 +35,7 @@ from fakekube.harness.background import Background
 from fakekube.harness.clustercontrollers import ClusterController, ClusterControllers, Settling, settings_for
 from fakekube.harness.driver import Driver
 from fakekube.harness.endpoint import Endpoint
+from fakekube.harness.externalwait import until
 from fakekube.harness.idempotence import IdempotenceCheck
 from fakekube.harness.keywords import (
     DeleteOptions,
@@ -60,6 +61,7 @@ from fakekube.server.initialobjects import ClusterOptions
 from fakekube.server.random import SeededRandom
 from fakekube.server.runner import ServerRunner
 from fakekube.virtualtime import Bubble, Deadlock, HotLoop, NotQuiescent, VirtualClock
+from fakekube.virtualtime.bubble import Done
 from fakekube.virtualtime.durations import Duration, TimeUnits
 from fakekube.virtualtime.processes import ProcessOptions
 from fakekube.virtualtime.seeds import Seed
@@ -74,6 +76,7 @@ if TYPE_CHECKING:
 
 F = TypeVar("F")
 T = TypeVar("T")
+Exec = TypeVar("Exec", bound=ExecHandler | InteractiveHandler)
 Args = TypeVarTuple("Args")
 
 #: Bearer token of the cluster's administrator, where access is checked.
@@ -92,6 +95,7 @@ class FakeKube:
     seed: the source of all randomness. rbac: whether access is checked, with the bootstrap roles.
     stepped: reconciles run only when the test settles or moves time (None: in sync tests, not in async ones).
     wall_clock: whether `datetime.now()`, `time.time()` and `time.sleep()` of the code under test read virtual time.
+    "time-machine" makes them do so with that library instead of freezegun.
     transport: how operators that are started here reach the server.
     controllers: the cluster's own controllers that run: names, "*" for those of kube-controller-manager, "-name".
     nodes: the number of simulated nodes, which need the scheduler and the kubelet: they run too.
@@ -114,7 +118,7 @@ class FakeKube:
         seed: int | str = 0,
         rbac: bool = False,
         stepped: bool | None = None,
-        wall_clock: bool = True,
+        wall_clock: bool | Literal["freezegun", "time-machine"] = True,
         transport: Transport = "direct",
         history_window: int = 20_000,
         patience: float = 30.0,
@@ -168,7 +172,13 @@ class FakeKube:
             spawn=self._bubble.loop.create_own_task,
         )
         self._driver = Driver(self._bubble.loop)
-        self._endpoint = Endpoint(self._runner, self._driver.now_or_driven, tokens, ADMIN_TOKEN if tokens else "")
+        self._endpoint = Endpoint(
+            self._runner,
+            self._driver.now_or_driven,
+            tokens,
+            ADMIN_TOKEN if tokens else "",
+            network=self._bubble.loop.network,
+        )
         serials = self._runner.serials
         self.timeline: Timeline = Timeline(self.clock.epoch, serials, partial(key_in, apiserver.catalog))
         self.ledger: Ledger = Ledger(self.clock.now, self.timeline, serials)
@@ -323,6 +333,15 @@ class FakeKube:
         """The path of a kubeconfig file for this cluster, which is removed when it closes."""
         return self._endpoint.kubeconfig
 
+    def configure(self, *, service_account: str = "", user: User | str | None = None) -> None:
+        """Point the configuration that operators load themselves at this cluster, until it closes.
+
+        For every client: `KUBECONFIG`, also where a client has read it already; the files and the address that
+        `load_incluster_config()` reads; default configurations are restored. As a service account
+        (`namespace/name`), as a user, or by default as the administrator.
+        """
+        self._endpoint.configure(acting(service_account, user))
+
     def api_client(self, *, user: User | str | None = None) -> Any:
         """An official `kubernetes.client.ApiClient` for this cluster, as `user` (with `rbac=True`); closed with it."""
         return self._endpoint.api_client(user_of(user))
@@ -363,7 +382,7 @@ class FakeKube:
                     self.update(changed)
 
     def run_process(self, argv: Sequence[str], **options: Unpack[ProcessOptions]) -> Any:
-        """Run a command (`kubectl apply ...`) to completion with KUBECONFIG set to this cluster; time is held.
+        """Run a command (`kubectl apply ...`) to completion with KUBECONFIG and FAKEKUBE_URL set; time is held.
 
         `options` are those of `subprocess.run`. Returns a CompletedProcess with the output as text; in an async test it
         must be awaited.
@@ -372,11 +391,39 @@ class FakeKube:
             raise TypeError(f"run_process({argv!r}): pass a list, {argv.split()!r}")
         if not argv:
             raise ValueError("run_process([]): the list names a program and its arguments")
-        env = {**os.environ, **(options.get("env") or {}), "KUBECONFIG": str(self.kubeconfig)}
+        reached = {"KUBECONFIG": str(self.kubeconfig), "FAKEKUBE_URL": self.url}
+        env = {**os.environ, **(options.get("env") or {}), **reached}
         options["env"] = env
         if self._driver.in_async_test():
             return self._awaited(self._bubble.run_process(argv, **options), "run_process")
         return self._bubble.run_process(argv, **options)
+
+    def wait_for(
+        self,
+        condition: Callable[[], object] | None = None,
+        *,
+        times: int = 1,
+        timeout: float = 10.0,
+        **wanted: Unpack[RequestFields],
+    ) -> Awaitable[None]:
+        """Wait in real time for an operator in another process: for `times` requests with these fields, in the whole
+        test (`wait_for(verb="create", resource="pods")`), or until `condition()` is true.
+
+        Virtual time is held. Raises TimeoutError after `timeout` real seconds. In an async test it must be awaited.
+        """
+        if condition is None and not wanted:
+            raise TypeError("wait_for() needs a condition, or the fields of requests, as requests() takes them")
+        self._audit.requests(wanted)  # checks the fields
+
+        def is_done() -> object:
+            return condition() if condition is not None else len(self._audit.requests(wanted)) >= times
+
+        what = f"waiting for {wanted}" if condition is None else "waiting for a condition"
+        work = until(is_done, self._bubble, self._runner, timeout, what)
+        if self._driver.in_async_test():
+            return work
+        self._bubble.loop.drive(work)
+        return Done()
 
     # --- what runs beside the test -----------------------------------------------------------------------------------
 
@@ -571,16 +618,34 @@ class FakeKube:
             raise TypeError(f"task() takes a coroutine: call the async function, task(work()), not {work!r}")
         return self._background.task(work, name)
 
-    def thread(self, function: Callable[[*Args], object], *args: *Args, name: str | None = None) -> BubbleThread:
+    def thread(
+        self,
+        function: Callable[[*Args], object] | Callable[..., object],
+        *args: *Args,
+        name: str | None = None,
+        kwargs: Mapping[str, Any] | None = None,
+    ) -> BubbleThread:
         """Run sync code beside the test, for example an operator of the official client, under the same clock.
 
-        The next step of the test raises what it raises.
+        The function gets `args` and the keyword arguments `kwargs`, as in `threading.Thread`. It may install handlers
+        of signals, as in a process of its own (`signal`), and run an event loop. The next step of the test raises what
+        it raises.
         """
         if not callable(function):
             raise TypeError(f"thread() takes a function, not {function!r}")
         if inspect.iscoroutinefunction(function):
             raise TypeError(f"thread() takes a sync function: use task({function.__name__}()) for a coroutine")
-        return self._background.thread(function, args, name)
+        work = partial(function, *args, **(kwargs or {}))
+        return self._background.thread(work, name or getattr(function, "__qualname__", None))
+
+    def signal(self, thread: BubbleThread, number: int) -> Awaitable[None]:
+        """Send a signal to an operator that `thread` has started: `signal(thread, signal.SIGTERM)`.
+
+        The handler that it has installed runs in its thread, where that waits; without one the thread ends. Then the
+        cluster settles.
+        """
+        self._bubble.signal(thread, number)
+        return self.settle()
 
     # --- objects ---------------------------------------------------------------------------------------------------
 
@@ -735,12 +800,16 @@ class FakeKube:
         self._runner.apiserver.kubelet.logs = _function(handler)
         return handler
 
-    def on_exec(self, handler: ExecHandler) -> ExecHandler:
-        """`handler` runs a command in a container (ExecRequest -> its output, or an ExecResult)."""
+    def on_exec(self, handler: Exec) -> Exec:
+        """`handler` runs a command in a container (ExecRequest -> its output, or an ExecResult).
+
+        A generator function is interactive: it yields output, and the value of `yield` is the client's next input
+        (`b""` at its end).
+        """
         self._runner.apiserver.kubelet.exec = _function(handler)
         return handler
 
-    def on_attach(self, handler: ExecHandler) -> ExecHandler:
+    def on_attach(self, handler: Exec) -> Exec:
         """`handler` answers an attach to a container (ExecRequest without a command -> output)."""
         self._runner.apiserver.kubelet.attach = _function(handler)
         return handler

@@ -11,7 +11,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
-from aiohttp import ClientError, HttpVersion11, WSMsgType, hdrs, web
+from aiohttp import ClientError, HttpVersion10, HttpVersion11, WSMsgType, hdrs, web
 from aiohttp.http_exceptions import HttpProcessingError
 
 from fakekube.apiserver.needs import Stream
@@ -21,6 +21,7 @@ from fakekube.apiserver.wire import codec, warning
 from fakekube.apiserver.wire.hostport import join_host_port
 from fakekube.apiserver.wire.request import Request, is_escaped, parse_query
 from fakekube.apiserver.wire.status import StatusError, too_large
+from fakekube.server.httpconnection import HttpConnection, HttpProtocols
 from fakekube.server.httpmessages import HEADERS, RequestHeaders, encode
 from fakekube.server.runner import ServerRunner
 
@@ -91,7 +92,7 @@ async def listen(
     context does not wait. Raises OSError if the address is not available.
     """
     handler = _Handler(runner, secure=tls is not None)
-    server = web.Server(
+    server = HttpProtocols(
         handler.handle,
         logger=_log,
         access_log=None,
@@ -167,6 +168,8 @@ class _Handler:
         del self._runner
 
     async def handle(self, http: web.BaseRequest) -> web.StreamResponse:
+        if http.version < HttpVersion10:
+            return _malformed(http)
         if not is_escaped(http.rel_url.raw_path):
             return _bad_url()
         runner, url, headers = self._runner, http.rel_url, RequestHeaders(http.headers)
@@ -204,6 +207,8 @@ class _Handler:
         task = asyncio.current_task()
         assert task is not None
         self._streams.add(task)
+        if isinstance(http.protocol, HttpConnection):
+            http.protocol.streams = True
         try:
             await stream.prepare(http)
             async with contextlib.aclosing(self._runner.stream(watch)) as batches:  # type: ignore[type-var]
@@ -215,6 +220,8 @@ class _Handler:
             pass  # the client has disconnected
         finally:
             self._streams.discard(task)
+            if isinstance(http.protocol, HttpConnection):
+                http.protocol.streams = False
         return stream
 
     async def _forwarded(self, http: web.BaseRequest, response: Response, body: Stream) -> web.StreamResponse:
@@ -317,6 +324,17 @@ def _bad_url() -> web.StreamResponse:
     answer = web.Response(text="400 Bad Request", status=400)
     answer.force_close()
     return answer
+
+
+def _malformed(http: web.BaseRequest) -> web.StreamResponse:
+    """The answer of Go's HTTP server to a request without a version (HTTP/0.9)."""
+    if http.transport is not None:
+        http.transport.write(
+            b"HTTP/1.1 400 Bad Request\r\nContent-Type: text/plain; charset=utf-8\r\nConnection: close\r\n\r\n"
+            b"400 Bad Request"
+        )
+        http.transport.close()
+    return web.Response()
 
 
 def _broken(http: web.BaseRequest) -> web.StreamResponse:

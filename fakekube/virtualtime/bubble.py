@@ -1,13 +1,13 @@
 """A bubble: the code of one test that runs under one virtual clock (compare Go's `testing/synctest`)."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Coroutine, Generator, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Generator, Mapping, Sequence
 from contextlib import ExitStack
 from contextvars import Context
 from datetime import datetime, timedelta
 from functools import partial
 from types import TracebackType
-from typing import Any, Self, TypeVar, TypeVarTuple, Unpack
+from typing import Any, Literal, Self, TypeVar, Unpack
 
 from fakekube.virtualtime.blocking import Blocking
 from fakekube.virtualtime.clock import EPOCH, VirtualClock
@@ -19,24 +19,29 @@ from fakekube.virtualtime.network.network import TransportKind
 from fakekube.virtualtime.patches.endings import EndingPatches
 from fakekube.virtualtime.patches.freezer import Freezer
 from fakekube.virtualtime.patches.joins import JoinPatches
+from fakekube.virtualtime.patches.locks import LockPatches
 from fakekube.virtualtime.patches.patch import PatchSet
+from fakekube.virtualtime.patches.schedulers import SchedulerPatches
+from fakekube.virtualtime.patches.selects import SelectPatches
+from fakekube.virtualtime.patches.signals import SignalPatches
 from fakekube.virtualtime.patches.sleep import SleepPatches
 from fakekube.virtualtime.patches.sockets import SocketPatches
 from fakekube.virtualtime.patches.starts import StartPatches
 from fakekube.virtualtime.patches.tasklists import TaskListPatches
 from fakekube.virtualtime.patches.tls import TlsPatches
+from fakekube.virtualtime.patches.travel import TimeMachine
 from fakekube.virtualtime.patches.waits import WaitPatches
 from fakekube.virtualtime.processes import Processes, ProcessOptions
 from fakekube.virtualtime.quiescence import HORIZON, LINGER, PATIENCE
 from fakekube.virtualtime.seeds import Seed
 from fakekube.virtualtime.shutdown import shutdown
+from fakekube.virtualtime.threads.callers import Place
 from fakekube.virtualtime.threads.scheduler import BubbleThread
 from fakekube.virtualtime.trace import Note
 from fakekube.virtualtime.wallclock import RealWallClock, WallClock
 from fakekube.virtualtime.watchdog import Watchdog
 
 T = TypeVar("T")
-Args = TypeVarTuple("Args")
 
 
 class Done:
@@ -54,7 +59,8 @@ class Bubble:
     the loop until they are done; called from a coroutine on the loop they must be awaited.
 
     stepped: the gate is closed except for rounds, held when the bubble is quiescent. None: not in `run`.
-    wall_clock: whether `datetime` and `time` of the code under test read the virtual clock; or a WallClock.
+    wall_clock: whether `datetime` and `time` of the code under test read the virtual clock; the library that makes
+    them (True: freezegun); or a WallClock.
     transport: "memory" connects clients on the loop by a pipe, "tcp" by a real connection.
     patience, linger: real seconds. horizon: virtual time.
     """
@@ -65,7 +71,7 @@ class Bubble:
         seed: int | Seed = 0,
         epoch: datetime = EPOCH,
         stepped: bool | None = None,
-        wall_clock: bool | WallClock = True,
+        wall_clock: bool | Literal["freezegun", "time-machine"] | WallClock = True,
         transport: TransportKind = "memory",
         patience: float = PATIENCE,
         linger: float = LINGER,
@@ -118,13 +124,19 @@ class Bubble:
             undo.callback(_open.remove, self)
             sleeping = SleepPatches(self._blocking)
             endings = EndingPatches(self.loop, self._blocking, self._note_failure)
+            locking = LockPatches(self._blocking)
+            sockets = SocketPatches(self.loop.network, self._blocking)
             patches = PatchSet(
                 [
                     *sleeping.patches(),
-                    *SocketPatches(self.loop.network, self._blocking).patches(),
+                    *locking.patches(),
+                    *SchedulerPatches(self.clock, self._blocking).patches(),
+                    *sockets.patches(),
+                    *SelectPatches(self.loop, self._blocking, sockets).patches(),
                     *TlsPatches(self.loop.network, self._blocking).patches(),
                     *JoinPatches(self._blocking, self.loop.threads).patches(),
-                    *StartPatches(self.loop.threads).patches(),
+                    *SignalPatches(self.loop.threads).patches(),
+                    *StartPatches(self._blocking, self.loop.threads).patches(),
                     *WaitPatches(self.loop, self._blocking).patches(),
                     *TaskListPatches(self.loop).patches(),
                     *endings.patches(),
@@ -135,8 +147,9 @@ class Bubble:
             self.loop.disarm = endings.disarm
             self.loop.watch = self._watchdog.start
             undo.callback(self._watchdog.stop)
-            sleeping.start()
-            undo.callback(sleeping.stop)
+            for each in (sleeping, locking):
+                each.start()
+                undo.callback(each.stop)
             self._wall.start(self.clock.now())
             undo.callback(self._wall.stop)
             undo.callback(self.clock.on_move(self._moved))
@@ -215,9 +228,22 @@ class Bubble:
 
     # --- threads and processes
 
-    def thread(self, function: Callable[[*Args], object], *args: *Args, name: str | None = None) -> BubbleThread:
-        """Run `function` in a thread of the bubble; one thread, or the loop, runs at a time."""
-        return self.loop.threads.start(partial(function, *args), name)
+    def thread(
+        self,
+        function: Callable[..., object],
+        *args: object,
+        name: str | None = None,
+        kwargs: Mapping[str, object] | None = None,
+    ) -> BubbleThread:
+        """Run `function(*args, **kwargs)` in a thread of the bubble; one thread, or the loop, runs at a time."""
+        return self.loop.threads.start(partial(function, *args, **(kwargs or {})), name)
+
+    def signal(self, thread: BubbleThread, number: int) -> None:
+        """Send a signal to a thread that `thread` has started: its handler runs there, where the thread waits.
+
+        Without a handler it ends the thread, as it would end a process.
+        """
+        self.loop.threads.signal(thread, number)
 
     def join(self, thread: BubbleThread, timeout: float | None = None) -> Awaitable[None]:
         """Wait until a thread of the bubble ends. Raises TimeoutError after `timeout` virtual seconds.
@@ -272,6 +298,14 @@ class Bubble:
                 else "no external client is connected any more"
             )
 
+    @property
+    def blocking_calls(self) -> Mapping[Place, int]:
+        """The places in coroutines on the loop that made blocking calls to the server, and how many each.
+
+        They are answered in place. On a real machine nothing else on the loop runs meanwhile.
+        """
+        return self._blocking.calls
+
     def note(self, text: str) -> None:
         """Add a note to the trace, at the present moment."""
         self.trace.append(Note(self.clock.now(), text))
@@ -303,7 +337,13 @@ def _refuse_running_loop() -> None:
         )
 
 
-def _wall_clock(choice: bool | WallClock) -> WallClock:
+def _wall_clock(choice: bool | str | WallClock) -> WallClock:
+    if isinstance(choice, str):
+        return _BY_NAME[choice]()
     if isinstance(choice, bool):
         return Freezer() if choice else RealWallClock()
     return choice
+
+
+#: The libraries that can freeze the wall clock.
+_BY_NAME: dict[str, type[Freezer | TimeMachine]] = {"freezegun": Freezer, "time-machine": TimeMachine}

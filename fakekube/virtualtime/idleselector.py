@@ -9,6 +9,9 @@ Events = list[tuple[selectors.SelectorKey, int]]
 #: Poll the wake-up pipe only every so many polls while it is the only descriptor.
 _POLL_EVERY = 32
 
+#: A bubble patches the method of the class.
+_select = selectors.DefaultSelector.select
+
 
 class Poll(Protocol):
     """Polls the file descriptors for at most `timeout` real seconds."""
@@ -52,7 +55,7 @@ class IdleSelector(selectors.DefaultSelector):
             if self._skipped < _POLL_EVERY:
                 return []
             self._skipped = 0
-        return super().select(timeout)
+        return _select(self, timeout)
 
     def select(self, timeout: float | None = None) -> Events:
         self.beat = (self.beat | 1) + 1
@@ -60,9 +63,9 @@ class IdleSelector(selectors.DefaultSelector):
             if timeout is not None and timeout <= 0:
                 self._turn()
                 # the wake-up pipe is always registered, and need not be polled while the loop is awake
-                return super().select(0) if self._has_others else []
+                return _select(self, 0) if self._has_others else []
             if self._idle is None:
-                return super().select(timeout)
+                return _select(self, timeout)
             return self._idle(self.poll)
         finally:
             self.beat += 1

@@ -10,11 +10,16 @@ from bisect import bisect_left, bisect_right, insort
 from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
 
+import orjson
+
 from fakekube.apiserver.resource import Object
 from fakekube.apiserver.wire import gojson
 from fakekube.apiserver.wire.status import expired
 
 T = TypeVar("T")
+
+#: The maximum size of the history, as JSON. (etcd's is bounded by its quota, and by a compaction every five minutes.)
+MAX_HISTORY_BYTES = 64 * 1024 * 1024
 
 
 class Entry:
@@ -58,7 +63,7 @@ class Entry:
 class Change:
     """A committed write: the entries before and after it (None: absent), and its revision."""
 
-    __slots__ = ("_departed", "after", "before", "collection", "lines", "path", "revision")
+    __slots__ = ("_departed", "after", "before", "collection", "lines", "path", "revision", "size")
 
     revision: int
     path: str
@@ -68,6 +73,8 @@ class Change:
 
     def __init__(self, revision: int, collection: str, path: str, before: Entry | None, after: Entry | None) -> None:
         self.revision, self.collection, self.path = revision, collection, path
+        self.size: int = 0
+        """The bytes of the new version, as JSON."""
         self.before, self.after = before, after
         self._departed: Entry | None = None
         self.lines: dict[Any, bytes] = {}
@@ -189,7 +196,8 @@ class Store:
     """All collections, the revision, and the recent history.
 
     `window` is the number of changes that are kept for watches and for reads at a revision; older changes are
-    compacted, and reading them raises 410 Expired. `compacted` is the last compacted revision.
+    compacted, and reading them raises 410 Expired. Beyond MAX_HISTORY_BYTES older changes are compacted, too, whatever
+    the window. `compacted` is the last compacted revision.
     """
 
     def __init__(self, window: int = 20_000) -> None:
@@ -201,6 +209,7 @@ class Store:
         self._derived: dict[Any, Any] = {}
         self._collections: dict[str, Collection] = {}
         self._history: list[Change] = []
+        self._history_bytes = 0
 
     def __repr__(self) -> str:
         return f"<Store rev={self.revision} objects={self.size()} history={len(self._history)}>"
@@ -210,7 +219,7 @@ class Store:
         made = Store(window)
         made.revision, made.compacted, made.floor = self.revision, self.compacted, self.floor
         made._collections = {name: _copied(collection) for name, collection in self._collections.items()}
-        made._history = self._history.copy()
+        made._history, made._history_bytes = self._history.copy(), self._history_bytes
         return made
 
     # --- reading -----------------------------------------------------------------------------------------------------
@@ -300,11 +309,26 @@ class Store:
         change = Change(revision, name, path, before, after)
         collection.changes.append(change)
         self._history.append(change)
+        if after is not None:
+            change.size = len(orjson.dumps(after.object))
+            self._history_bytes += change.size
         if len(self._history) > self.window + self.window // 4:
             self.compact(self._history[-self.window - 1].revision)
+        if self._history_bytes > MAX_HISTORY_BYTES:
+            self._compact_to(MAX_HISTORY_BYTES * 3 // 4)
         return change
 
     # --- compaction --------------------------------------------------------------------------------------------------
+
+    def _compact_to(self, size: int) -> None:
+        """Removes the oldest changes until their new versions have at most `size` bytes; the last change is kept."""
+        excess, floor = self._history_bytes - size, self.compacted
+        for change in self._history[:-1]:
+            floor = change.revision
+            excess -= change.size
+            if excess <= 0:
+                break
+        self.compact(floor)
 
     def compact(self, revision: int | None = None) -> None:
         """Removes the changes up to and including `revision` (None: all changes). Current objects are kept."""
@@ -315,6 +339,7 @@ class Store:
         gone: dict[str, int] = {}
         for change in self._history[:cut]:
             self._forget(change)
+            self._history_bytes -= change.size
             gone[change.collection] = gone.get(change.collection, 0) + 1
         for name, count in gone.items():
             collection = self._collections[name]

@@ -11,6 +11,7 @@ from typing import Any, Literal
 
 from fakekube.virtualtime.network import handshake
 from fakekube.virtualtime.network.bytecount import Address, Connection, Connections, CountedSocket
+from fakekube.virtualtime.network.inplace import Answering, Exchange
 from fakekube.virtualtime.network.pipes import PipeTransport, Protocol, pipe
 
 TransportKind = Literal["memory", "tcp"]
@@ -39,6 +40,7 @@ class Network:
         self._connects: weakref.WeakKeyDictionary[socket.socket, Address] = weakref.WeakKeyDictionary()
         self._handshakes: dict[tuple[object, object, str | None], bool] = {}
         self._ports = itertools.count(_FIRST_PIPE_PORT)
+        self._answering: dict[int, Answering] = {}
         self._pipes: weakref.WeakSet[PipeTransport] = weakref.WeakSet()
         self.connections: Connections = Connections()
 
@@ -67,6 +69,14 @@ class Network:
             if (listener := self._listeners.get((host, wanted[1]))) is not None:
                 return listener
         return None
+
+    def answer_in_place(self, port: int, answering: Answering) -> None:
+        """Blocking clients of the server on this port may be answered by `answering` instead of over the network."""
+        self._answering[port] = answering
+
+    def answers_in_place(self, address: object) -> bool:
+        wanted = _inet(address)
+        return wanted is not None and wanted[1] in self._answering and self.served(wanted) is not None
 
     # --- clients on the loop
 
@@ -126,7 +136,10 @@ class Network:
         client = _name(sock)
         if client is None or self.served(address) is None:
             return None
-        return self.connections.connecting(client)
+        connection = self.connections.connecting(client)
+        if (wanted := _inet(address)) is not None and (answering := self._answering.get(wanted[1])) is not None:
+            connection.exchange = Exchange(answering)
+        return connection
 
     def server_end(self, sock: socket.socket, reads: Callable[[], bool]) -> socket.socket:
         """The socket, counted, of a connection that a server has accepted."""

@@ -10,6 +10,9 @@ import asyncio
 import contextvars
 import enum
 import itertools
+import os
+import signal
+import sys
 import threading
 from collections import deque
 from collections.abc import Callable, Iterator
@@ -29,6 +32,9 @@ Job = Callable[[], BaseException | None]
 # the originals, without the patches of a bubble
 _start = threading.Thread.start
 _join = threading.Thread.join
+
+#: Signals that a process ignores unless it has a handler.
+_IGNORED = (signal.SIGCHLD, signal.SIGURG, signal.SIGWINCH)
 
 #: How often BubbleClosed is raised in a thread that catches it.
 _MAX_CLOSES = 20
@@ -52,7 +58,22 @@ class BubbleThread:
     The scheduler releases `_resumed` to let the thread run; the thread releases `_suspended` when it parks or ends.
     """
 
-    __slots__ = ("_resumed", "_suspended", "ended", "error", "job", "name", "overdue", "real", "state", "where")
+    __slots__ = (
+        "_resumed",
+        "_suspended",
+        "ended",
+        "error",
+        "handlers",
+        "is_main",
+        "job",
+        "name",
+        "overdue",
+        "real",
+        "signals",
+        "state",
+        "wakeup_fd",
+        "where",
+    )
 
     def __init__(self, name: str, job: Job) -> None:
         self.name: str = name
@@ -63,6 +84,11 @@ class BubbleThread:
         self.error: BaseException | None = None
         self.overdue: bool = False
         self.real: threading.Thread | None = None
+        #: whether it stands for the main thread of a process; then it has handlers of signals
+        self.is_main: bool = False
+        self.handlers: dict[int, Any] = {}
+        self.signals: deque[int] = deque()
+        self.wakeup_fd: int = -1
         self._resumed = _locked()
         self._suspended = _locked()
 
@@ -88,6 +114,18 @@ class BubbleThread:
 
     def wait_until_resumed(self) -> None:
         self._resumed.acquire()
+
+    def handle_signals(self) -> None:
+        """Called by the thread, where it would wait: run the handlers of the signals that were sent to it."""
+        while self.signals:
+            number = self.signals.popleft()
+            handler = self.handlers.get(number)
+            if callable(handler):
+                if self.wakeup_fd >= 0:
+                    os.write(self.wakeup_fd, bytes([number]))
+                handler(number, sys._getframe(1))
+            elif handler is not signal.SIG_IGN and number not in _IGNORED:
+                raise SystemExit(128 + number)
 
     def __repr__(self) -> str:
         return f"<BubbleThread {self.name} {self.state.value}: {self.where}>"
@@ -152,9 +190,17 @@ class ThreadScheduler:
     def start(self, function: Callable[[], object], name: str | None = None) -> BubbleThread:
         """Run `function` in a new thread; an exception goes to `threading.excepthook`."""
         context = contextvars.copy_context()
-        return self._launch(
+        thread = self._launch(
             name or f"bubble-thread-{next(self._numbers)}", _guarded(lambda: context.run(function)), reuse=False
         )
+        thread.is_main = True
+        return thread
+
+    def signal(self, thread: BubbleThread, number: int) -> None:
+        """Send a signal to a thread, which runs its handler where it waits. Without a handler most signals end it."""
+        if thread.is_alive():
+            thread.signals.append(number)
+            self.wake(thread)
 
     def serves(self, loop: object) -> bool:
         """Whether these are the threads of `loop` and it is running in this thread."""
@@ -213,8 +259,8 @@ class ThreadScheduler:
         return next((thread for thread in self._threads.values() if thread.real is real), None)
 
     def wake(self, thread: BubbleThread) -> None:
-        """Make a parked thread ready; does nothing in any other state."""
-        if thread.state is State.PARKED:
+        """Make a parked thread ready; does nothing in any other state, or when all threads are being ended."""
+        if thread.state is State.PARKED and not self._closing:
             self._make_ready(thread)
 
     def _make_ready(self, thread: BubbleThread) -> None:
@@ -272,14 +318,22 @@ class ThreadScheduler:
         thread = _current.get(_thread.get_ident())
         return thread if thread is None or thread.state is not State.OUTSIDE else None
 
+    def with_ident(self, ident: int) -> BubbleThread | None:
+        """The thread of the bubble with an identifier of the operating system."""
+        thread = _current.get(ident)
+        return thread if thread is not None and id(thread) in self._threads else None
+
     def park(self, thread: BubbleThread, where: str) -> None:
         """Called by `thread`: suspend it until `wake` is called."""
         self._refuse_if_closing()
-        thread.where = where
-        thread.state = State.PARKED
-        thread.suspend()
-        thread.wait_until_resumed()
-        self._refuse_if_closing()
+        if not thread.signals:
+            thread.where = where
+            thread.state = State.PARKED
+            thread.suspend()
+            thread.wait_until_resumed()
+            self._refuse_if_closing()
+        if thread.signals:
+            thread.handle_signals()
 
     @contextmanager
     def outside(self, thread: BubbleThread, where: str) -> Iterator[None]:
