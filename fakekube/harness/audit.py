@@ -63,6 +63,10 @@ class Audit:
             if change.collection == resource.collection and change.path == path
         ]
 
+    def skip_to(self, revision: int) -> None:
+        """The store has moved to a revision without a request."""
+        self._revision = revision
+
     def noop_writes(self) -> Sequence[RequestRecord]:
         """Successful updates and patches that changed nothing, without those of the test itself."""
         return [record for record in self._noops if record.user_agent != self._own]

@@ -52,6 +52,13 @@ class Background:
 
         return self._bubble.thread(guarded, name=name or getattr(function, "__qualname__", None))
 
+    @property
+    def is_busy(self) -> bool:
+        """Whether an operator, a task or a thread runs."""
+        tasks = any(not task.done() for task in self._tasks)
+        threads = next(iter(self._bubble.loop.threads.active()), None) is not None
+        return tasks or threads or any(one.is_running for one in self._operators)
+
     def failed(self, error: BaseException) -> None:
         self._failures.append(error)
 

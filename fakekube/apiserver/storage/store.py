@@ -105,6 +105,11 @@ class Collection:
         """The revision of the last change; 0 if there is none."""
         return self.changes[-1].revision if self.changes else self.lost
 
+    def begin_at(self, revision: int) -> None:
+        """Drops the history: reads and watches of earlier revisions are not possible."""
+        self.keys, self.changes, self.lost = self.live_keys.copy(), [], revision
+        self.chains = {path: [entry] for path, entry in self.live.items()}
+
     def at(self, path: str, revision: int) -> Entry | None:
         """The version of an object at `revision`."""
         for version in reversed(self.chains.get(path, ())):
@@ -207,6 +212,24 @@ class Store:
         made._collections = {name: _copied(collection) for name, collection in self._collections.items()}
         made._history = self._history.copy()
         return made
+
+    def restore(self, saved: Store, *, after: int | None = None) -> None:
+        """Takes over the objects of another store, which shares its entries and is not changed.
+
+        after=None: also its revision and its history. Otherwise the revision continues above this one, and everything
+        before it is compacted, so that every watch has to list again (`etcdutl snapshot restore --bump-revision
+        --mark-compacted`).
+        """
+        names = dict.fromkeys((*self._collections, *saved._collections))
+        copied = {name: _copied(saved.collection(name)) for name in names}
+        self._derived = {}
+        self._collections, self._history = copied, saved._history.copy()
+        self.revision, self.compacted, self.floor = saved.revision, saved.compacted, saved.floor
+        if after is not None:
+            self.revision = self.compacted = max(after, saved.revision) + 1
+            self.floor, self._history = 0, []
+            for collection in copied.values():
+                collection.begin_at(self.revision)
 
     # --- reading -----------------------------------------------------------------------------------------------------
 
