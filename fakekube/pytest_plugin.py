@@ -50,6 +50,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         if kind == "args":
             action = {"action": "append", "metavar": "NAME"}
         group.addoption(f"--fakekube-{name}", dest=f"fakekube_{name}", help=text, **action)
+    group.addoption("--fakekube-update-golden", action="store_true", help="write the files of assert_state()")
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -75,6 +76,12 @@ def _settings(request: pytest.FixtureRequest) -> dict[str, Any]:
     return found
 
 
+def _set_golden(cluster: FakeKube, request: pytest.FixtureRequest) -> None:
+    """Golden files are relative to the test's file."""
+    cluster.golden.folder = request.path.parent
+    cluster.golden.update = request.config.getoption("--fakekube-update-golden")
+
+
 @pytest.fixture
 def fakekube(request: pytest.FixtureRequest) -> Iterator[FakeKube]:
     """A new Kubernetes cluster under virtual time (`fakekube.FakeKube`)."""
@@ -94,6 +101,7 @@ def fakekube(request: pytest.FixtureRequest) -> Iterator[FakeKube]:
     # an outcome, for example of pytest-timeout, that is raised in a task of an operator ends the test
     cluster.bubble.loop.fatal_errors = (pytest.fail.Exception, pytest.skip.Exception, pytest.exit.Exception)
     request.node.stash[_CLUSTER] = cluster
+    _set_golden(cluster, request)
     with cluster:
         yield cluster
 

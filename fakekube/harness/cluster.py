@@ -53,6 +53,7 @@ from fakekube.harness.reconcileobserver import ReconcileObserver
 from fakekube.harness.steps import Steps, calling
 from fakekube.harness.state import loading
 from fakekube.harness.state.clusterstate import ClusterState
+from fakekube.harness.state.golden import GoldenFiles
 from fakekube.harness.state.loading import Manifests
 from fakekube.harness.state.snapshot import Snapshot
 from fakekube.harness.state.versionhistory import VersionHistory
@@ -184,7 +185,13 @@ class FakeKube:
         self._background = Background(self._bubble)
         self._steps = Steps()
         self._state = ClusterState(
-            self._runner, random, self.clock, self._objects, self._audit, self.timeline, lambda: self._background.is_busy
+            self._runner,
+            random,
+            self.clock,
+            self._objects,
+            self._audit,
+            self.timeline,
+            lambda: self._background.is_busy,
         )
         self._transports: list[DirectTransport] = []
         self._faults_made = 0
@@ -639,6 +646,11 @@ class FakeKube:
 
     # --- state -----------------------------------------------------------------------------------------------------
 
+    @property
+    def golden(self) -> GoldenFiles:
+        """Where `assert_state` looks for golden files, and whether it writes them; the fixtures set both."""
+        return self._state.golden
+
     def snapshot(self) -> Snapshot:
         """The state of the cluster, to return to with `restore`: objects, revision and random counters.
 
@@ -685,8 +697,8 @@ class FakeKube:
         """The objects as YAML that `load` and kubectl accept; written to `path` if given.
 
         `kinds`: like ["Deployment", "v1 ConfigMap"]; by default all but Events, Leases, and what the server creates for
-        others. `namespace`: only its objects, and the namespace. Unchanged objects of a new server are left out. `clean`:
-        without status and what servers set and allocate. Raises LookupError for an unknown kind.
+        others. `namespace`: only its objects, and the namespace. Objects of a new server that have not changed are left
+        out. `clean`: without status and what servers set and allocate. Raises LookupError for an unknown kind.
         """
         return self._state.export(path, kinds, namespace, clean=clean)
 
@@ -718,9 +730,7 @@ class FakeKube:
         """
         return self._audit.requests(wanted)
 
-    def versions(
-        self, api_version: str, kind: str, name: str, namespace: str = "default"
-    ) -> VersionHistory:
+    def versions(self, api_version: str, kind: str, name: str, namespace: str = "default") -> VersionHistory:
         """The history of an object: the time and the new version of each change (None: deleted).
 
         `str()` of it shows the differences.

@@ -19,6 +19,10 @@ SUFFIXES = (".yaml", ".yml", ".json")
 _FIRST = {"Namespace": 0, "CustomResourceDefinition": 1}
 
 
+#: The answers to a create of an object that may exist: 422 where it names an address or a port that it has already.
+_MAY_EXIST = (409, 422)
+
+
 class ManifestError(Exception):
     """A manifest that cannot be loaded; the message names the file."""
 
@@ -90,10 +94,11 @@ def _apply_one(server: ApiServer, obj: Object, namespace: str) -> Generator[Ask,
         raise ManifestError(f"{shown}: {no_kind(api_version, kind, list(server.catalog.resources()))}")
     collection = collection_path(resource, meta.get("namespace") or namespace)
     code, body = yield Ask("POST", collection, obj)
-    if code == 409 and meta.get("name"):
+    if code in _MAY_EXIST and meta.get("name"):
         path = f"{collection}/{meta['name']}"
-        _, existing = yield Ask("GET", path)
-        code, body = yield Ask("PUT", path, {**obj, "metadata": _over(existing["metadata"], meta)})
+        found, existing = yield Ask("GET", path)
+        if found == 200:
+            code, body = yield Ask("PUT", path, {**obj, "metadata": _over(existing["metadata"], meta)})
     if code >= 400:
         raise ManifestError(f"{shown}: {body.get('message', body)}")
     result: Object = body
@@ -114,9 +119,10 @@ async def load(server: ApiServer, transport: DirectTransport, objects: Iterable[
 
 
 def _over(existing: Object, meta: Object) -> Object:
-    """The metadata of an object that replaces another: fields that it does not set are kept."""
+    """The metadata of an object that replaces another: fields that it does not set are kept, and its identity."""
     merged = {key: {**(existing.get(key) or {}), **(meta.get(key) or {})} for key in ("labels", "annotations")}
-    return {**existing, **meta, **merged, "resourceVersion": existing["resourceVersion"]}
+    identity = {key: existing[key] for key in ("uid", "resourceVersion")}
+    return {**existing, **meta, **merged, **identity}
 
 
 def no_kind(api_version: Any, kind: Any, served: Collection[Resource]) -> str:

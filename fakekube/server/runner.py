@@ -308,7 +308,7 @@ class ServerRunner:
     # --- saved states -----------------------------------------------------------------------------------------------
 
     def restore(self, state: ServerState, *, after: int | None = None) -> None:
-        """Return to a saved state and end all watches, as a restart from a backup does; `after`: see `Store.restore`."""
+        """Return to a saved state and end all watches, as a restart from a backup does (`after`: `Store.restore`)."""
         self.apiserver.restore(state, after=after)
         self._compactor.begin(self.clock.monotonic())
         self.end_watches()

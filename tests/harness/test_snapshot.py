@@ -12,7 +12,12 @@ def config(name, **data):
 
 
 def service(name, **spec):
-    return {"apiVersion": "v1", "kind": "Service", "metadata": {"name": name}, "spec": {"ports": [{"port": 80}], **spec}}
+    return {
+        "apiVersion": "v1",
+        "kind": "Service",
+        "metadata": {"name": name},
+        "spec": {"ports": [{"port": 80}], **spec},
+    }
 
 
 def names(kube, kind="ConfigMap"):

@@ -26,7 +26,8 @@ def write(server: Server, resource: Resource, obj: Object, context: RequestConte
     """Store an object that has a name, with its status, in place of the existing one if any.
 
     It is decoded as objects that are read from etcd are: with defaults, and only with fields of its schema. It gets a
-    uid, a creationTimestamp and managedFields if it has none. Watches receive the change. Raises WrongType, StatusError.
+    uid, a creationTimestamp and managedFields if it has none. Watches receive the change.
+    Raises WrongType, StatusError.
     """
     call = _call(server, resource, obj["metadata"], context)
     existing = call.stored()

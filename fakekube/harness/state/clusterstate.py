@@ -8,7 +8,7 @@ from typing import Any
 
 import orjson
 
-from controllerlib.client import Writable, from_status
+from controllerlib.client import Writable
 from fakekube.apiserver.schema.decode import WrongType
 from fakekube.apiserver.wire.status import StatusError
 from fakekube.harness.arguments import written
@@ -100,7 +100,9 @@ class ClusterState:
         if unknown := sorted(set(unmasked) - set(MASKS)):
             raise ValueError(f"assert_state(unmasked={list(unmasked)!r}): no mask {unknown[0]!r} ({', '.join(MASKS)})")
         file = self.golden.path(path)
-        found = masked(self._selected("assert_state", kinds, namespace), ignore, [m for m in MASKS if m not in unmasked])
+        found = masked(
+            self._selected("assert_state", kinds, namespace), ignore, [m for m in MASKS if m not in unmasked]
+        )
         state = "".join(f"---\n{exporting.document(obj)}" for obj in found)
         self.golden.check(file, state, str(path))
 

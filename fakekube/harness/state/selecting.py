@@ -72,8 +72,9 @@ def _readable(server: ApiServer, resource: Resource, entry: Entry) -> Registrati
 
 
 def _is_selected(resource: Resource, path: str, entry: Entry, scope: Scope) -> bool:
-    if scope.namespace and not resource.namespaced and (scope.kinds is None):
-        return resource.collection == "namespaces" and path == scope.namespace
+    elsewhere = scope.namespace and not resource.namespaced and scope.kinds is None
+    if elsewhere and (resource.collection != "namespaces" or path != scope.namespace):
+        return False
     return entry.revision > scope.since
 
 

@@ -90,6 +90,6 @@ def _check_timers(snapshot: Snapshot, clock: VirtualClock) -> None:
     if due and (due[0].at - clock.epoch).total_seconds() * 1_000_000 < snapshot.us:
         seconds = (snapshot.us - clock.us) / 1_000_000
         raise RuntimeError(
-            f"restore(): the snapshot was taken {seconds:g} s later than the present time, and {due[0].callback} is due "
-            f"before: call advance({seconds:g}) first"
+            f"restore(): the snapshot was taken {seconds:g} s later than the present time, and {due[0].callback} is "
+            f"due before: call advance({seconds:g}) first"
         )
