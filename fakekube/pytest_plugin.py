@@ -6,10 +6,7 @@ Every pytest run on the machine imports it, so it imports nothing but pytest unt
 from __future__ import annotations
 
 import inspect
-import sys
-import types
-from collections.abc import Callable, Generator, Iterator
-from contextlib import suppress
+from collections.abc import Generator, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +14,14 @@ import pytest
 
 if TYPE_CHECKING:
     from fakekube.harness.cluster import FakeKube
-    from fakekube.virtualtime import Bubble, VirtualClock
+    from fakekube.harness.state.sharing import SharedCluster
+    from fakekube.virtualtime import VirtualClock
+
+_SHARED: pytest.StashKey[dict[str, SharedCluster]] = pytest.StashKey()
+
+_SHARED_NAMES = frozenset({"fakekube_module", "fakekube_session"})
+
+_OF_TEST = "_fakekube_of_test"
 
 #: The number of timeline entries in a report.
 TIMELINE_LINES = 60
@@ -72,7 +76,7 @@ def _settings(request: pytest.FixtureRequest) -> dict[str, Any]:
             raise pytest.UsageError(f"{request.node.nodeid}: @pytest.mark.fakekube takes keyword arguments only")
         found.update(marker.kwargs)
     if found.get("seed") is None:
-        found["seed"] = request.node.nodeid
+        found["seed"] = request.node.nodeid or "session"
     return found
 
 
@@ -85,25 +89,100 @@ def _set_golden(cluster: FakeKube, request: pytest.FixtureRequest) -> None:
 @pytest.fixture
 def fakekube(request: pytest.FixtureRequest) -> Iterator[FakeKube]:
     """A new Kubernetes cluster under virtual time (`fakekube.FakeKube`)."""
+    cluster = _cluster(request, _settings(request))
+    request.node.stash[_CLUSTER] = cluster
+    _set_golden(cluster, request)
+    with cluster:
+        yield cluster
+
+
+def _cluster(request: pytest.FixtureRequest, settings: dict[str, Any]) -> FakeKube:
+    """A new cluster, which is not open. Raises UsageError for settings that it does not have."""
     from fakekube.harness.cluster import FakeKube
 
-    settings = _settings(request)
     known = set(inspect.signature(FakeKube).parameters)
     if unknown := sorted(settings.keys() - known):
         raise pytest.UsageError(
             f"@pytest.mark.fakekube has no argument {', '.join(unknown)} (it has {', '.join(sorted(known))})"
         )
-    _refuse_survivors(request.node)
     try:
-        cluster = FakeKube(**settings)
+        return FakeKube(**settings)
     except (TypeError, ValueError) as error:
         raise pytest.UsageError(f"@pytest.mark.fakekube: {error}") from None
-    # an outcome, for example of pytest-timeout, that is raised in a task of an operator ends the test
-    cluster.bubble.loop.fatal_errors = (pytest.fail.Exception, pytest.skip.Exception, pytest.exit.Exception)
+
+
+# --- clusters of several tests ---------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def fakekube_module(request: pytest.FixtureRequest) -> Iterator[FakeKube]:
+    """A cluster for a module: fixtures of the module prepare it, and each test begins with what they have made."""
+    yield from _shared(request)
+
+
+@pytest.fixture(scope="session")
+def fakekube_session(request: pytest.FixtureRequest) -> Iterator[FakeKube]:
+    """A cluster for all tests: fixtures of the session prepare it, and each test begins with what they have made."""
+    yield from _shared(request)
+
+
+def _shared(request: pytest.FixtureRequest) -> Iterator[Any]:
+    from fakekube.harness.state.sharing import ClusterProxy, SharedCluster
+
+    settings = _settings(request)
+    shared = SharedCluster(lambda: _cluster(request, settings))
+    every = request.config.stash.setdefault(_SHARED, {})
+    every[str(request.fixturename)] = shared
+    yield ClusterProxy(shared)
+    del every[str(request.fixturename)]
+    shared.close()
+
+
+@pytest.fixture
+def _fakekube_of_test(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Opens and closes the cluster of a test that uses a shared one, before its other fixtures of function scope."""
+    used = [name for name in (*_SHARED_NAMES, "fakekube") if name in request.fixturenames]
+    if len(used) > 1:
+        raise pytest.UsageError(f"{request.node.nodeid} uses {' and '.join(used)}: a test has one cluster")
+    shared = request.config.stash[_SHARED][used[0]]
+    settings = _settings(request)
+    try:
+        cluster: Any = shared.begin(lambda: _cluster(request, settings))
+    except ValueError as error:
+        raise pytest.UsageError(f"{request.node.nodeid}: {error}") from None
     request.node.stash[_CLUSTER] = cluster
     _set_golden(cluster, request)
-    with cluster:
-        yield cluster
+    yield
+    shared.end()
+
+
+@pytest.fixture
+def fakekube_namespace(request: pytest.FixtureRequest) -> str:
+    """A namespace of the test's cluster, with a name of its own: the same in each run."""
+    from fakekube.harness.state.sharing import namespace_for
+
+    used = next((name for name in _SHARED_NAMES if name in request.fixturenames), "fakekube")
+    name = namespace_for(request.node.nodeid)
+    request.getfixturevalue(used).create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
+    return name
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Opens the cluster of a test that uses a shared one after the fixtures of wider scope, before all others."""
+    names = getattr(item, "fixturenames", ())
+    if isinstance(item, pytest.Function) and not _SHARED_NAMES.isdisjoint(names) and _OF_TEST not in names:
+        definitions = item._fixtureinfo.name2fixturedefs
+        scopes = [definitions[name][-1].scope if name in definitions else "" for name in names]
+        names.insert(scopes.index("function") if "function" in scopes else len(names), _OF_TEST)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_teardown(item: pytest.Item) -> Generator[None, None, None]:
+    """Closes clusters of wider fixtures that a failed set-up has left open."""
+    yield
+    for shared in list(item.config.stash.get(_SHARED, {}).values()):
+        shared.keep()
 
 
 @pytest.fixture
@@ -124,169 +203,15 @@ def fakekube_kubeconfig(fakekube: FakeKube) -> Path:
     return fakekube.kubeconfig
 
 
-# --- async tests and fixtures
-
-
-@pytest.hookimpl(wrapper=True, tryfirst=True)
-def pytest_fixture_setup(
-    fixturedef: pytest.FixtureDef[Any], request: pytest.FixtureRequest
-) -> Generator[None, Any, Any]:
-    """Runs async fixtures of tests that have a cluster on its event loop, before another plugin sees that they are."""
-    function = fixturedef.func
-    if request.scope != "function" or "fakekube" not in request.fixturenames or not _is_async(function):
-        result = yield
-        _claim(request.node)
-        return result
-    bound, bubble = _bound(function, request.instance), request.getfixturevalue("fakekube").bubble
-
-    def on_loop(**arguments: Any) -> Any:
-        from fakekube.harness import asynctests
-
-        return asynctests.set_up(bubble, bound, arguments, request.addfinalizer)
-
-    fixturedef.func = on_loop  # type: ignore[misc]
-    try:
-        return (yield)
-    finally:
-        fixturedef.func = function  # type: ignore[misc]
-
-
-def _is_async(function: object) -> bool:
-    return inspect.iscoroutinefunction(function) or inspect.isasyncgenfunction(function)
-
-
-def _bound(function: Any, instance: object) -> Any:
-    """The function of a fixture, as a method of the instance that the test belongs to."""
-    if instance is not None and inspect.ismethod(function) and isinstance(instance, type(function.__self__)):
-        return types.MethodType(function.__func__, instance)
-    return function
-
-
-@pytest.hookimpl(wrapper=True, tryfirst=True)
-def pytest_runtest_setup(item: pytest.Item) -> Generator[None, None, None]:
-    if _CLUSTER in item.stash:  # that of the run before, if the test is run again
-        del item.stash[_CLUSTER]
-    yield
-    if _CLUSTER in item.stash and _backend(item) not in (None, "asyncio"):
-        pytest.fail(
-            f"the anyio backend of this test is {_backend(item)!r}, and the event loop of a cluster is asyncio's: "
-            "define a fixture `anyio_backend` that returns 'asyncio', or parametrize the test with it",
-            pytrace=False,
-        )
-
-
-def _backend(item: pytest.Item) -> object:
-    found = getattr(item, "funcargs", {}).get("anyio_backend")
-    return found[0] if isinstance(found, tuple) else found
-
-
-@pytest.hookimpl(wrapper=True, tryfirst=True)
-def pytest_runtest_call(item: pytest.Item) -> Generator[None, Any, Any]:
-    """Runs async tests that have a cluster on its event loop, whatever plugin they are marked for."""
-    cluster = item.stash.get(_CLUSTER, None)
-    if cluster is None or not isinstance(item, pytest.Function):
-        result = yield
-        _claim(item)
-        return result
-    from fakekube.harness import asynctests
-
-    with asynctests.on_loop(item, cluster.bubble):
-        if type(item) is not pytest.Function:  # pytest-asyncio's own would run it on another loop
-            item.runtest = types.MethodType(pytest.Function.runtest, item)  # type: ignore[method-assign]
-        try:
-            result = yield
-        except BaseException as error:
-            _note_unawaited(cluster, error)
-            raise
-        finally:
-            vars(item).pop("runtest", None)
-    try:
-        cluster.finish()
-    except Exception as problem:
-        text = f"{type(problem).__name__}: {problem}"
-    else:
-        return result
-    pytest.fail(text, pytrace=False)
-
-
-def _note_unawaited(cluster: FakeKube, error: BaseException) -> None:
-    try:
-        cluster.finish()
-    except Exception as problem:
-        if str(problem) != str(error):
-            error.add_note(f"{type(problem).__name__}: {problem}")
-
-
-# --- no cluster survives the test, or the module, that it was opened in
-
-
-def _claim(node: pytest.Item | pytest.Collector) -> None:
-    """Note for which node the open cluster was opened."""
-    for bubble in _open_bubbles():
-        if bubble.opened_by is None:
-            bubble.opened_by = node
-
-
-def _open_bubbles() -> list[Bubble]:
-    module = sys.modules.get("fakekube.virtualtime.bubble")
-    return module.opened() if module is not None else []
-
-
-def _refuse_survivors(item: pytest.Item) -> None:
-    """Close clusters of other nodes than those of this test. Raises RuntimeError naming them."""
-    chain = item.listchain()
-    left = [bubble for bubble in _open_bubbles() if bubble.opened_by is not None and bubble.opened_by not in chain]
-    names = [getattr(bubble.opened_by, "nodeid", "") for bubble in left]
-    for bubble in left:
-        with suppress(Exception):
-            bubble.abandon()
-    if left:
-        raise RuntimeError(
-            f"the cluster of {', '.join(names)} was still open, and was closed now: use the fixture `fakekube`, or "
-            "`with FakeKube() as fakekube`"
-        )
-
-
-@pytest.hookimpl(wrapper=True, tryfirst=True)
-def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> Generator[None, None, None]:
-    """Runs all finalizers: pytest stops at the first that raises neither an Exception nor an outcome.
-
-    asyncio.CancelledError is such one. The fixtures that are set up earlier would leak into the next test.
-    """
-    stack = item.session._setupstate.stack
-    finalizers = [entry[0] for node, entry in stack.items() if nextitem is None or node not in nextitem.listchain()]
-    try:
-        yield
-    except BaseException as error:
-        for remaining in reversed(finalizers):
-            _run_all(remaining, error)
-        _close_survivors(item)
-        raise
-    left = _close_survivors(item)
-    if left:
-        pytest.fail(left, pytrace=False)
-
-
-def _run_all(finalizers: list[Callable[[], object]], because: BaseException) -> None:
-    while finalizers:
-        try:
-            finalizers.pop()()
-        except BaseException as error:
-            because.add_note(f"a finalizer that ran after this raised {error!r}")
-
-
-def _close_survivors(item: pytest.Item) -> str:
-    """Close the cluster that this test has opened and not closed; returns what to say of it."""
-    left = [bubble for bubble in _open_bubbles() if bubble.opened_by is item]
-    for bubble in left:
-        with suppress(Exception):
-            bubble.abandon()
-    if not left:
-        return ""
-    return (
-        f"{item.nodeid} left its cluster open, and it was closed now: use the fixture `fakekube`, or "
-        "`with FakeKube() as fakekube`"
-    )
+@pytest.hookimpl(tryfirst=True)
+def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
+    """Runs async tests that have a cluster on its event loop; no other plugin is needed."""
+    cluster = pyfuncitem.stash.get(_CLUSTER, None)
+    if cluster is None or not inspect.iscoroutinefunction(pyfuncitem.obj):
+        return None
+    names = pyfuncitem._fixtureinfo.argnames
+    cluster.bubble.run(pyfuncitem.obj(**{name: pyfuncitem.funcargs[name] for name in names}))
+    return True
 
 
 @pytest.hookimpl(wrapper=True)

@@ -191,7 +191,7 @@ class FakeKube:
             self._objects,
             self._audit,
             self.timeline,
-            lambda: self._background.is_busy,
+            lambda: self.is_busy,
         )
         self._transports: list[DirectTransport] = []
         self._faults_made = 0
@@ -256,6 +256,11 @@ class FakeKube:
         Raises NotAwaited naming what an async test had to await and did not.
         """
         self._steps.finish()
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether an operator, a task or a thread runs beside the test."""
+        return self._background.is_busy
 
     # --- time ------------------------------------------------------------------------------------------------------
 

@@ -287,7 +287,8 @@ def test_an_export_can_be_loaded_into_another_cluster(kube, tmp_path, clean):
     with FakeKube(wall_clock=False, seed=7) as other:
         assert len(other.load(tmp_path / "all.yaml")) == len(WORKLOADS)
         if not clean:
-            other.load(text)  # and again, over the existing objects
+            documents = text.split("---\n")  # and again, over the existing objects; a job cannot be replaced
+            other.load("---\n".join(one for one in documents if "kind: Job" not in one))
         assert other.export(clean=True) == cleaned
 
 
