@@ -37,6 +37,14 @@ _OPTIONS = (
     ("nodes", "string", "number of simulated nodes, with the scheduler and the kubelet"),
 )
 
+#: The same, for the choice of the server that tests run against.
+_BACKEND_OPTIONS = (
+    ("backend", "string", "the API server: fakekube (default), envtest (binaries) or cluster (an existing one)"),
+    ("context", "string", "context of the kubeconfig, for --fakekube-backend=cluster"),
+    ("keep_crds", "bool", "leave the CustomResourceDefinitions that tests have created in a real cluster"),
+    ("quiet", "string", "seconds without activity after which operators at a real cluster are settled (0.3)"),
+)
+
 MARKER = (
     "fakekube(version=None, controllers=(), nodes=None, rbac=False, seed=None, stepped=None, wall_clock=True, "
     "transport='direct', "
@@ -48,12 +56,12 @@ MARKER = (
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     group = parser.getgroup("fakekube")
-    for name, kind, text in _OPTIONS:
+    for name, kind, text in _OPTIONS + _BACKEND_OPTIONS:
         parser.addini(f"fakekube_{name}", text, type=kind, default=None)  # type: ignore[arg-type]
         action = {"action": "store_true", "default": None} if kind == "bool" else {}
         if kind == "args":
             action = {"action": "append", "metavar": "NAME"}
-        group.addoption(f"--fakekube-{name}", dest=f"fakekube_{name}", help=text, **action)
+        group.addoption(f"--fakekube-{name.replace('_', '-')}", dest=f"fakekube_{name}", help=text, **action)
     group.addoption("--fakekube-update-golden", action="store_true", help="write the files of assert_state()")
 
 
@@ -65,9 +73,7 @@ def _settings(request: pytest.FixtureRequest) -> dict[str, Any]:
     """The settings of the marker, else the command line, else the ini file. Raises UsageError for positional ones."""
     found: dict[str, Any] = {}
     for name, _, _ in _OPTIONS:
-        value = request.config.getoption(f"fakekube_{name}", None)
-        if value is None:
-            value = request.config.getini(f"fakekube_{name}")
+        value = _option(request.config, name)
         if value not in (None, "", []):
             number = name in ("seed", "nodes") and str(value).lstrip("-").isdigit()
             found[name] = int(value) if number else value
@@ -80,8 +86,16 @@ def _settings(request: pytest.FixtureRequest) -> dict[str, Any]:
     return found
 
 
+def _option(config: pytest.Config, name: str) -> Any:
+    """The value of the command line, else that of the ini file, else None."""
+    value = config.getoption(f"fakekube_{name}", None)
+    return config.getini(f"fakekube_{name}") if value is None else value
+
+
 def _set_golden(cluster: FakeKube, request: pytest.FixtureRequest) -> None:
     """Golden files are relative to the test's file."""
+    if cluster.backend != "fakekube":
+        return
     cluster.golden.folder = request.path.parent
     cluster.golden.update = request.config.getoption("--fakekube-update-golden")
 
@@ -100,6 +114,10 @@ def _cluster(request: pytest.FixtureRequest, settings: dict[str, Any]) -> FakeKu
     """A new cluster, which is not open. Raises UsageError for settings that it does not have."""
     from fakekube.harness.cluster import FakeKube
 
+    backend = _option(request.config, "backend") or "fakekube"
+    if backend != "fakekube":
+        real: FakeKube = _real_cluster(request, settings)
+        return real
     known = set(inspect.signature(FakeKube).parameters)
     if unknown := sorted(settings.keys() - known):
         raise pytest.UsageError(
@@ -109,6 +127,30 @@ def _cluster(request: pytest.FixtureRequest, settings: dict[str, Any]) -> FakeKu
         return FakeKube(**settings)
     except (TypeError, ValueError) as error:
         raise pytest.UsageError(f"@pytest.mark.fakekube: {error}") from None
+
+
+# --- real clusters ---------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="session")
+def _fakekube_connection(request: pytest.FixtureRequest) -> Iterator[Any]:
+    """The backend of the run: binaries that run until its end, or an existing cluster."""
+    from fakekube.harness.backends import selection
+
+    try:
+        with selection.connected(_option(request.config, "backend"), _option(request.config, "context")) as connection:
+            yield connection
+    except selection.NoBackend as problem:
+        raise pytest.UsageError(str(problem)) from None
+
+
+def _real_cluster(request: pytest.FixtureRequest, settings: dict[str, Any]) -> Any:
+    """A cluster of the backend, with a namespace of its own. Skips a test with settings that it does not have."""
+    from fakekube.harness.backends import selection
+
+    connection = request.getfixturevalue("_fakekube_connection")
+    options = {name: _option(request.config, name) for name in ("keep_crds", "quiet")}
+    return selection.cluster_of(connection, settings, request.node.nodeid or "session", options)
 
 
 # --- clusters of several tests ---------------------------------------------------------------------------------------
@@ -130,6 +172,10 @@ def _shared(request: pytest.FixtureRequest) -> Iterator[Any]:
     from fakekube.harness.state.sharing import ClusterProxy, SharedCluster
 
     settings = _settings(request)
+    if (_option(request.config, "backend") or "fakekube") != "fakekube":
+        with _real_cluster(request, settings) as real:
+            yield real
+        return
     shared = SharedCluster(lambda: _cluster(request, settings))
     every = request.config.stash.setdefault(_SHARED, {})
     every[str(request.fixturename)] = shared
@@ -144,7 +190,12 @@ def _fakekube_of_test(request: pytest.FixtureRequest) -> Iterator[None]:
     used = [name for name in (*_SHARED_NAMES, "fakekube") if name in request.fixturenames]
     if len(used) > 1:
         raise pytest.UsageError(f"{request.node.nodeid} uses {' and '.join(used)}: a test has one cluster")
-    shared = request.config.stash[_SHARED][used[0]]
+    shared = request.config.stash.get(_SHARED, {}).get(used[0])
+    if shared is None:
+        real = request.node.stash[_CLUSTER] = request.getfixturevalue(used[0])
+        with real.test():
+            yield
+        return
     settings = _settings(request)
     try:
         cluster: Any = shared.begin(lambda: _cluster(request, settings))
@@ -162,15 +213,16 @@ def fakekube_namespace(request: pytest.FixtureRequest) -> str:
     from fakekube.harness.state.sharing import namespace_for
 
     used = next((name for name in _SHARED_NAMES if name in request.fixturenames), "fakekube")
-    name = namespace_for(request.node.nodeid)
-    request.getfixturevalue(used).create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
+    cluster = request.getfixturevalue(used)
+    name = namespace_for(request.node.nodeid, "" if cluster.backend == "fakekube" else cluster.namespace)
+    cluster.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
     return name
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_setup(item: pytest.Item) -> None:
     """Opens the cluster of a test that uses a shared one after the fixtures of wider scope, before all others."""
-    names = getattr(item, "fixturenames", ())
+    names: list[str] = getattr(item, "fixturenames", [])
     if isinstance(item, pytest.Function) and not _SHARED_NAMES.isdisjoint(names) and _OF_TEST not in names:
         definitions = item._fixtureinfo.name2fixturedefs
         scopes = [definitions[name][-1].scope if name in definitions else "" for name in names]
@@ -210,7 +262,8 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
     if cluster is None or not inspect.iscoroutinefunction(pyfuncitem.obj):
         return None
     names = pyfuncitem._fixtureinfo.argnames
-    cluster.bubble.run(pyfuncitem.obj(**{name: pyfuncitem.funcargs[name] for name in names}))
+    run: Any = cluster.bubble.run if cluster.backend == "fakekube" else getattr(cluster, "run_test")  # noqa: B009
+    run(pyfuncitem.obj(**{name: pyfuncitem.funcargs[name] for name in names}))
     return True
 
 

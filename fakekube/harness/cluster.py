@@ -47,7 +47,7 @@ from fakekube.harness.keywords import (
 )
 from fakekube.harness.ledger import Ledger
 from fakekube.harness.managers import Build, Transport, build_into, manager_for, over_http, settings_of
-from fakekube.harness.objects import TEST_AGENT, Object, Objects, Source
+from fakekube.harness.objects import TEST_AGENT, DirectRequests, Object, Objects, Source
 from fakekube.harness.operator import Operator
 from fakekube.harness.reconcileobserver import ReconcileObserver
 from fakekube.harness.steps import Steps, calling
@@ -179,7 +179,7 @@ class FakeKube:
         self.timeline: Timeline = Timeline(self.clock.epoch)
         self.ledger: Ledger = Ledger(self.clock.now, self.timeline)
         self._audit = Audit(self._runner, self.clock.now, self.timeline, TEST_AGENT)
-        self._objects = Objects(self._runner, self._driver.driven)
+        self._objects = Objects(apiserver, DirectRequests(self._runner, self._driver.driven))
         secret = self._bubble.seed.random("certificate authority").getrandbits(256)
         self._webhooks = WebhookServers(self._runner, self._driver.now_or_driven, secret)
         self._background = Background(self._bubble)
@@ -256,6 +256,16 @@ class FakeKube:
         Raises NotAwaited naming what an async test had to await and did not.
         """
         self._steps.finish()
+
+    @property
+    def backend(self) -> str:
+        """Which API server this is: "fakekube"; the fixtures also offer "envtest" and "cluster"."""
+        return "fakekube"
+
+    @property
+    def namespace(self) -> str:
+        """The namespace of objects that name none: "default". On other backends each test has one of its own."""
+        return "default"
 
     @property
     def is_busy(self) -> bool:

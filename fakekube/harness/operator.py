@@ -12,10 +12,10 @@ from typing import Any
 from controllerlib import Controller, Manager, Request
 from controllerlib.manager import GraceExpired
 from controllerlib.workqueue import Cause, WorkQueue
-from fakekube.apiserver.catalog import Catalog
 from fakekube.harness.arguments import key_of
 from fakekube.harness.identity import Identity
 from fakekube.harness.ledger import Ledger, Reconcile
+from fakekube.harness.objects import Kinds
 from fakekube.virtualtime import VirtualTimeLoop
 
 
@@ -140,7 +140,7 @@ class Operator(Mapping[str, ControllerView]):
         now: Callable[[], float],
         settle: Callable[[], Awaitable[None]],
         failed: Callable[[BaseException], None],
-        catalog: Catalog,
+        catalog: Kinds,
     ) -> None:
         self.manager, self._identity = manager, identity
         self._ledger, self._now, self._settle, self._failed = ledger, now, settle, failed

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Generator, Iterable
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
-from fakekube.apiserver.apiserver import ApiServer
 from fakekube.apiserver.resource import Resource
 from fakekube.apiserver.wire import codec, goyaml
 from fakekube.server.direct import DirectTransport
@@ -25,6 +24,21 @@ _MAY_EXIST = (409, 422)
 
 class ManifestError(Exception):
     """A manifest that cannot be loaded; the message names the file."""
+
+
+class Kinds(Protocol):
+    """The kinds that a server serves."""
+
+    def find_kind(self, api_version: str, kind: str) -> Resource | None: ...
+
+    def resources(self) -> Iterable[Resource]: ...
+
+
+class Server(Protocol):
+    """The part of a server that finds kinds."""
+
+    @property
+    def catalog(self) -> Kinds: ...
 
 
 class Ask(NamedTuple):
@@ -72,7 +86,7 @@ def collection_path(resource: Resource, namespace: str | None) -> str:
     return f"{root}/namespaces/{namespace}/{resource.plural}"
 
 
-def apply(server: ApiServer, objects: Iterable[Object], *, namespace: str = "default") -> Steps:
+def apply(server: Server, objects: Iterable[Object], *, namespace: str = "default") -> Steps:
     """Create each object, or replace it if it exists. The result is what the server answers for each.
 
     Labels, annotations, finalizers and owners that an existing object has are kept. Raises ManifestError, which names
@@ -85,7 +99,7 @@ def apply(server: ApiServer, objects: Iterable[Object], *, namespace: str = "def
     return made
 
 
-def _apply_one(server: ApiServer, obj: Object, namespace: str) -> Generator[Ask, tuple[int, Any], Object]:
+def _apply_one(server: Server, obj: Object, namespace: str) -> Generator[Ask, tuple[int, Any], Object]:
     api_version, kind = obj.get("apiVersion", ""), obj.get("kind", "")
     meta = obj.get("metadata") or {}
     shown = f"{kind} {meta.get('name', '')!r}"
@@ -105,7 +119,7 @@ def _apply_one(server: ApiServer, obj: Object, namespace: str) -> Generator[Ask,
     return result
 
 
-async def load(server: ApiServer, transport: DirectTransport, objects: Iterable[Object]) -> list[Object]:
+async def load(server: Server, transport: DirectTransport, objects: Iterable[Object]) -> list[Object]:
     """`apply` over a transport; waits for the webhooks that match. Raises ManifestError."""
     steps = apply(server, objects)
     try:

@@ -107,8 +107,11 @@ class ClusterProxy:
         return repr(self._shared.present())
 
 
-def namespace_for(test: str) -> str:
-    """A namespace for a test, by its node id: the same in each run, and unique by a hash."""
-    digest = hashlib.blake2b(test.encode(), digest_size=4).hexdigest()
+def namespace_for(test: str, run: str = "") -> str:
+    """A namespace for a test, by its node id: the same in each run, and unique by a hash.
+
+    `run` distinguishes test runs that share a cluster.
+    """
+    digest = hashlib.blake2b(f"{test}{run}".encode(), digest_size=4).hexdigest()
     short = re.sub(r"[^a-z0-9]+", "-", test.rpartition("::")[2].lower()).strip("-")
     return f"{short[: _LONGEST - len(digest) - 1].strip('-') or 'test'}-{digest}"
