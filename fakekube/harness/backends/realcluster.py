@@ -82,6 +82,7 @@ class RealCluster:
         self._reaching = Reaching(connection)
         self._operators: list[Operator] = []
         self._tasks: list[asyncio.Task[Any]] = []
+        self._transports: list[ObservedTransport] = []
         self._failures: list[BaseException] = []
 
     def __enter__(self) -> Self:
@@ -154,6 +155,8 @@ class RealCluster:
         del self._tasks[tasks:]
 
     async def _end_loop(self) -> None:
+        for transport in self._transports:
+            await transport.aclose()
         await self._loop.shutdown_asyncgens()
         await self._loop.shutdown_default_executor()
 
@@ -206,8 +209,9 @@ class RealCluster:
         return self._reaching.api_client(acting("", user))
 
     def transport(self, *, user: User | str | None = None) -> ObservedTransport:
-        """A transport for controllerlib's Client; a `user` is impersonated."""
-        return self._transport(acting("", user))
+        """A transport for controllerlib's Client, closed with the cluster; a `user` is impersonated."""
+        self._transports.append(self._transport(acting("", user)))
+        return self._transports[-1]
 
     def _transport(self, user: User | None) -> ObservedTransport:
         return ObservedTransport(self._connection.transport(**Reaching.impersonation(user)), self._activity)
