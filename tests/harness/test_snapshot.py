@@ -282,3 +282,60 @@ def test_faults_and_records_are_not_part_of_a_snapshot(kube):
     fault.disarm()
     assert len(kube.versions("v1", "ConfigMap", "a")) == 1
     assert any("restores the snapshot" in entry.what for entry in kube.timeline)
+
+
+def test_a_compaction_does_not_reach_a_snapshot(kube):
+    first = kube.create(config("a", x="1"))["metadata"]["resourceVersion"]
+    kube.patch("v1", "ConfigMap", "a", {"data": {"x": "2"}})
+    saved = kube.snapshot()
+    kube.patch("v1", "ConfigMap", "a", {"data": {"x": "3"}})
+    kube.compact()
+    exact = [("resourceVersion", first), ("resourceVersionMatch", "Exact")]
+    path = "/api/v1/namespaces/default/configmaps"
+    assert kube.transport().request_now("GET", path, query=exact)[0] == 410
+    kube.restore(saved)
+    code, _, body = kube.transport().request_now("GET", path, query=exact)
+    assert (code, [one["data"] for one in body["items"]]) == (200, [{"x": "1"}])
+
+
+def test_two_clusters_with_one_snapshot_change_an_object_independently():
+    with FakeKube(wall_clock=False) as first:
+        first.create(config("a", x="1"))
+        saved = first.snapshot()
+        first.patch("v1", "ConfigMap", "a", {"data": {"x": "of the first"}})
+    with FakeKube(wall_clock=False) as second:
+        second.restore(saved)
+        version = second.get("v1", "ConfigMap", "a")["metadata"]["resourceVersion"]
+        second.patch("v1", "ConfigMap", "a", {"data": {"x": "of the second"}})
+        exact = [("resourceVersion", version), ("resourceVersionMatch", "Exact")]
+        path = "/api/v1/namespaces/default/configmaps"
+        assert second.transport().request_now("GET", path, query=exact)[2]["items"][0]["data"] == {"x": "1"}
+
+
+@pytest.fixture(scope="module")
+def prepared():
+    """A snapshot that a fixture of the module makes once."""
+    with FakeKube(wall_clock=False) as kube:
+        kube.apply(definition(), config("base"))
+        kube.advance(60)
+        return kube.snapshot()
+
+
+@pytest.mark.parametrize("name", ["a", "b"])
+def test_parametrised_tests_begin_with_the_snapshot_of_the_module(fakekube, prepared, name):
+    fakekube.restore(prepared)
+    assert names(fakekube) == ["base"]
+    fakekube.create(config(name))
+    assert fakekube.clock.monotonic() == 60
+
+
+@pytest.mark.parametrize("name", ["a", "b"])
+async def test_a_snapshot_is_restored_in_an_async_test(fakekube, prepared, name):
+    fakekube.restore(prepared)
+    operator = await fakekube.start(build)
+    fakekube.create(config(name))
+    await fakekube.settle()
+    assert names(fakekube) == [name, "base"]
+    fakekube.restore(prepared)
+    await fakekube.advance(5)
+    assert operator["config"].causes(f"default/{name}") == ["added", "deleted"]
