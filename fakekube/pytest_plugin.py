@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 _SHARED: pytest.StashKey[dict[str, SharedCluster]] = pytest.StashKey()
 
-_SHARED_NAMES = frozenset({"fakekube_module", "fakekube_session"})
+_SHARED_NAMES = ("fakekube_module", "fakekube_session")
 
 _OF_TEST = "_fakekube_of_test"
 
@@ -223,7 +223,7 @@ def fakekube_namespace(request: pytest.FixtureRequest) -> str:
 def pytest_runtest_setup(item: pytest.Item) -> None:
     """Opens the cluster of a test that uses a shared one after the fixtures of wider scope, before all others."""
     names: list[str] = getattr(item, "fixturenames", [])
-    if isinstance(item, pytest.Function) and not _SHARED_NAMES.isdisjoint(names) and _OF_TEST not in names:
+    if isinstance(item, pytest.Function) and any(name in names for name in _SHARED_NAMES) and _OF_TEST not in names:
         definitions = item._fixtureinfo.name2fixturedefs
         scopes = [definitions[name][-1].scope if name in definitions else "" for name in names]
         names.insert(scopes.index("function") if "function" in scopes else len(names), _OF_TEST)

@@ -14,6 +14,9 @@ Object = dict[str, Any]
 
 SUFFIXES = (".yaml", ".yml", ".json")
 
+#: The names of a kustomization file (kustomize `api/konfig`).
+KUSTOMIZATIONS = ("kustomization.yaml", "kustomization.yml", "Kustomization")
+
 #: The kinds that others depend on are created first.
 _FIRST = {"Namespace": 0, "CustomResourceDefinition": 1}
 
@@ -69,7 +72,8 @@ def read(source: str | Path) -> list[Object]:
         try:
             found += codec.load_manifests(file.read_text())
         except (ValueError, OSError, goyaml.YamlProblem, goyaml.TooDeep) as error:
-            raise ManifestError(f"{file}: {error}") from None
+            hint = ": load() builds kustomizations, apply() does not" if file.name in KUSTOMIZATIONS else ""
+            raise ManifestError(f"{file}: {error}{hint}") from None
     return found
 
 

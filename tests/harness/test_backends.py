@@ -1,5 +1,6 @@
 """The same tests on fakekube, on an existing cluster (`fakekube serve`), and on kube-apiserver and etcd binaries."""
 
+import asyncio
 import json
 import os
 from pathlib import Path
@@ -179,6 +180,27 @@ def test_other_clients_reach_the_cluster(kube):
     assert kube.url.startswith("http")
     done = kube.run_process(["sh", "-c", "cat $KUBECONFIG"])
     assert yaml.safe_load(done.stdout)["clusters"][0]["cluster"]["server"] == kube.url
+
+
+def test_tasks_of_a_test_end_with_it(connection):
+    ended = []
+
+    async def last():
+        try:
+            await asyncio.Event().wait()
+        finally:
+            ended.append("last")
+
+    async def main(kube):
+        kube.task(last())
+        background.add(asyncio.create_task(last()))
+        await kube.settle()
+
+    background = set()
+    with selection.cluster_of(connection, {}, "tasks", {"quiet": "0.15"}) as kube:
+        kube.run_test(main(kube))
+        assert ended == []
+    assert ended == ["last", "last"]
 
 
 # --- what is removed ---------------------------------------------------------------------------------------------------

@@ -93,6 +93,11 @@ async def test_load_builds_a_kustomization_in_an_async_test(fakekube, kustomizat
     assert [one["metadata"]["name"] for one in fakekube.load(kustomization)] == ["a"]
 
 
+def test_apply_says_that_load_builds_kustomizations(kube, kustomization):
+    with pytest.raises(ManifestError, match=r"load\(\) builds kustomizations, apply\(\) does not"):
+        kube.apply(kustomization)
+
+
 def test_a_kustomization_without_a_program_says_what_to_install(kube, kustomization, monkeypatch):
     monkeypatch.setenv("PATH", "/nowhere")
     with pytest.raises(ManifestError, match="neither kustomize nor kubectl is installed; install one of them, or pass"):

@@ -155,6 +155,8 @@ class RealCluster:
         del self._tasks[tasks:]
 
     async def _end_loop(self) -> None:
+        this = asyncio.current_task()
+        await end_of([task for task in asyncio.all_tasks() if task is not this])
         for transport in self._transports:
             await transport.aclose()
         await self._loop.shutdown_asyncgens()

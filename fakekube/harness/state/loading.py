@@ -11,15 +11,12 @@ from typing import IO, Any
 from fakekube.apiserver.wire import codec, goyaml
 from fakekube.harness.arguments import is_text_of_manifests
 from fakekube.server import manifests
-from fakekube.server.manifests import ManifestError
+from fakekube.server.manifests import KUSTOMIZATIONS, ManifestError
 
 Object = dict[str, Any]
 
 Manifests = str | Path | IO[str] | IO[bytes]
 """A file, a directory, the text of YAML or JSON, or an open file or pipe."""
-
-#: The names of a kustomization file (kustomize `api/konfig`).
-KUSTOMIZATIONS = ("kustomization.yaml", "kustomization.yml", "Kustomization")
 
 #: Programs that build a kustomization; the directory is the last argument.
 _BUILDERS = (("kustomize", "build"), ("kubectl", "kustomize"))
