@@ -273,7 +273,7 @@ class RealCluster:
         return made
 
     def _own_namespaces(self) -> tuple[str, ...]:
-        """The namespaces of the test. In an existing cluster an operator acts in no other, unless it is told to."""
+        """The namespaces of the test. In an existing cluster the cache of an operator has only these by default."""
         return tuple(body["metadata"]["name"] for path, body in self._activity.created if path == leftovers.NAMESPACES)
 
     def stop(self, operator: Operator) -> Awaitable[None]:
