@@ -339,6 +339,40 @@ def test_wrong_arguments_of_export_are_named(kube, wanted, error, text):
         kube.export(**wanted)
 
 
+def two_versions(**conversion):
+    """A definition whose preferred version is v2, and whose stored version is v1."""
+    made = definition()
+    (first,) = made["spec"]["versions"]
+    made["spec"]["versions"] = [first, {**first, "name": "v2", "storage": False}]
+    made["spec"]["conversion"] = conversion
+    return made
+
+
+def test_an_export_calls_no_conversion_webhook(kube):
+    webhook = {"clientConfig": {"url": "https://127.0.0.1:1/"}, "conversionReviewVersions": ["v1"]}
+    kube.create(two_versions(strategy="Webhook", webhook=webhook))
+    kube.create(BACKUP)
+    (found,) = yaml.safe_load_all(kube.export(kinds=["Backup"]))
+    assert (found["apiVersion"], found["spec"]) == ("example.com/v1", {"size": 1})
+
+
+def test_an_object_is_forced_in_any_served_version(kube):
+    kube.create(two_versions(strategy="None"))
+    assert kube.force_state({**BACKUP, "apiVersion": "example.com/v2"})["apiVersion"] == "example.com/v2"
+    assert kube.get("example.com/v1", "Backup", "nightly")["spec"] == {"size": 1}
+    reference = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}
+    spec = {"maxReplicas": 1, "minReplicas": 5, "targetCPUUtilizationPercentage": 50, "scaleTargetRef": reference}
+    kube.force_state(
+        {"apiVersion": "autoscaling/v1", "kind": "HorizontalPodAutoscaler", "metadata": {"name": "web"}, "spec": spec}
+    )
+    found = kube.get("autoscaling/v2", "HorizontalPodAutoscaler", "web")["spec"]
+    assert found["metrics"][0]["resource"]["target"] == {"type": "Utilization", "averageUtilization": 50}
+    forced = kube.force_state(
+        {"apiVersion": "autoscaling/v1", "kind": "HorizontalPodAutoscaler", "metadata": {"name": "web"}, "spec": spec}
+    )
+    assert forced["spec"] == spec
+
+
 # --- versions and differences ------------------------------------------------------------------------------------------
 
 
