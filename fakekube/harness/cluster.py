@@ -185,13 +185,7 @@ class FakeKube:
         self._background = Background(self._bubble)
         self._steps = Steps()
         self._state = ClusterState(
-            self._runner,
-            random,
-            self.clock,
-            self._objects,
-            self._audit,
-            self.timeline,
-            self._is_observed,
+            self._runner, random, self._bubble, self._objects, self._audit, self.timeline, self._background
         )
         self._transports: list[DirectTransport] = []
         self._faults_made = 0
@@ -271,11 +265,6 @@ class FakeKube:
     def is_busy(self) -> bool:
         """Whether an operator, a task or a thread runs beside the test."""
         return self._background.is_busy
-
-    def _is_observed(self) -> bool:
-        """Whether anything may know the present resourceVersion."""
-        controllers = self._controllers is not None and self._controllers.operator.is_running
-        return controllers or self._bubble.external or self.is_busy
 
     # --- time ------------------------------------------------------------------------------------------------------
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import orjson
 
@@ -22,39 +22,43 @@ from fakekube.harness.state.snapshot import Snapshot
 from fakekube.harness.timeline import Summary, Timeline
 from fakekube.server.random import SeededRandom
 from fakekube.server.runner import ServerRunner
-from fakekube.virtualtime import VirtualClock
+from fakekube.virtualtime import Bubble
 
 Object = dict[str, Any]
 
 
-class ClusterState:
-    """Reads and replaces the state of a server as a whole, without requests.
+class Running(Protocol):
+    """What runs beside a test."""
 
-    `is_busy`: whether anything runs beside the test.
-    """
+    @property
+    def is_busy(self) -> bool: ...
+
+
+class ClusterState:
+    """Reads and replaces the state of a server as a whole, without requests."""
 
     def __init__(
         self,
         runner: ServerRunner,
         random: SeededRandom,
-        clock: VirtualClock,
+        bubble: Bubble,
         objects: Objects,
         audit: Audit,
         timeline: Timeline,
-        is_busy: Callable[[], bool],
+        background: Running,
     ) -> None:
-        self._runner, self._random, self._clock, self._objects = runner, random, clock, objects
-        self._audit, self._timeline, self._is_busy = audit, timeline, is_busy
+        self._runner, self._random, self._bubble, self._objects = runner, random, bubble, objects
+        self._audit, self._timeline, self._background = audit, timeline, background
         self._initial = runner.apiserver.store.revision
         self.golden: GoldenFiles = GoldenFiles()
 
     def snapshot(self) -> Snapshot:
-        return snapshot.take(self._runner, self._random, self._clock)
+        return snapshot.take(self._runner, self._random, self._bubble.clock)
 
     def restore(self, saved: Snapshot) -> None:
         """See FakeKube.restore."""
-        observed = bool(self._runner.watches) or self._is_busy()
-        snapshot.restore(saved, self._runner, self._random, self._clock, is_observed=observed)
+        observed = bool(self._runner.watches) or self._bubble.external or self._background.is_busy
+        snapshot.restore(saved, self._runner, self._random, self._bubble.clock, is_observed=observed)
         self._note(f"restores the snapshot of resourceVersion {saved.revision}")
 
     def force(self, value: Writable) -> Object:
@@ -113,4 +117,4 @@ class ClusterState:
     def _note(self, what: str) -> None:
         revision = self._runner.apiserver.store.revision
         self._audit.skip_to(revision)
-        self._timeline.add(self._clock.now(), Summary, TEST_AGENT, what, str(revision))
+        self._timeline.add(self._bubble.clock.now(), Summary, TEST_AGENT, what, str(revision))
