@@ -50,13 +50,13 @@ from fakekube.harness.managers import Build, Transport, build_into, manager_for,
 from fakekube.harness.objects import TEST_AGENT, DirectRequests, Object, Objects, Source
 from fakekube.harness.operator import Operator
 from fakekube.harness.reconcileobserver import ReconcileObserver
-from fakekube.harness.steps import Steps, calling
 from fakekube.harness.state import loading
 from fakekube.harness.state.clusterstate import ClusterState
 from fakekube.harness.state.golden import GoldenFiles
 from fakekube.harness.state.loading import Manifests
 from fakekube.harness.state.snapshot import Snapshot
 from fakekube.harness.state.versionhistory import VersionHistory
+from fakekube.harness.steps import Steps, calling
 from fakekube.harness.timeline import Timeline
 from fakekube.harness.users import acting, user_of
 from fakekube.harness.webhookserver import CONFIGURATIONS, WebhookServers, trusting

@@ -23,6 +23,7 @@ from fakekube.harness.backends.blockingtransport import BlockingTransport
 from fakekube.harness.backends.connection import Connection
 from fakekube.harness.backends.discoveredkinds import DiscoveredKinds
 from fakekube.harness.backends.reaching import Reaching
+from fakekube.harness.backends.realloop import RealLoop
 from fakekube.harness.backends.unsupported import Unsupported, reason, skip
 from fakekube.harness.keywords import DeleteOptions, EventFields, ManagerOptions, check_names
 from fakekube.harness.ledger import Ledger
@@ -80,6 +81,7 @@ class RealCluster:
         self._kinds = DiscoveredKinds(self._requests.request)
         self._objects = Objects(self._kinds, self._answered, self.namespace)
         self._reaching = Reaching(connection)
+        self.bubble: RealLoop = RealLoop(self._loop, self.backend)
         self._operators: list[Operator] = []
         self._tasks: list[asyncio.Task[Any]] = []
         self._transports: list[ObservedTransport] = []
@@ -166,6 +168,9 @@ class RealCluster:
         """Run an async test on the loop of the operators."""
         return self._loop.run_until_complete(main)
 
+    def finish(self) -> None:
+        """Called when the test has ended; see FakeKube.finish."""
+
     # --- waiting ---------------------------------------------------------------------------------------------------
 
     def settle(self) -> Awaitable[None]:
@@ -235,7 +240,7 @@ class RealCluster:
     ) -> Operator:
         """Start an operator over HTTP, as FakeKube.start; users are impersonated."""
         operator = self.operator(build, name=name, service_account=service_account, user=user, **options)
-        operator.begin(self._loop)
+        operator.begin(self.bubble)
         if asyncio._get_running_loop() is None:
             self.settle()
             operator.warn_of_unserved()
