@@ -49,7 +49,7 @@ def binaries():
         yield connection
 
 
-@pytest.fixture(params=["cluster", pytest.param("envtest", marks=[envtest, pytest.mark.slow])])
+@pytest.fixture(scope="module", params=["cluster", pytest.param("envtest", marks=[envtest, pytest.mark.slow])])
 def connection(request):
     return request.getfixturevalue({"cluster": "served", "envtest": "binaries"}[request.param])
 
