@@ -19,7 +19,14 @@ import pytest
 
 if TYPE_CHECKING:
     from fakekube.harness.cluster import FakeKube
+    from fakekube.harness.state.sharing import SharedCluster
     from fakekube.virtualtime import Bubble, VirtualClock
+
+_SHARED: pytest.StashKey[dict[str, SharedCluster]] = pytest.StashKey()
+
+_SHARED_NAMES = ("fakekube_module", "fakekube_session")
+
+_OF_TEST = "_fakekube_of_test"
 
 #: The number of timeline entries in a report.
 TIMELINE_LINES = 60
@@ -40,6 +47,14 @@ _TIMELINE_OPTIONS = (
     ("timeline_for", "TESTS", "the tests whose timeline is written: all (default) or failed"),
 )
 
+#: The same, for the choice of the server that tests run against.
+_BACKEND_OPTIONS = (
+    ("backend", "string", "the API server: fakekube (default), envtest (binaries) or cluster (an existing one)"),
+    ("context", "string", "context of the kubeconfig, for --fakekube-backend=cluster"),
+    ("keep_crds", "bool", "leave the CustomResourceDefinitions that tests have created in a real cluster"),
+    ("quiet", "string", "seconds without activity after which operators at a real cluster are settled (0.3)"),
+)
+
 MARKER = (
     "fakekube(version=None, controllers=(), nodes=None, rbac=False, seed=None, stepped=None, wall_clock=True, "
     "transport='direct', "
@@ -52,15 +67,16 @@ MARKER = (
 def pytest_addoption(parser: pytest.Parser, pluginmanager: pytest.PytestPluginManager) -> None:
     _exempt_from_rewriting(pluginmanager)
     group = parser.getgroup("fakekube")
-    for name, kind, text in _OPTIONS:
+    for name, kind, text in _OPTIONS + _BACKEND_OPTIONS:
         parser.addini(f"fakekube_{name}", text, type=kind, default=None)  # type: ignore[arg-type]
         action = {"action": "store_true", "default": None} if kind == "bool" else {}
         if kind == "args":
             action = {"action": "append", "metavar": "NAME"}
-        group.addoption(f"--fakekube-{name}", dest=f"fakekube_{name}", help=text, **action)
+        group.addoption(f"--fakekube-{name.replace('_', '-')}", dest=f"fakekube_{name}", help=text, **action)
     for name, metavar, text in _TIMELINE_OPTIONS:
         parser.addini(f"fakekube_{name}", text, default=None)
         group.addoption(f"--fakekube-{name.replace('_', '-')}", dest=f"fakekube_{name}", metavar=metavar, help=text)
+    group.addoption("--fakekube-update-golden", action="store_true", help="write the files of assert_state()")
 
 
 def _exempt_from_rewriting(pluginmanager: pytest.PytestPluginManager) -> None:
@@ -101,17 +117,45 @@ def _settings(request: pytest.FixtureRequest) -> dict[str, Any]:
             raise pytest.UsageError(f"{request.node.nodeid}: @pytest.mark.fakekube takes keyword arguments only")
         found.update(marker.kwargs)
     if found.get("seed") is None:
-        found["seed"] = request.node.nodeid
+        found["seed"] = request.node.nodeid or "session"
     return found
+
+
+def _set_golden(cluster: FakeKube, request: pytest.FixtureRequest) -> None:
+    """Golden files are relative to the test's file."""
+    if cluster.backend != "fakekube":
+        return
+    cluster.golden.folder = request.path.parent
+    cluster.golden.update = request.config.getoption("--fakekube-update-golden")
 
 
 @pytest.fixture
 def fakekube(request: pytest.FixtureRequest) -> Iterator[FakeKube]:
     """A new Kubernetes cluster under virtual time (`fakekube.FakeKube`)."""
-    from fakekube.harness.cluster import FakeKube
-
     settings = _settings(request)
     configure = settings.pop("configure", False)
+    cluster = _cluster(request, settings)
+    request.node.stash[_CLUSTER] = cluster
+    _set_golden(cluster, request)
+    with cluster:
+        _configure(cluster, configure)
+        yield cluster
+
+
+def _configure(cluster: FakeKube, configure: bool | str) -> None:
+    """Let clients that load their own configuration find the cluster: as a service account, or its administrator."""
+    if configure:
+        cluster.configure(service_account="" if configure is True else configure)
+
+
+def _cluster(request: pytest.FixtureRequest, settings: dict[str, Any]) -> FakeKube:
+    """A new cluster, which is not open. Raises UsageError for settings that it does not have."""
+    from fakekube.harness.cluster import FakeKube
+
+    backend = _option(request.config, "backend") or "fakekube"
+    if backend != "fakekube":
+        real: FakeKube = _real_cluster(request, settings)
+        return real
     known = set(inspect.signature(FakeKube).parameters)
     if unknown := sorted(settings.keys() - known):
         accepted = ", ".join(sorted([*known, "configure"]))
@@ -123,11 +167,115 @@ def fakekube(request: pytest.FixtureRequest) -> Iterator[FakeKube]:
         raise pytest.UsageError(f"@pytest.mark.fakekube: {error}") from None
     # an outcome, for example of pytest-timeout, that is raised in a task of an operator ends the test
     cluster.bubble.loop.fatal_errors = (pytest.fail.Exception, pytest.skip.Exception, pytest.exit.Exception)
+    return cluster
+
+
+# --- real clusters ---------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="session")
+def _fakekube_connection(request: pytest.FixtureRequest) -> Iterator[Any]:
+    """The backend of the run: binaries that run until its end, or an existing cluster."""
+    from fakekube.harness.backends import selection
+
+    try:
+        with selection.connected(_option(request.config, "backend"), _option(request.config, "context")) as connection:
+            yield connection
+    except selection.NoBackend as problem:
+        raise pytest.UsageError(str(problem)) from None
+
+
+def _real_cluster(request: pytest.FixtureRequest, settings: dict[str, Any]) -> Any:
+    """A cluster of the backend, with a namespace of its own. Skips a test with settings that it does not have."""
+    from fakekube.harness.backends import selection
+
+    connection = request.getfixturevalue("_fakekube_connection")
+    options = {name: _option(request.config, name) for name in ("keep_crds", "quiet")}
+    return selection.cluster_of(connection, settings, request.node.nodeid or "session", options)
+
+
+# --- clusters of several tests ---------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def fakekube_module(request: pytest.FixtureRequest) -> Iterator[FakeKube]:
+    """A cluster for a module: fixtures of the module prepare it, and each test begins with what they have made."""
+    yield from _shared(request)
+
+
+@pytest.fixture(scope="session")
+def fakekube_session(request: pytest.FixtureRequest) -> Iterator[FakeKube]:
+    """A cluster for all tests: fixtures of the session prepare it, and each test begins with what they have made."""
+    yield from _shared(request)
+
+
+def _shared(request: pytest.FixtureRequest) -> Iterator[Any]:
+    from fakekube.harness.state.sharing import ClusterProxy, SharedCluster
+
+    settings = _settings(request)
+    settings.pop("configure", None)
+    if (_option(request.config, "backend") or "fakekube") != "fakekube":
+        with _real_cluster(request, settings) as real:
+            yield real
+        return
+    shared = SharedCluster(lambda: _cluster(request, settings))
+    every = request.config.stash.setdefault(_SHARED, {})
+    every[str(request.fixturename)] = shared
+    yield ClusterProxy(shared)
+    del every[str(request.fixturename)]
+    shared.close()
+
+
+@pytest.fixture
+def _fakekube_of_test(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Opens and closes the cluster of a test that uses a shared one, before its other fixtures of function scope."""
+    used = [name for name in (*_SHARED_NAMES, "fakekube") if name in request.fixturenames]
+    if len(used) > 1:
+        raise pytest.UsageError(f"{request.node.nodeid} uses {' and '.join(used)}: a test has one cluster")
+    shared = request.config.stash.get(_SHARED, {}).get(used[0])
+    if shared is None:
+        real = request.node.stash[_CLUSTER] = request.getfixturevalue(used[0])
+        with real.test():
+            yield
+        return
+    settings = _settings(request)
+    configure = settings.pop("configure", False)
+    try:
+        cluster: Any = shared.begin(lambda: _cluster(request, settings))
+    except ValueError as error:
+        raise pytest.UsageError(f"{request.node.nodeid}: {error}") from None
     request.node.stash[_CLUSTER] = cluster
-    with cluster:
-        if configure:
-            cluster.configure(service_account="" if configure is True else configure)
-        yield cluster
+    _set_golden(cluster, request)
+    _configure(cluster, configure)
+    yield
+    shared.end()
+
+
+@pytest.fixture
+def fakekube_namespace(request: pytest.FixtureRequest) -> str:
+    """A namespace of the test's cluster, with a name of its own: the same in each run."""
+    from fakekube.harness.state.sharing import namespace_for
+
+    used = next((name for name in _SHARED_NAMES if name in request.fixturenames), "fakekube")
+    cluster = request.getfixturevalue(used)
+    name = namespace_for(request.node.nodeid, "" if cluster.backend == "fakekube" else cluster.namespace)
+    cluster.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
+    return name
+
+
+def _open_for_test(item: pytest.Item) -> None:
+    """Opens the cluster of a test that uses a shared one after the fixtures of wider scope, before all others."""
+    names: list[str] = getattr(item, "fixturenames", [])
+    if isinstance(item, pytest.Function) and any(name in names for name in _SHARED_NAMES) and _OF_TEST not in names:
+        definitions = item._fixtureinfo.name2fixturedefs
+        scopes = [definitions[name][-1].scope if name in definitions else "" for name in names]
+        names.insert(scopes.index("function") if "function" in scopes else len(names), _OF_TEST)
+
+
+def _keep_shared(item: pytest.Item) -> None:
+    """Closes clusters of wider fixtures that a failed set-up has left open."""
+    for shared in list(item.config.stash.get(_SHARED, {}).values()):
+        shared.keep()
 
 
 @pytest.fixture
@@ -164,11 +312,12 @@ def pytest_fixture_setup(
 ) -> Generator[None, Any, Any]:
     """Runs async fixtures of tests that have a cluster on its event loop, before another plugin sees that they are."""
     function = fixturedef.func
-    if request.scope != "function" or "fakekube" not in request.fixturenames or not _is_async(function):
+    used = next((name for name in ("fakekube", *_SHARED_NAMES) if name in request.fixturenames), "")
+    if request.scope != "function" or not used or not _is_async(function):
         result = yield
         _claim(request.node)
         return result
-    bound, bubble = _bound(function, request.instance), request.getfixturevalue("fakekube").bubble
+    bound, bubble = _bound(function, request.instance), request.getfixturevalue(used).bubble
 
     def on_loop(**arguments: Any) -> Any:
         from fakekube.harness import asynctests
@@ -195,6 +344,7 @@ def _bound(function: Any, instance: object) -> Any:
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_runtest_setup(item: pytest.Item) -> Generator[None, None, None]:
+    _open_for_test(item)
     if _CLUSTER in item.stash:  # that of the run before, if the test is run again
         del item.stash[_CLUSTER]
     yield
@@ -291,8 +441,10 @@ def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> 
     except BaseException as error:
         for remaining in reversed(finalizers):
             _run_all(remaining, error)
+        _keep_shared(item)
         _close_survivors(item)
         raise
+    _keep_shared(item)
     left = _close_survivors(item)
     if left:
         pytest.fail(left, pytrace=False)

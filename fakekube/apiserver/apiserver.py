@@ -75,6 +75,15 @@ def _ignore_change(change: Change) -> None:
     """Ignores changes; the default of `on_commit`."""
 
 
+@dataclass(frozen=True, slots=True)
+class ServerState:
+    """A saved state of a server: its store, and the custom resources that it served with their compiled versions."""
+
+    store: Store
+    custom: tuple[Resource, ...]
+    versions: Mapping[str, dict[str, CustomVersion]]
+
+
 @dataclass(slots=True)
 class ApiServer:
     """The state of a server: its catalog, its store, its authorizer and its injected faults.
@@ -292,6 +301,26 @@ class ApiServer:
             self.on_commit(self.store.delete(collection, path, before))
         else:
             self.on_commit(self.store.update(collection, path, before, obj))
+
+    # --- saved states ----------------------------------------------------------------------------------------------
+
+    def save(self) -> ServerState:
+        """The state, which shares the stored objects with this server and with those that restore it."""
+        custom = tuple(resource for resource in self.catalog.resources() if resource.custom)
+        return ServerState(self.store.copy(self.store.window), custom, dict(self._versions))
+
+    def restore(self, state: ServerState, *, after: int | None = None) -> None:
+        """Return to a saved state of this server or of one with the same settings; `after`: see `Store.restore`."""
+        definitions = self.store.collection(crd.COLLECTION).live
+        self.store.restore(state.store, after=after)
+        if self.store.collection(crd.COLLECTION).live != definitions:
+            for name in dict.fromkeys(one.collection for one in self.catalog.resources() if one.custom):
+                self.stop_serving(name)
+            for resource in state.custom:
+                self.catalog.add(resource)
+            self._versions = dict(state.versions)
+        self.allocations = ServiceAllocations(self.store, self.networks, self.allocations.tracked)
+        self.controllers.resume()
 
     def retire(self) -> None:
         """Break reference cycles so that the server is freed at once."""

@@ -83,6 +83,10 @@ class Audit:
             self._versions.dropped(resource.collection, path),
         )
 
+    def skip_to(self, revision: int) -> None:
+        """The store has moved to a revision without a request."""
+        self._revision = revision
+
     def noop_writes(self) -> Records[RequestRecord]:
         """Successful updates and patches that changed nothing, without those of the test itself."""
         return Records([record for record in self._noops.items if record.user_agent != self._own], self._noops.dropped)

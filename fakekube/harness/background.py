@@ -50,6 +50,13 @@ class Background:
 
         return self._bubble.thread(guarded, name=name)
 
+    @property
+    def is_busy(self) -> bool:
+        """Whether an operator, a task or a thread runs."""
+        tasks = any(not task.done() for task in self._tasks)
+        threads = next(iter(self._bubble.loop.threads.active()), None) is not None
+        return tasks or threads or any(one.is_running for one in self._operators)
+
     def failed(self, error: BaseException) -> None:
         self._failures.append(error)
 

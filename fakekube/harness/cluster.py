@@ -48,9 +48,15 @@ from fakekube.harness.keywords import (
 )
 from fakekube.harness.ledger import Ledger
 from fakekube.harness.managers import Build, Connection, Transport, build_into, manager_for, over_http, settings_of
-from fakekube.harness.objects import TEST_AGENT, Object, Objects, Source, key_in
+from fakekube.harness.objects import TEST_AGENT, DirectRequests, Object, Objects, Source, key_in
 from fakekube.harness.operator import Operator
 from fakekube.harness.reconcileobserver import ReconcileObserver
+from fakekube.harness.state import loading
+from fakekube.harness.state.clusterstate import ClusterState
+from fakekube.harness.state.golden import GoldenFiles
+from fakekube.harness.state.loading import Manifests
+from fakekube.harness.state.snapshot import Snapshot
+from fakekube.harness.state.versionhistory import VersionHistory
 from fakekube.harness.steps import Steps, calling
 from fakekube.harness.timeline import Timeline
 from fakekube.harness.users import acting, user_of
@@ -151,7 +157,7 @@ class FakeKube:
         kind: Literal["memory", "tcp"] = "tcp" if transport == "tcp" else "memory"
         self._bubble = Bubble(seed=drawn, stepped=stepped, wall_clock=wall_clock, transport=kind, patience=patience)
         self._transport: Transport = transport
-        random = SeededRandom(drawn)
+        self._random = random = SeededRandom(drawn)
         apiserver = bootstrap.api_server(
             self.clock.now(),
             random,
@@ -183,11 +189,14 @@ class FakeKube:
         self.timeline: Timeline = Timeline(self.clock.epoch, serials, partial(key_in, apiserver.catalog))
         self.ledger: Ledger = Ledger(self.clock.now, self.timeline, serials)
         self._audit = Audit(self._runner, self.timeline, self.ledger.identities, TEST_AGENT)
-        self._objects = Objects(self._runner, self._driver.driven)
+        self._objects = Objects(apiserver, DirectRequests(self._runner, self._driver.driven))
         secret = self._bubble.seed.random("certificate authority").getrandbits(256)
         self._webhooks = WebhookServers(self._runner, self._driver.now_or_driven, secret)
         self._background = Background(self._bubble)
         self._steps = Steps()
+        self._state = ClusterState(
+            self._runner, random, self._bubble, self._objects, self._audit, self.timeline, self._background
+        )
         self._transports: list[DirectTransport] = []
         self._faults_made = 0
         self._metrics: Metrics | None = None
@@ -251,6 +260,21 @@ class FakeKube:
         Raises NotAwaited naming what an async test had to await and did not.
         """
         self._steps.finish()
+
+    @property
+    def backend(self) -> str:
+        """Which API server this is: "fakekube"; the fixtures also offer "envtest" and "cluster"."""
+        return "fakekube"
+
+    @property
+    def namespace(self) -> str:
+        """The namespace of objects that name none: "default". On other backends each test has one of its own."""
+        return "default"
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether an operator, a task or a thread runs beside the test."""
+        return self._background.is_busy
 
     # --- time ------------------------------------------------------------------------------------------------------
 
@@ -696,6 +720,82 @@ class FakeKube:
         """Delete an object, with DeleteOptions (`propagationPolicy="Foreground"`). Raises ApiError."""
         return self._objects.delete(api_version, kind, name, namespace, options)
 
+    # --- state -----------------------------------------------------------------------------------------------------
+
+    @property
+    def golden(self) -> GoldenFiles:
+        """Where `assert_state` looks for golden files, and whether it writes them; the fixtures set both."""
+        return self._state.golden
+
+    def snapshot(self) -> Snapshot:
+        """The state of the cluster, to return to with `restore`: objects, revision and random counters.
+
+        It takes microseconds, because stored objects are immutable and shared. It can be restored as often as needed,
+        also in other clusters with the same settings. Records, operators, faults and time are not part of it.
+        """
+        return self._state.snapshot()
+
+    def restore(self, snapshot: Snapshot) -> None:
+        """Return to a snapshot, as a server that is restarted from a backup: every watch ends.
+
+        If nothing runs beside the test, the cluster is exactly as it was, its resourceVersion included. Otherwise the
+        resourceVersion continues above the present one and the history is compacted, so that operators list again.
+        Time does not move backwards. Raises TypeError, and ValueError if the clusters have different settings.
+        """
+        self._state.restore(snapshot)
+
+    def load(self, *sources: Manifests) -> builtins.list[Object]:
+        """Create or replace the objects of manifests: files, directories, kustomizations, open files, or text.
+
+        Namespaces and CustomResourceDefinitions are first. Otherwise as `apply`. A directory with a kustomization is
+        built with `kustomize` or `kubectl`, one of which must be installed. Raises ManifestError.
+        """
+        objects = loading.read(sources)
+        return self._objects.apply(objects) if objects else []
+
+    def force_state(self, obj: Writable) -> Object:
+        """Store an object as it is, even if no request could: without admission, validation and immutability.
+
+        Its status, uid, creationTimestamp, deletionTimestamp and managedFields are kept; the server sets those that are
+        missing, and always the resourceVersion. Watches receive the change. Raises ValueError for an object that
+        has no name or fields that its schema does not have, LookupError for an unknown kind.
+        """
+        return self._state.force(obj)
+
+    def export(
+        self,
+        path: str | Path | None = None,
+        *,
+        kinds: Sequence[str] | None = None,
+        namespace: str | None = None,
+        clean: bool = False,
+    ) -> str:
+        """The objects as YAML that `load` and kubectl accept; written to `path` if given.
+
+        `kinds`: like ["Deployment", "v1 ConfigMap"]; by default all but Events, Leases, and what the server creates for
+        others. `namespace`: only its objects, and the namespace. Objects of a new server that have not changed are left
+        out. `clean`: without status and what servers set and allocate. Raises LookupError for an unknown kind.
+        """
+        return self._state.export(path, kinds, namespace, clean=clean)
+
+    def assert_state(
+        self,
+        path: str | Path,
+        *,
+        kinds: Sequence[str] | None = None,
+        namespace: str | None = None,
+        ignore: Sequence[str] = (),
+        unmasked: Sequence[str] = (),
+    ) -> None:
+        """Compare the objects with a golden file, which `pytest --fakekube-update-golden` writes.
+
+        `path` is relative to the test's file. `kinds` and `namespace` are those of `export`. `ignore`: paths of fields,
+        like ["status.conditions", "metadata.annotations[example.com/time]"]. Uids, times, resourceVersions, generated
+        names and managedFields are masked, except those named in `unmasked` ("uids", "times", "resource_versions",
+        "generated_names", "managed_fields"). Raises AssertionError with the differences.
+        """
+        self._state.check_golden(path, kinds, namespace, ignore, unmasked)
+
     # --- what happened ---------------------------------------------------------------------------------------------
 
     def requests(self, **wanted: Unpack[RequestFields]) -> Sequence[RequestRecord]:
@@ -706,11 +806,17 @@ class FakeKube:
         """
         return self._audit.requests(wanted)
 
-    def versions(
-        self, api_version: str, kind: str, name: str, namespace: str = "default"
-    ) -> Sequence[tuple[datetime, Object | None]]:
-        """The history of an object: the time and the new version of each change (None: deleted)."""
-        return self._audit.versions(self._objects.resource(api_version, kind), name, namespace)
+    def versions(self, api_version: str, kind: str, name: str, namespace: str = "default") -> VersionHistory:
+        """The history of an object: the time and the new version of each change (None: deleted).
+
+        `str()` of it shows the differences.
+        """
+        found = self._audit.versions(self._objects.resource(api_version, kind), name, namespace)
+        return VersionHistory(f"{kind} {namespace}/{name}", found, self.clock.epoch)
+
+    def diff(self, api_version: str, kind: str, name: str, namespace: str = "default") -> str:
+        """What each change of an object has changed, field by field: `~ spec.replicas: 1 -> 2`."""
+        return str(self.versions(api_version, kind, name, namespace))
 
     def events(self, **wanted: Unpack[EventFields]) -> Sequence[Object]:
         """The Events with these fields (`reason="Synced"`), in the order in which they were written.

@@ -4,21 +4,28 @@ from __future__ import annotations
 
 import asyncio
 import warnings
-from collections.abc import Awaitable, Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Generator, Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import timedelta
-from typing import Any
+from typing import Any, Protocol
 
 from controllerlib import Controller, Manager, Request
 from controllerlib.manager import GraceExpired
 from controllerlib.workqueue import Cause, WorkQueue
-from fakekube.apiserver.catalog import Catalog
 from fakekube.harness.arguments import key_of
 from fakekube.harness.identity import Identity
 from fakekube.harness.ledger import Ledger, Reconcile
+from fakekube.harness.objects import Kinds
 from fakekube.harness.records.kept import Records
 from fakekube.harness.records.story import Story
-from fakekube.virtualtime import VirtualTimeLoop
+
+
+class Programs(Protocol):
+    """The part of an event loop that starts operators."""
+
+    def start_program(self, work: Coroutine[Any, Any, None], name: str) -> asyncio.Task[None]:
+        """Start a task that belongs to the code under test."""
+        ...
 
 
 class ControllerView:
@@ -171,7 +178,7 @@ class Operator(Mapping[str, ControllerView]):
         now: Callable[[], float],
         settle: Callable[[], Awaitable[None]],
         failed: Callable[[BaseException], None],
-        catalog: Catalog,
+        catalog: Kinds,
     ) -> None:
         self.manager, self._identity = manager, identity
         self._ledger, self._now, self._settle, self._failed = ledger, now, settle, failed
@@ -225,7 +232,7 @@ class Operator(Mapping[str, ControllerView]):
 
     # --- called by the cluster -------------------------------------------------------------------------------------
 
-    def begin(self, loop: VirtualTimeLoop) -> None:
+    def begin(self, loop: Programs) -> None:
         self._task = loop.start_program(self._run(), name=f"operator {self._identity}")
 
     def when_awaited(self, call: Callable[[], None]) -> None:

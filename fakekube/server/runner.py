@@ -16,17 +16,19 @@ from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 
 from fakekube.apiserver import requestlog
-from fakekube.apiserver.apiserver import ApiServer, refusal
+from fakekube.apiserver.apiserver import ApiServer, ServerState, refusal
 from fakekube.apiserver.auth import authenticationinfo
 from fakekube.apiserver.call import Step
 from fakekube.apiserver.crd import COLLECTION as DEFINITIONS
+from fakekube.apiserver.endpoints import unchecked
 from fakekube.apiserver.flowcontrol import Classifier
 from fakekube.apiserver.needs import Abandoned, Delay, Forward, Forwarded, Need, Reply
 from fakekube.apiserver.requestlog import RequestLog, RequestRecord
+from fakekube.apiserver.resource import Object, Resource
 from fakekube.apiserver.response import Response, outcome
 from fakekube.apiserver.serviceresolver import resolve
 from fakekube.apiserver.storage.compaction import Compactor
-from fakekube.apiserver.storage.store import Change
+from fakekube.apiserver.storage.store import Change, Entry
 from fakekube.apiserver.storage.watch import BOOKMARK_BEFORE_END, BOOKMARK_FREQUENCY, Watch, WatchEvent
 from fakekube.apiserver.user import ANONYMOUS, User
 from fakekube.apiserver.wire.request import Request, RequestInfo, parse
@@ -317,6 +319,18 @@ class ServerRunner:
         self._listeners.clear()
         self._request_listeners.clear()
         self.apiserver.retire()
+
+    # --- saved states -----------------------------------------------------------------------------------------------
+
+    def restore(self, state: ServerState, *, after: int | None = None) -> None:
+        """Return to a saved state and end all watches, as a restart from a backup does (`after`: `Store.restore`)."""
+        self.apiserver.restore(state, after=after)
+        self._compactor.begin(self.clock.monotonic())
+        self.end_watches()
+
+    def write_unchecked(self, resource: Resource, obj: Object) -> Entry:
+        """Store an object without admission and validation. Raises StatusError, WrongType if it cannot be decoded."""
+        return unchecked.write(self.apiserver, resource, obj, self._context)
 
     # --- notification of writes -------------------------------------------------------------------------------------
 

@@ -98,10 +98,11 @@ class Collection:
 
     Invariants: `keys` is sorted and contains exactly the keys of `chains`, and `live_keys` those of `live`; a chain is
     sorted by revision and ends with the current version (an `Entry`, or the revision of the deletion); `changes` is
-    sorted by revision; `lost` is the revision of the last change that was compacted.
+    sorted by revision; `lost` is the revision of the last change that was compacted. `borrowed` has the keys of the
+    chains that copies of the collection share, which are copied before they change.
     """
 
-    __slots__ = ("chains", "changes", "keys", "live", "live_keys", "lost", "name")
+    __slots__ = ("borrowed", "chains", "changes", "keys", "live", "live_keys", "lost", "name")
 
     def __init__(self, name: str) -> None:
         self.name: str = name
@@ -111,11 +112,25 @@ class Collection:
         self.live_keys: list[str] = []
         self.changes: list[Change] = []
         self.lost: int = 0
+        self.borrowed: set[str] = set()
+
+    def own_chain(self, path: str) -> list[Entry | int]:
+        """The versions of an object, to be changed."""
+        chain = self.chains[path]
+        if path in self.borrowed:
+            self.borrowed.remove(path)
+            chain = self.chains[path] = chain.copy()
+        return chain
 
     @property
     def revision(self) -> int:
         """The revision of the last change; 0 if there is none."""
         return self.changes[-1].revision if self.changes else self.lost
+
+    def begin_at(self, revision: int) -> None:
+        """Drops the history: reads and watches of earlier revisions are not possible."""
+        self.keys, self.changes, self.lost = self.live_keys.copy(), [], revision
+        self.chains, self.borrowed = {path: [entry] for path, entry in self.live.items()}, set()
 
     def at(self, path: str, revision: int) -> Entry | None:
         """The version of an object at `revision`."""
@@ -166,11 +181,12 @@ def _next_prefix(prefix: str) -> str:
 
 
 def _copied(collection: Collection) -> Collection:
-    """A copy that shares entries and changes, which are immutable."""
+    """A copy that shares entries and changes, which are immutable, and chains until they change."""
     made = Collection(collection.name)
     made.keys, made.live_keys, made.live = collection.keys.copy(), collection.live_keys.copy(), collection.live.copy()
     made.changes, made.lost = collection.changes.copy(), collection.lost
-    made.chains = {path: chain.copy() for path, chain in collection.chains.items()}
+    made.chains = collection.chains.copy()
+    made.borrowed, collection.borrowed = set(made.chains), set(made.chains)
     return made
 
 
@@ -221,6 +237,24 @@ class Store:
         made._collections = {name: _copied(collection) for name, collection in self._collections.items()}
         made._history, made._history_bytes = self._history.copy(), self._history_bytes
         return made
+
+    def restore(self, saved: Store, *, after: int | None = None) -> None:
+        """Takes over the objects of another store, which shares its entries and is not changed.
+
+        after=None: also its revision and its history. Otherwise the revision continues above this one, and everything
+        before it is compacted, so that every watch has to list again (`etcdutl snapshot restore --bump-revision
+        --mark-compacted`).
+        """
+        names = dict.fromkeys((*self._collections, *saved._collections))
+        copied = {name: _copied(saved.collection(name)) for name in names}
+        self._derived = {}
+        self._collections, self._history = copied, saved._history.copy()
+        self.revision, self.compacted, self.floor = saved.revision, saved.compacted, saved.floor
+        if after is not None:
+            self.revision = self.compacted = max(after, saved.revision) + 1
+            self.floor, self._history = 0, []
+            for collection in copied.values():
+                collection.begin_at(self.revision)
 
     # --- reading -----------------------------------------------------------------------------------------------------
 
@@ -291,8 +325,9 @@ class Store:
             raise AssertionError(f"{name} {path}: the write is based on a version that is not the current one")
         self.revision += 1
         revision = self.revision
-        chain = collection.chains.get(path)
-        if chain is None:
+        if path in collection.chains:
+            chain = collection.own_chain(path)
+        else:
             chain = collection.chains[path] = []
             insort(collection.keys, path)
         after: Entry | None = None
@@ -351,7 +386,7 @@ class Store:
     def _forget(self, change: Change) -> None:
         """Removes the version that `change` replaced, and the key of a deleted object."""
         collection = self._collections[change.collection]
-        chain = collection.chains[change.path]
+        chain = collection.own_chain(change.path)
         if change.before is not None:
             chain.pop(0)
         if isinstance(chain[0], int):

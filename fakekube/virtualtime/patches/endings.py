@@ -16,8 +16,8 @@ from fakekube.virtualtime import programs
 from fakekube.virtualtime.blocking import Blocking
 from fakekube.virtualtime.errors import ProcessEnded
 from fakekube.virtualtime.loop import VirtualTimeLoop
-from fakekube.virtualtime.patches.patch import Patch
 from fakekube.virtualtime.patches.importers import lives_in_real_time
+from fakekube.virtualtime.patches.patch import Patch
 
 #: Signals whose default action neither ends nor stops a process (signal(7)).
 _HARMLESS = frozenset({signal.SIGCHLD, signal.SIGCONT, signal.SIGURG, signal.SIGWINCH})
