@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import AsyncIterator, Callable, Coroutine, Generator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import aclosing, suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import lru_cache, partial
@@ -19,17 +19,20 @@ from fakekube.apiserver.apiserver import ApiServer, refusal
 from fakekube.apiserver.auth import authenticationinfo
 from fakekube.apiserver.call import Step
 from fakekube.apiserver.crd import COLLECTION as DEFINITIONS
+from fakekube.apiserver.faults import Fault
 from fakekube.apiserver.flowcontrol import Classifier
-from fakekube.apiserver.needs import Abandoned, Delay, Forward, Forwarded, Need, Reply
+from fakekube.apiserver.needs import Abandoned, Delay, Forward, Forwarded, Need, Post, Reply
 from fakekube.apiserver.requestlog import RequestLog, RequestRecord
 from fakekube.apiserver.response import Response
 from fakekube.apiserver.serviceresolver import resolve
 from fakekube.apiserver.storage.compaction import Compactor
 from fakekube.apiserver.storage.store import Change
 from fakekube.apiserver.storage.watch import BOOKMARK_BEFORE_END, BOOKMARK_FREQUENCY, Watch, WatchEvent
+from fakekube.apiserver.storage.watchfault import WatchFault
 from fakekube.apiserver.user import ANONYMOUS, User
 from fakekube.apiserver.wire.request import Request, RequestInfo, parse
-from fakekube.apiserver.wire.status import StatusError, internal_error, unauthorized
+from fakekube.apiserver.wire.status import StatusError, expired, internal_error, unauthorized
+from fakekube.server.clients import ClientProcess, Interception, Processes
 from fakekube.server.random import Random
 from fakekube.server.systemclock import Clock
 from fakekube.server.webhookclient import WebhookClient
@@ -98,6 +101,10 @@ class WouldWait(Exception):
     """The request cannot complete synchronously."""
 
 
+class WatchEnded(Exception):
+    """A fault ends the stream of a watch."""
+
+
 class Suspended(NamedTuple):
     """A request that waits for a need; `ServerRunner.complete` resumes it."""
 
@@ -105,6 +112,7 @@ class Suspended(NamedTuple):
     info: RequestInfo
     step: Step
     need: Need
+    client: ClientProcess | None = None
 
     def abandon(self) -> None:
         """Abandon the request. It changes nothing and does not count for faults."""
@@ -135,7 +143,7 @@ class ServerRunner:
         """`rounds`: watches deliver no events during a round. `spawn` starts a task (None: on the running loop)."""
         self.apiserver, self.clock, self._rounds = apiserver, clock, rounds
         self.log: RequestLog = log if log is not None else RequestLog()
-        self.watches: dict[Watch, None] = {}
+        self.watches: dict[Watch, tuple[_Waiter, float]] = {}
         apiserver.tokens = {} if tokens is None else tokens
         self.webhooks: WebhookClient = WebhookClient(partial(resolve, apiserver.store))
         self._context = ServerContext(clock, random)
@@ -151,8 +159,17 @@ class ServerRunner:
         self.woken: bool = False
         """Whether a write has woken watches for which `events_sent` has not waited."""
         self._generation = 0
+        self.interception: Interception | None = None
+        """What a harness observes and decides (None: nothing)."""
+        self.processes: Processes | None = None
+        """The simulated processes whose requests are answered (None: clients are not distinguished)."""
+        self.is_down: bool = False
+        """Whether the server is stopped: connections to it are refused."""
+        self._answering: tuple[RequestInfo, ClientProcess | None] | None = None
         self._compactor = Compactor(apiserver.store, clock.monotonic())
         apiserver.on_commit = self._committed
+        apiserver.on_release = self.release_watches
+        apiserver.faults.choose = self._choose
 
     def __repr__(self) -> str:
         store = self.apiserver.store
@@ -175,39 +192,61 @@ class ServerRunner:
         found = self.begin(request)
         return found if isinstance(found, Response) else await self.complete(found)
 
-    def begin(self, request: Request) -> Response | Suspended:
-        """Run a request until it is answered or has to wait."""
+    def begin(self, request: Request, client: ClientProcess | None = None) -> Response | Suspended:
+        """Run a request of a client until it is answered or has to wait."""
         info = parse(request)
         if info.verb != "get":  # a GET neither changes the revision nor reads an old one
             self._compactor.observe(self.clock.monotonic())
+        outer, self._answering = self._answering, (info, client)
         try:
             request = self._impersonated(request, info)
             step = self.apiserver.answer(request, info, request.user, self._context)
-            return Suspended(request, info, step, next(step))
+            return Suspended(request, info, step, next(step), client)
         except StopIteration as end:
             end.value.flow = (request.user, info)
-            return self._logged(request, info, end.value)
+            return self._logged(request, info, end.value, client)
         except Exception as error:  # a request becomes a response, whatever happens
-            return self._logged(request, info, _failed(request, error))
+            return self._logged(request, info, _failed(request, error), client)
+        finally:
+            self._answering = outer
 
     async def complete(self, suspended: Suspended) -> Response:
         """Resume a suspended request until it is answered."""
-        request, info, step, need = suspended
+        request, info, step, need, client = suspended
         try:
-            response = await self._resumed(step, need)
+            response = await self._resumed(step, need, (info, client))
         except Exception as error:  # a request becomes a response, whatever happens
             response = _failed(request, error)
+        if self.is_down or (client is not None and client.fenced):
+            response = Response(reset=True)
         response.flow = (request.user, info)
-        return self._logged(request, info, response)
+        return self._logged(request, info, response, client)
 
-    async def _resumed(self, step: Generator[Need, Any, T], need: Need) -> T:
+    async def _resumed(
+        self,
+        step: Generator[Need, Any, T],
+        need: Need,
+        answering: tuple[RequestInfo, ClientProcess | None] | None = None,
+    ) -> T:
         """Run a generator that waits for `need` to its end. Returns what it returns, and raises what it raises."""
         try:
             while True:
-                need = step.send(await self._fulfilled(need))
+                fulfilled = await self._fulfilled(need)
+                outer, self._answering = self._answering, answering
+                try:
+                    need = step.send(fulfilled)
+                finally:
+                    self._answering = outer
         except StopIteration as end:
             result: T = end.value
             return result
+
+    def _choose(self, request: Request, info: RequestInfo) -> Fault | None:
+        """What the interception lets happen to a request."""
+        if self.interception is None:
+            return None
+        client = self._answering[1] if self._answering is not None else None
+        return self.interception.before_request(request, info, client)
 
     @property
     def proxy(self) -> ProxyClient:
@@ -246,7 +285,18 @@ class ServerRunner:
             return ()
         if isinstance(need, Forward):
             return await self.proxy.send(need)
-        return await asyncio.gather(*(self.webhooks.post(post) for post in need.posts))
+        return await asyncio.gather(*(self._posted(post) for post in need.posts))
+
+    async def _posted(self, post: Post) -> Reply:
+        rule = self.apiserver.faults.take_webhook(post) if self.apiserver.faults.rules else None
+        if rule is None:
+            return await self.webhooks.post(post)
+        if rule.delay:
+            await self.clock.sleep_until(self.clock.monotonic() + rule.delay)
+        if rule.reset == "before":
+            return self.webhooks.refused(post)
+        await self.clock.sleep_until(self.clock.monotonic() + max(0.0, post.timeout - rule.delay))
+        return self.webhooks.timed_out(post)
 
     async def _run(self, step: Generator[Need, Any, T]) -> T:
         """Run a generator of needs to its end. Raises StatusError."""
@@ -274,9 +324,15 @@ class ServerRunner:
         """The response to a request that is rejected before it is processed."""
         return self._logged(request, parse(request), refusal(error, request))
 
-    def _logged(self, request: Request, info: RequestInfo, response: Response) -> Response:
+    def _logged(
+        self, request: Request, info: RequestInfo, response: Response, client: ClientProcess | None = None
+    ) -> Response:
         body = response.body.to_object() if response.status >= 400 and response.body else None
         reason = body.get("reason", "") if isinstance(body, dict) else ""
+        if response.watch is not None:
+            response.watch.client = (request.user_agent, client)
+            if self.interception is not None:
+                self.interception.watching(response.watch, request.user_agent, client)
         record = requestlog.record(
             self.clock.monotonic(),
             info,
@@ -288,6 +344,8 @@ class ServerRunner:
             request.headers.get(TRACE_HEADER, ""),
         )
         self.log.append(record)
+        if self.interception is not None:
+            self.interception.after_request(info, client, record.code)
         for listener in self._request_listeners:
             listener(record)
         return response
@@ -323,6 +381,9 @@ class ServerRunner:
     def _committed(self, change: Change) -> None:
         for listener in self._listeners:
             listener(change)
+        if self.interception is not None:
+            info, client = self._answering if self._answering is not None else (None, None)
+            self.interception.committed(change, info, client)
         self._wake(self._waiters.get(change.collection))
         if change.collection == DEFINITIONS:
             self._wake(self._waiters.get(change.path))
@@ -339,12 +400,31 @@ class ServerRunner:
     # --- watches ---------------------------------------------------------------------------------------------------
 
     async def stream(self, watch: Watch) -> AsyncIterator[Sequence[WatchEvent | StatusError]]:
-        """The events of a watch in batches until its timeout. A StatusError, if any, is the last item."""
+        """The events of a watch in batches until its timeout. A StatusError, if any, is the last item.
+
+        Raises ConnectionResetError if a fault breaks the connection.
+        """
+        try:
+            async with aclosing(self._batches(watch)) as batches:  # type: ignore[type-var]
+                async for batch in batches:
+                    if watch.fault is None and self.interception is None:
+                        yield batch
+                    else:
+                        async for part in self._disturbed(watch, batch):
+                            yield part
+                    del batch  # it may be large, and the next one may take long
+        except StatusError as error:
+            yield [error]
+        except WatchEnded:
+            if watch.fault is not None and watch.fault.reset:
+                raise ConnectionResetError("the connection of the watch broke") from None
+
+    async def _batches(self, watch: Watch) -> AsyncIterator[Sequence[WatchEvent]]:
         generation, loop = self._generation, asyncio.get_running_loop()
         waiter, start = _Waiter(loop), loop.time()
         deadline = start + watch.timeout
         bookmark_at = min(start + BOOKMARK_FREQUENCY, max(deadline - BOOKMARK_BEFORE_END, start))
-        self.watches[watch] = None
+        self.watches[watch] = waiter, deadline
         self._waiters.setdefault(watch.collection, {})[waiter] = None
         try:
             if watch.refused is not None:
@@ -356,6 +436,8 @@ class ServerRunner:
                 del initial  # free the list: the generator lives as long as the watch
             while generation == self._generation:
                 await self._round_end(loop)
+                if watch.fault is not None:
+                    await self._held(watch, watch.fault)
                 events = watch.read() if watch.conversion is None else await self._run(watch.read_converted())
                 if events:
                     yield events
@@ -369,13 +451,60 @@ class ServerRunner:
                     bookmark_at = _next_bookmark(bookmark_at, now, deadline)
                     continue
                 await waiter.wait(self._until(watch, waiter, deadline, bookmark_at))
-        except StatusError as error:
-            yield [error]
         finally:
             waiter.close()
             self._waiters[watch.collection].pop(waiter, None)
             self._idle.pop(waiter, None)
             self.watches.pop(watch, None)
+
+    def forget_watch(self, watch: Watch) -> None:
+        """Deliver nothing more to a watch, whose client does not run any more."""
+        found = self.watches.pop(watch, None)
+        if found is not None:
+            found[0].close()
+            self._waiters[watch.collection].pop(found[0], None)
+            self._idle.pop(found[0], None)
+
+    async def _disturbed(
+        self, watch: Watch, events: Sequence[WatchEvent]
+    ) -> AsyncIterator[Sequence[WatchEvent | StatusError]]:
+        """The events of a watch one by one, with what its fault and the interception do. Raises WatchEnded, 410."""
+        fault = watch.fault or WatchFault()
+        for event in events:
+            if event.type != "BOOKMARK":
+                await self._held(watch, fault)
+                if fault.ends_before(event.type, event.entry.object["metadata"]["name"]):
+                    raise WatchEnded
+                if fault.is_gone():
+                    await self._fall_behind(fault, event)
+                fault.delivered += 1
+            delay = fault.delay
+            if self.interception is not None:
+                delay += self.interception.before_event(watch, event)
+            if delay:
+                await self.clock.sleep_until(self.clock.monotonic() + delay)
+            yield [event]
+        if fault.ends_now():
+            raise WatchEnded
+
+    async def _held(self, watch: Watch, fault: WatchFault) -> None:
+        """Wait while the fault of a watch holds it. Raises WatchEnded if that ends the watch."""
+        generation, (waiter, deadline) = self._generation, self.watches[watch]
+        while True:
+            if fault.ends_now() or generation != self._generation:
+                raise WatchEnded
+            if not fault.is_held():
+                return
+            if asyncio.get_running_loop().time() >= deadline:
+                raise WatchEnded
+            await waiter.wait(deadline)
+
+    async def _fall_behind(self, fault: WatchFault, event: WatchEvent) -> None:
+        """Compact the history before a watch has read `event`. Raises 410."""
+        fault.gone_after = None
+        await asyncio.sleep(0)  # noqa: TID251 - the watches that the write has woken, too, read it first
+        self.apiserver.store.compact_with_key()
+        raise expired(f"too old resource version: {event.entry.revision - 1} ({self.apiserver.store.compacted})")
 
     async def _round_end(self, loop: asyncio.AbstractEventLoop) -> None:
         """Wait for the end of the current round, if any."""
@@ -396,6 +525,21 @@ class ServerRunner:
             return min(deadline, bookmark_at)
         self._idle[waiter] = None
         return deadline
+
+    def release_watches(self) -> None:
+        """Let the watches read on that a fault or a hold has stopped."""
+        for waiters in self._waiters.values():
+            self._wake(waiters)
+
+    def stop_serving(self) -> None:
+        """Stop the server: connections are refused, watches end, and requests that wait are not answered."""
+        self.is_down = True
+        self.end_watches()
+
+    def serve_again(self) -> None:
+        """Start the server again with the same stored objects; its watch cache begins at the present revision."""
+        self.is_down = False
+        self.apiserver.store.watch_floor = self.apiserver.store.revision
 
     def end_watches(self) -> None:
         """End every open watch, as a restarting server does. Clients can watch again."""

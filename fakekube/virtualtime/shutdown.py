@@ -17,6 +17,7 @@ def shutdown(loop: VirtualTimeLoop) -> None:
         steps.callback(lambda: loop.drive(loop.shutdown_asyncgens()))
         steps.callback(lambda: loop.drive(_end_tasks(loop)))
         steps.callback(loop.threads.close)
+        steps.callback(loop.processes.thaw_all)
 
 
 async def _end_tasks(loop: VirtualTimeLoop) -> None:

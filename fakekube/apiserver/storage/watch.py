@@ -11,6 +11,7 @@ from fakekube.apiserver.needs import Need, Waiting
 from fakekube.apiserver.resource import Object
 from fakekube.apiserver.schema import objectmeta
 from fakekube.apiserver.storage.store import Change, Entry, Store
+from fakekube.apiserver.storage.watchfault import WatchFault
 from fakekube.apiserver.wire import envelope, gojson
 from fakekube.apiserver.wire.codec import PROTOBUF
 from fakekube.apiserver.wire.marshal import marshaler_of
@@ -222,6 +223,11 @@ class Watch:
         """Converts entries to the version of the watch before they are delivered (None: needs no webhook)."""
         self.refused: StatusError | None = None
         """An error that is sent as the only event of the stream."""
+        self.fault: WatchFault | None = None
+        self.client: tuple[str, Any] = ("", None)
+        """The User-Agent and the simulated process of the client."""
+        self.limit: int | None = None
+        """The last revision that is delivered, as long as the watch is held (None: it is not)."""
         self._empty = empty
         self._bookmarked = 0
 
@@ -246,9 +252,12 @@ class Watch:
         return events
 
     def _changes(self) -> Sequence[Change]:
-        if self.revision >= self.store.revision:
+        if self.revision >= self.store.revision or (self.limit is not None and self.revision >= self.limit):
             return ()
         changes = self.store.since(self.collection, self.revision)
+        if self.limit is not None and self.store.revision > self.limit:
+            self.revision = self.limit
+            return [change for change in changes if change.revision <= self.limit]
         self.revision = max(self.revision, self.store.revision)
         return changes
 
@@ -286,7 +295,7 @@ class Watch:
     @property
     def moved(self) -> bool:
         """Whether there was a write since the last bookmark."""
-        return max(self.revision, self.store.revision) > self._bookmarked
+        return (max(self.revision, self.store.revision) if self.limit is None else self.revision) > self._bookmarked
 
 
 def error_line(error: StatusError) -> bytes:
