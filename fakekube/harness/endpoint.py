@@ -12,6 +12,7 @@ from fakekube.apiserver.auth.authentication import authenticated
 from fakekube.apiserver.user import User
 from fakekube.server import kubeconfig
 from fakekube.server.runner import ServerRunner
+from fakekube.virtualtime.simulatedprocess import running_in
 
 if TYPE_CHECKING:
     from fakekube.server.http import HttpServer
@@ -54,7 +55,15 @@ class Endpoint:
         if self._server is None:
             from fakekube.server.http import listen
 
-            self._server = await self._serving.enter_async_context(listen(self._runner))
+            with running_in(None):  # whoever reads the address first, the server belongs to no process
+                self._server = await self._serving.enter_async_context(listen(self._runner))
+
+    def disconnect(self) -> int | None:
+        """Break all connections. Returns the port of the server; None if it does not listen."""
+        if self._server is None:
+            return None
+        self._server.abort_connections()
+        return self._server.port
 
     @property
     def kubeconfig(self) -> Path:

@@ -37,7 +37,7 @@ class Objects:
 
     def __init__(self, runner: ServerRunner, drive: Callable[[Coroutine[Any, Any, Any]], Any]) -> None:
         self._apiserver, self._drive = runner.apiserver, drive
-        self._transport = DirectTransport(runner, headers={"User-Agent": TEST_AGENT})
+        self._transport = DirectTransport(runner, headers={"User-Agent": TEST_AGENT}, always=True)
 
     def apply(self, *sources: Source) -> builtins.list[Object]:
         """Create objects or replace them. Raises ManifestError naming the object and the problem."""

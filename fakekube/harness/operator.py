@@ -6,15 +6,20 @@ import asyncio
 import warnings
 from collections.abc import Awaitable, Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
 from controllerlib import Controller, Manager, Request
 from controllerlib.workqueue import Cause, WorkQueue
 from fakekube.apiserver.catalog import Catalog
+from fakekube.apiserver.user import User
 from fakekube.harness.arguments import key_of
+from fakekube.harness.faultinjection.skewedclock import SkewedClock
 from fakekube.harness.identity import Identity
+from fakekube.harness.keywords import ManagerOptions
 from fakekube.harness.ledger import Ledger, Reconcile
+from fakekube.virtualtime.simulatedprocess import SimulatedProcess
 
 
 class ControllerView:
@@ -124,6 +129,16 @@ class ControllerView:
         return timedelta(microseconds=round((due - self._now()) * 1_000_000))
 
 
+@dataclass(frozen=True, slots=True)
+class Launch:
+    """The arguments with which an operator was started, so that it can be started again."""
+
+    build: Callable[[Manager], Any]
+    user: User | None
+    options: ManagerOptions
+    name: str = ""
+
+
 class Operator(Mapping[str, ControllerView]):
     """A started manager; a mapping of its controllers by name. In an async test it must be awaited once.
 
@@ -139,8 +154,14 @@ class Operator(Mapping[str, ControllerView]):
         settle: Callable[[], Awaitable[None]],
         failed: Callable[[BaseException], None],
         catalog: Catalog,
+        process: SimulatedProcess,
+        clock: SkewedClock,
     ) -> None:
         self.manager, self._identity = manager, identity
+        self.process: SimulatedProcess = process
+        self.clock: SkewedClock = clock
+        self.launch: Launch | None = None
+        """How it was started; None for the cluster's own controllers."""
         self._ledger, self._now, self._settle, self._failed = ledger, now, settle, failed
         self._catalog = catalog
         self._task: asyncio.Task[None] | None = None
@@ -160,6 +181,8 @@ class Operator(Mapping[str, ControllerView]):
 
     def __repr__(self) -> str:
         state = "running" if self.is_running else "not started" if self._task is None else "stopped"
+        if not self.process.runs:
+            state = self.process.state.value
         return f"<Operator {self._identity}: {', '.join(self) or 'without controllers'} {state}>"
 
     def __await__(self) -> Generator[Any, None, Operator]:
@@ -189,7 +212,8 @@ class Operator(Mapping[str, ControllerView]):
     # --- called by the cluster -------------------------------------------------------------------------------------
 
     def begin(self, loop: asyncio.AbstractEventLoop) -> None:
-        self._task = loop.create_task(self._run(), name=f"operator {self._identity}")
+        name, context = f"operator {self._identity}", self.process.context()
+        self._task = loop.create_task(self._run(), name=name, context=context)
 
     def warn_of_unserved(self) -> None:
         """Warn about controllers that wait for a kind which the cluster does not have."""
@@ -208,7 +232,8 @@ class Operator(Mapping[str, ControllerView]):
         try:
             await self.manager.start()
         except Exception as error:  # raised by the next step of the test
-            self._failed(error)
+            if not self.process.fenced:
+                self._failed(error)
         finally:
             await self.manager.client.aclose()
 

@@ -43,8 +43,8 @@ class Interception(Protocol):
     def committed(self, change: Change, info: RequestInfo | None, client: ClientProcess | None) -> None:
         """Called when a change is stored; `info` is that of the request which made it, if one did."""
 
-    def after_request(self, info: RequestInfo, client: ClientProcess | None, code: int) -> None:
-        """Called before the answer of a request is sent; `code` 0: the connection breaks instead."""
+    def loses_answer(self, info: RequestInfo, client: ClientProcess | None, code: int) -> bool:
+        """Called before the answer of a request is sent. Whether the connection breaks instead."""
 
     def watching(self, watch: Watch, user_agent: str, client: ClientProcess | None) -> None:
         """Called when a watch is opened; may set its `limit`."""

@@ -38,9 +38,17 @@ class DirectTransport:
     All requests are those of `user`. Implements `controllerlib.client.transport.Transport`.
     """
 
-    def __init__(self, runner: ServerRunner, *, user: User = ADMIN, headers: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self,
+        runner: ServerRunner,
+        *,
+        user: User = ADMIN,
+        headers: Mapping[str, str] | None = None,
+        always: bool = False,
+    ) -> None:
+        """`always`: requests are answered while the server is down, too."""
         self._runner: ServerRunner | _Ended = runner
-        self._user = user
+        self._user, self._always = user, always
         self._headers = {name.lower(): value for name, value in (headers or {}).items()}
 
     async def request(
@@ -107,7 +115,7 @@ class DirectTransport:
         client = runner.processes.current() if runner.processes is not None else None
         if client is not None and client.fenced:
             raise client.refuse(f"{request.method} {request.path}")
-        if runner.is_down:
+        if runner.is_down and not self._always:
             raise ConnectionRefusedError(REFUSED)
         found = runner.begin(request, client)
         return found if isinstance(found, Suspended) else self._kept(request, found, client)

@@ -217,7 +217,7 @@ class ServerRunner:
             response = await self._resumed(step, need, (info, client))
         except Exception as error:  # a request becomes a response, whatever happens
             response = _failed(request, error)
-        if self.is_down or (client is not None and client.fenced):
+        if client is not None and client.fenced:
             response = Response(reset=True)
         response.flow = (request.user, info)
         return self._logged(request, info, response, client)
@@ -327,6 +327,8 @@ class ServerRunner:
     def _logged(
         self, request: Request, info: RequestInfo, response: Response, client: ClientProcess | None = None
     ) -> Response:
+        if self.interception is not None and self.interception.loses_answer(info, client, response.status):
+            response = Response(reset=True)
         body = response.body.to_object() if response.status >= 400 and response.body else None
         reason = body.get("reason", "") if isinstance(body, dict) else ""
         if response.watch is not None:
@@ -344,8 +346,6 @@ class ServerRunner:
             request.headers.get(TRACE_HEADER, ""),
         )
         self.log.append(record)
-        if self.interception is not None:
-            self.interception.after_request(info, client, record.code)
         for listener in self._request_listeners:
             listener(record)
         return response

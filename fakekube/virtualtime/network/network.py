@@ -64,14 +64,15 @@ class Network:
         wanted = _inet(address)
         return self._processes.get(wanted) if wanted is not None else None
 
-    def check(self, address: object) -> None:
+    def check(self, address: object, *, in_thread: bool = False) -> None:
         """Called before a client of the bubble connects. Raises ConnectionRefusedError if the server is down, and what
         ends a killed process."""
         wanted, process = _inet(address), current()
         if wanted is None or self.served(wanted) is None:
             return
         if process is not None and process.fenced:
-            raise process.refuse(f"connect to {wanted[0]}:{wanted[1]}")
+            what = f"connect to {wanted[0]}:{wanted[1]}"
+            raise process.refuse_in_thread(what) if in_thread else process.refuse(what)
         if wanted[1] in self.down:
             raise ConnectionRefusedError(errno.ECONNREFUSED, "Connection refused")
 

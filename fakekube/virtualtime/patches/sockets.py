@@ -61,7 +61,7 @@ class SocketPatches:
     def _before_connect(self, sock: socket.socket, address: object) -> None:
         if not self._blocking.concerns() or self._network.served(address) is None:
             return
-        self._network.check(address)
+        self._network.check(address, in_thread=not self._blocking.is_test())
         if sock.gettimeout() != 0:
             self._refuse_in_coroutine(sock)
         elif not self._blocking.on_own_loop():
