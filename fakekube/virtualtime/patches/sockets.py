@@ -12,6 +12,7 @@ from functools import partial
 from typing import Any
 
 from fakekube.virtualtime.blocking import Blocking
+from fakekube.virtualtime.errors import BubbleClosed
 from fakekube.virtualtime.network.bytecount import Connection
 from fakekube.virtualtime.network.network import Network
 from fakekube.virtualtime.patches.patch import Patch
@@ -61,7 +62,11 @@ class SocketPatches:
     def _before_connect(self, sock: socket.socket, address: object) -> None:
         if not self._blocking.concerns() or self._network.served(address) is None:
             return
-        self._network.check(address, in_thread=not self._blocking.is_test())
+        try:
+            self._network.check(address, in_thread=not self._blocking.is_test())
+        except BubbleClosed:
+            sock.close()  # clients close their socket only on an OSError
+            raise
         if sock.gettimeout() != 0:
             self._refuse_in_coroutine(sock)
         elif not self._blocking.on_own_loop():
