@@ -47,7 +47,7 @@ class Interception(Protocol):
         """Called before the answer of a request is sent. Whether the connection breaks instead."""
 
     def watching(self, watch: Watch, user_agent: str, client: ClientProcess | None) -> None:
-        """Called when a watch is opened; may set its `limit`."""
+        """Called when a watch is opened; may hold it."""
 
     def before_event(self, watch: Watch, event: WatchEvent) -> float:
         """Called before an event is sent. The seconds by which it is delayed."""

@@ -101,6 +101,10 @@ class WouldWait(Exception):
     """The request cannot complete synchronously."""
 
 
+class ServerStopped(Exception):
+    """The server stops while a request waits, which is not answered."""
+
+
 class WatchEnded(Exception):
     """A fault ends the stream of a watch."""
 
@@ -163,6 +167,7 @@ class ServerRunner:
         """What a harness observes and decides (None: nothing)."""
         self.processes: Processes | None = None
         """The simulated processes whose requests are answered (None: clients are not distinguished)."""
+        self._waiting: dict[asyncio.Future[Any], None] = {}
         self.is_down: bool = False
         """Whether the server is stopped: connections to it are refused."""
         self._answering: tuple[RequestInfo, ClientProcess | None] | None = None
@@ -215,6 +220,9 @@ class ServerRunner:
         request, info, step, need, client = suspended
         try:
             response = await self._resumed(step, need, (info, client))
+        except ServerStopped:
+            suspended.abandon()
+            response = Response(reset=True)
         except Exception as error:  # a request becomes a response, whatever happens
             response = _failed(request, error)
         if client is not None and client.fenced:
@@ -231,7 +239,7 @@ class ServerRunner:
         """Run a generator that waits for `need` to its end. Returns what it returns, and raises what it raises."""
         try:
             while True:
-                fulfilled = await self._fulfilled(need)
+                fulfilled = await self._fulfilled_in_task(need)
                 outer, self._answering = self._answering, answering
                 try:
                     need = step.send(fulfilled)
@@ -277,6 +285,30 @@ class ServerRunner:
         """End the tasks of the server. It can be used further; changes of APIServices start them again."""
         if self._checks is not None:
             await self._checks.aclose()
+
+    async def _fulfilled_in_task(self, need: Need) -> Sequence[Reply] | Forwarded:
+        """Fulfil a need in a task of the server, not of the client. Raises ServerStopped."""
+        if isinstance(need, Forward):
+            return await self._fulfilled(need)
+        outcome: asyncio.Future[Sequence[Reply] | Forwarded] = asyncio.get_running_loop().create_future()
+
+        async def fulfil() -> None:
+            try:
+                result = await self._fulfilled(need)
+            except Exception as error:  # raised where the request waits
+                if not outcome.done():
+                    outcome.set_exception(error)
+            else:
+                if not outcome.done():
+                    outcome.set_result(result)
+
+        self._waiting[outcome] = None
+        task = self._spawn(fulfil())
+        try:
+            return await outcome
+        finally:
+            del self._waiting[outcome]
+            task.cancel()
 
     async def _fulfilled(self, need: Need) -> Sequence[Reply] | Forwarded:
         """Fulfil a need. Returns the replies of webhooks, or of an aggregated API server; a delay has none."""
@@ -430,11 +462,13 @@ class ServerRunner:
             if watch.refused is not None:
                 raise watch.refused
             await self._round_end(loop)
-            if watch.initial:
+            while watch.waits and generation == self._generation and loop.time() < deadline:
+                await waiter.wait(deadline)
+            if watch.initial and not watch.waits:
                 initial, watch.initial = watch.initial, []
                 yield initial
                 del initial  # free the list: the generator lives as long as the watch
-            while generation == self._generation:
+            while generation == self._generation and not watch.waits:
                 await self._round_end(loop)
                 if watch.fault is not None:
                     await self._held(watch, watch.fault)
@@ -535,6 +569,9 @@ class ServerRunner:
         """Stop the server: connections are refused, watches end, and requests that wait are not answered."""
         self.is_down = True
         self.end_watches()
+        for outcome in self._waiting:
+            if not outcome.done():
+                outcome.set_exception(ServerStopped())
 
     def serve_again(self) -> None:
         """Start the server again with the same stored objects; its watch cache begins at the present revision."""

@@ -226,8 +226,8 @@ class Watch:
         self.fault: WatchFault | None = None
         self.client: tuple[str, Any] = ("", None)
         """The User-Agent and the simulated process of the client."""
-        self.limit: int | None = None
-        """The last revision that is delivered, as long as the watch is held (None: it is not)."""
+        self.limits: list[int] = []
+        """The last revisions that are delivered, as long as the watch is held."""
         self._empty = empty
         self._bookmarked = 0
 
@@ -252,14 +252,21 @@ class Watch:
         return events
 
     def _changes(self) -> Sequence[Change]:
-        if self.revision >= self.store.revision or (self.limit is not None and self.revision >= self.limit):
+        limit = self._limit()
+        if self.revision >= limit:
             return ()
         changes = self.store.since(self.collection, self.revision)
-        if self.limit is not None and self.store.revision > self.limit:
-            self.revision = self.limit
-            return [change for change in changes if change.revision <= self.limit]
-        self.revision = max(self.revision, self.store.revision)
-        return changes
+        self.revision = limit
+        return [change for change in changes if change.revision <= limit] if self.limits else changes
+
+    @property
+    def waits(self) -> bool:
+        """Whether its initial events are newer than what can be delivered now."""
+        return bool(self.initial) and bool(self.limits) and self.revision > min(self.limits)
+
+    def _limit(self) -> int:
+        """The last revision that can be delivered now."""
+        return min(self.store.revision, *self.limits) if self.limits else self.store.revision
 
     def _events(self, changes: Sequence[Change]) -> list[WatchEvent]:
         return [event for change in changes if (event := self._translate(change)) is not None]
@@ -295,7 +302,7 @@ class Watch:
     @property
     def moved(self) -> bool:
         """Whether there was a write since the last bookmark."""
-        return (max(self.revision, self.store.revision) if self.limit is None else self.revision) > self._bookmarked
+        return max(self.revision, self._limit()) > self._bookmarked
 
 
 def error_line(error: StatusError) -> bytes:

@@ -39,7 +39,7 @@ class Hold:
 
     def add(self, watch: Watch) -> None:
         """Hold a watch."""
-        watch.limit = self.at if watch.limit is None else min(self.at, watch.limit)
+        watch.limits.append(self.at)
         self._watches.append(watch)
         self.seen += 1
 
@@ -49,7 +49,7 @@ class Hold:
             return
         self.active = False
         for watch in self._watches:
-            watch.limit = None
+            watch.limits.remove(self.at)
         self._watches.clear()
         self._on_release()
 
