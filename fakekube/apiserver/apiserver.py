@@ -29,7 +29,7 @@ from fakekube.apiserver.endpoints import nonresource
 from fakekube.apiserver.endpoints.representation import represented
 from fakekube.apiserver.endpoints.rest import endpoint
 from fakekube.apiserver.faults import Fault, FaultRule, Faults, error_of
-from fakekube.apiserver.faults.errors import HTML, ProxyAnswer
+from fakekube.apiserver.faults.injectederrors import HTML, ProxyAnswer
 from fakekube.apiserver.kubelet import Kubelet
 from fakekube.apiserver.needs import Abandoned, Delay
 from fakekube.apiserver.registry.apiextensions.customresourcedefinition.strategy import definition_strategy
@@ -84,8 +84,9 @@ def _ignore_release() -> None:
 class ApiServer:
     """The state of a server: its catalog, its store, its authorizer and its injected faults.
 
-    `on_commit` is called with each change after it is stored, `on_release` when a held watch may go on. `version` is the document at `/version`, `address` the
-    server address that discovery reports, `secure` whether it is one of HTTPS, `networks` the ranges of cluster IPs.
+    `on_commit` is called with each change after it is stored, `on_release` when a held watch may go on. `version` is
+    the document at `/version`, `address` the server address that discovery reports, `secure` whether it is one of
+    HTTPS, `networks` the ranges of cluster IPs.
     """
 
     catalog: Catalog

@@ -162,8 +162,8 @@ class Response:
     """A response. With `watch` a stream of events follows, with `stream` the bytes of an aggregated API server, with
     `upgrade` a WebSocket; `body` is unused then.
 
-    `reset`: the connection is broken instead. `damage`: how the body arrives (None: intact). `flow`: the effective user and the attributes of the request, by which
-    API Priority and Fairness classifies it (None: it is not classified).
+    `reset`: the connection is broken instead. `damage`: how the body arrives (None: intact). `flow`: the effective user
+    and the attributes of the request, by which API Priority and Fairness classifies it (None: it is not classified).
     """
 
     status: int = 200

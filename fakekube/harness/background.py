@@ -48,7 +48,7 @@ class Background:
                 self.failed(error)
 
     def thread(self, function: Callable[[*Args], object], args: tuple[*Args], name: str | None) -> BubbleThread:
-        process = SimulatedProcess(name or getattr(function, "__qualname__", "thread"))
+        process = SimulatedProcess(name or str(getattr(function, "__qualname__", "thread")))
 
         def guarded() -> None:
             try:

@@ -38,10 +38,10 @@ from fakekube.harness.driver import Driver
 from fakekube.harness.endpoint import Endpoint
 from fakekube.harness.faultinjection.deltaobserver import DeltaObserver
 from fakekube.harness.faultinjection.disruptions import Disruptions
-from fakekube.harness.faultinjection.hold import Hold
 from fakekube.harness.faultinjection.leases import taken
 from fakekube.harness.faultinjection.plannedkill import PlannedKill
 from fakekube.harness.faultinjection.skewedclock import SkewedClock
+from fakekube.harness.faultinjection.watchhold import Hold
 from fakekube.harness.idempotence import IdempotenceCheck
 from fakekube.harness.keywords import (
     DeleteOptions,

@@ -61,7 +61,7 @@ class HttpServer:
     port: int
 
     def __init__(
-        self, runner: ServerRunner, host: str, port: int, *, secure: bool, server: web.Server[Any] | None = None
+        self, runner: ServerRunner, host: str, port: int, *, secure: bool, server: web.Server | None = None
     ) -> None:
         self.runner, self.host, self.port = runner, host, port
         self._server = server

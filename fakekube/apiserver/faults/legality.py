@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Protocol
 
-from fakekube.apiserver.faults.errors import UNREALISTIC
+from fakekube.apiserver.faults.injectederrors import UNREALISTIC
 
 #: Errors after which a write may have been committed: etcd's or a proxy's time-out, and a connection that broke.
 MAY_BE_COMMITTED = frozenset({500, 502, 504})

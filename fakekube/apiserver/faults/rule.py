@@ -9,8 +9,8 @@ from fnmatch import fnmatchcase, translate
 from typing import Literal, Self
 
 from fakekube.apiserver.damage import BROKEN_BODIES, Damage
-from fakekube.apiserver.faults.errors import ERRORS, UNREALISTIC
 from fakekube.apiserver.faults.fault import Fault
+from fakekube.apiserver.faults.injectederrors import ERRORS, UNREALISTIC
 from fakekube.apiserver.faults.legality import broken_rules
 from fakekube.apiserver.needs import Post
 from fakekube.apiserver.resource import VERBS

@@ -7,11 +7,11 @@ from datetime import timedelta
 from typing import Any
 
 from fakekube.apiserver.resource import Resource
-from fakekube.harness.faultinjection.hold import Hold
 from fakekube.harness.faultinjection.injector import Injector
 from fakekube.harness.faultinjection.interceptor import Interceptor
 from fakekube.harness.faultinjection.plannedkill import PlannedKill
 from fakekube.harness.faultinjection.skewedclock import SkewedClock
+from fakekube.harness.faultinjection.watchhold import Hold
 from fakekube.server.runner import ServerRunner
 from fakekube.virtualtime import Bubble
 from fakekube.virtualtime.durations import SECOND, Duration, microseconds
@@ -120,9 +120,13 @@ class Disruptions:
 
     def jump(self, clock: SkewedClock | None, by: Duration) -> None:
         """Move the wall clock of the server, or another one, forwards or backwards."""
-        backwards = isinstance(by, timedelta | int | float) and by < type(by)()
-        length = timedelta(microseconds=microseconds(-by if backwards else by))  # type: ignore[operator]
-        (clock or self._clock).skew += -length if backwards else length
+        jumping = clock or self._clock
+        if isinstance(by, timedelta):
+            jumping.skew += by
+        elif isinstance(by, int | float) and by < 0:
+            jumping.skew -= timedelta(microseconds=microseconds(-by))
+        else:
+            jumping.skew += timedelta(microseconds=microseconds(by))
 
     # --- engines
 

@@ -10,7 +10,6 @@ from fakekube.apiserver.resource import Resource
 from fakekube.apiserver.storage.store import Change
 from fakekube.apiserver.storage.watch import Watch, WatchEvent
 from fakekube.apiserver.wire.request import Request, RequestInfo
-from fakekube.harness.faultinjection.hold import Hold
 from fakekube.harness.faultinjection.injector import (
     PROCEED,
     Action,
@@ -30,6 +29,7 @@ from fakekube.harness.faultinjection.injector import (
 )
 from fakekube.harness.faultinjection.plannedkill import PlannedKill
 from fakekube.harness.faultinjection.statechange import StateChange, verb_of
+from fakekube.harness.faultinjection.watchhold import Hold
 from fakekube.server.clients import ClientProcess
 
 if TYPE_CHECKING:

@@ -125,8 +125,8 @@ def test_the_watch_of_a_client_with_a_user_agent_is_held(fakekube):
     core, seen = client.CoreV1Api(api), []
 
     def follow():
-        for event in official_watch.Watch().stream(core.list_namespaced_config_map, "default"):
-            seen.append((event["object"].metadata.name, fakekube.clock.monotonic()))
+        stream = official_watch.Watch().stream(core.list_namespaced_config_map, "default")
+        seen.extend((event["object"].metadata.name, fakekube.clock.monotonic()) for event in stream)
 
     fakekube.thread(follow)
     fakekube.settle()
@@ -144,7 +144,8 @@ async def test_in_an_async_test(fakekube):
     async def follow():
         _, _, stream = await api.transport.open_watch("/api/v1/configmaps", headers={"User-Agent": "mine/1.0"})
         async for event in stream:
-            seen.append((event["object"]["metadata"]["name"], fakekube.clock.monotonic()))
+            name = event["object"]["metadata"]["name"]
+            seen.append((name, fakekube.clock.monotonic()))
 
     fakekube.task(follow())
     await fakekube.settle()

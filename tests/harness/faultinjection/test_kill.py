@@ -322,8 +322,8 @@ def test_a_killed_thread_with_an_open_watch(fakekube):
     seen = []
 
     def follow():
-        for event in official_watch.Watch().stream(core.list_namespaced_config_map, "default"):
-            seen.append(event["object"].metadata.name)
+        stream = official_watch.Watch().stream(core.list_namespaced_config_map, "default")
+        seen.extend(event["object"].metadata.name for event in stream)
 
     thread = fakekube.thread(follow)
     fakekube.apply(config_map("a"))

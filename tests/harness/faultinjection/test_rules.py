@@ -152,9 +152,7 @@ def test_a_body_that_cannot_be_decoded(kube, body, begins):
     assert whole[2]["metadata"]["name"] == "b"
 
 
-@pytest.mark.parametrize(
-    ("body", "error"), [("cut", HTTPError), ("truncated", Exception), ("malformed", Exception)]
-)
+@pytest.mark.parametrize(("body", "error"), [("cut", HTTPError), ("truncated", Exception), ("malformed", Exception)])
 def test_broken_bodies_at_the_official_client(fakekube, body, error):
     core = client.CoreV1Api(fakekube.api_client())
     fakekube.apply(config_map("a"))
