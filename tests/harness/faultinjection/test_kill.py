@@ -214,7 +214,18 @@ def test_restarting_an_operator_that_runs_kills_it_first(fakekube):
     second = fakekube.restart(first)
     fakekube.advance(60)
     assert (first.is_running, second.is_running) == (False, True)
-    assert len(fakekube.ledger) == 3
+    assert (first.name, first.incarnation, second.name, second.incarnation) == ("minder", 1, "minder", 2)
+    assert (first["minder"].causes(), second["minder"].causes()) == (["added"], ["added", "requeue_after"])
+
+
+def test_a_killed_replica_is_not_the_other_one(fakekube):
+    """Plans are of one process, although both have a controller of the same name."""
+    first, second = fakekube.start(build(two_writes(no_cleanup))), fakekube.start(build(nothing))
+    plan = fakekube.kill(second, after_write=1)
+    fakekube.apply(config_map("a"))
+    fakekube.settle()
+    assert (plan.seen, first.is_running, second.is_running) == (0, True, True)
+    assert (first.name, second.name, second.process.name) == ("minder", "minder-2", "minder-2")
 
 
 async def test_kill_and_restart_in_an_async_test(fakekube):
