@@ -176,7 +176,7 @@ class FakeKube:
             random,
             tokens=tokens,
             rounds=self._bubble.gate,
-            spawn=lambda work: self._bubble.loop.create_task(work, context=outside()),
+            spawn=partial(_spawned, self._bubble.loop),
         )
         self._driver = Driver(self._bubble.loop)
         self._endpoint = Endpoint(self._runner, self._driver.now_or_driven, tokens, ADMIN_TOKEN if tokens else "")
@@ -230,6 +230,7 @@ class FakeKube:
                 self._bubble.close()
                 self._runner.retire()
                 self.ledger.retire()
+                self._disruptions.retire()
                 for transport in self._transports:
                     transport.retire()
 
@@ -412,7 +413,7 @@ class FakeKube:
         observer: Observer = recording
         if self._disruptions.injector is not None:
             observer = DeltaObserver(
-                recording, self._disruptions.injector, process, clock, lambda: self._disruptions.kill(process)
+                recording, self._disruptions.injector, process, clock, partial(self._disruptions.kill, process)
             )
         with running_in(process):
             manager = manager_for(self._bubble, transport, observer, launch.options, process, clock)
@@ -843,6 +844,11 @@ class FakeKube:
         """`handler` answers data that is sent to a port of a pod (ForwardRequest -> bytes)."""
         self._runner.apiserver.kubelet.forward = _function(handler)
         return handler
+
+
+def _spawned(loop: asyncio.AbstractEventLoop, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+    """A task of the server, whichever process causes it."""
+    return loop.create_task(work, context=outside())
 
 
 def _function(handler: F) -> F:

@@ -8,17 +8,16 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import AsyncIterator, Callable, Coroutine, Generator, Mapping, Sequence
-from contextlib import aclosing, suppress
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import lru_cache, partial
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from fakekube.apiserver import requestlog
 from fakekube.apiserver.apiserver import ApiServer, refusal
 from fakekube.apiserver.auth import authenticationinfo
 from fakekube.apiserver.call import Step
-from fakekube.apiserver.crd import COLLECTION as DEFINITIONS
 from fakekube.apiserver.faults import Fault
 from fakekube.apiserver.flowcontrol import Classifier
 from fakekube.apiserver.needs import Abandoned, Delay, Forward, Forwarded, Need, Post, Reply
@@ -27,14 +26,14 @@ from fakekube.apiserver.response import Response
 from fakekube.apiserver.serviceresolver import resolve
 from fakekube.apiserver.storage.compaction import Compactor
 from fakekube.apiserver.storage.store import Change
-from fakekube.apiserver.storage.watch import BOOKMARK_BEFORE_END, BOOKMARK_FREQUENCY, Watch, WatchEvent
-from fakekube.apiserver.storage.watchfault import WatchFault
+from fakekube.apiserver.storage.watch import Watch, WatchEvent
 from fakekube.apiserver.user import ANONYMOUS, User
 from fakekube.apiserver.wire.request import Request, RequestInfo, parse
-from fakekube.apiserver.wire.status import StatusError, expired, internal_error, unauthorized
+from fakekube.apiserver.wire.status import StatusError, internal_error, unauthorized
 from fakekube.server.clients import ClientProcess, Interception, Processes
 from fakekube.server.random import Random
 from fakekube.server.systemclock import Clock
+from fakekube.server.watchstreams import Rounds, WatchStreams
 from fakekube.server.webhookclient import WebhookClient
 
 if TYPE_CHECKING:
@@ -88,25 +87,12 @@ class ServerContext:
         return self.random.fraction(purpose, key)
 
 
-class Rounds(Protocol):
-    """Periods in which watch delivery is paused (`virtualtime.gate.Gate`)."""
-
-    in_round: bool
-
-    def when_round_ends(self, callback: Callable[[], None]) -> None:
-        """Call `callback` once at the end of the current round."""
-
-
 class WouldWait(Exception):
     """The request cannot complete synchronously."""
 
 
 class ServerStopped(Exception):
     """The server stops while a request waits, which is not answered."""
-
-
-class WatchEnded(Exception):
-    """A fault ends the stream of a watch."""
 
 
 class Suspended(NamedTuple):
@@ -145,9 +131,8 @@ class ServerRunner:
         spawn: Callable[[Coroutine[Any, Any, None]], asyncio.Task[None]] | None = None,
     ) -> None:
         """`rounds`: watches deliver no events during a round. `spawn` starts a task (None: on the running loop)."""
-        self.apiserver, self.clock, self._rounds = apiserver, clock, rounds
+        self.apiserver, self.clock = apiserver, clock
         self.log: RequestLog = log if log is not None else RequestLog()
-        self.watches: dict[Watch, tuple[_Waiter, float]] = {}
         apiserver.tokens = {} if tokens is None else tokens
         self.webhooks: WebhookClient = WebhookClient(partial(resolve, apiserver.store))
         self._context = ServerContext(clock, random)
@@ -158,13 +143,7 @@ class ServerRunner:
         apiserver.controllers.is_mapped = self.webhooks.is_mapped
         self._listeners: list[Callable[[Change], None]] = []
         self._request_listeners: list[Callable[[RequestRecord], None]] = []
-        self._waiters: dict[str, dict[_Waiter, None]] = {}
-        self._idle: dict[_Waiter, None] = {}
-        self.woken: bool = False
-        """Whether a write has woken watches for which `events_sent` has not waited."""
-        self._generation = 0
-        self.interception: Interception | None = None
-        """What a harness observes and decides (None: nothing)."""
+        self.streams: WatchStreams = WatchStreams(apiserver.store, clock, rounds, self._run)
         self.processes: Processes | None = None
         """The simulated processes whose requests are answered (None: clients are not distinguished)."""
         self._waiting: dict[asyncio.Future[Any], None] = {}
@@ -173,7 +152,7 @@ class ServerRunner:
         self._answering: tuple[RequestInfo, ClientProcess | None] | None = None
         self._compactor = Compactor(apiserver.store, clock.monotonic())
         apiserver.on_commit = self._committed
-        apiserver.on_release = self.release_watches
+        apiserver.on_release = self.streams.wake_all
         apiserver.faults.choose = self._choose
 
     def __repr__(self) -> str:
@@ -392,6 +371,7 @@ class ServerRunner:
         self._listeners.clear()
         self._request_listeners.clear()
         self.apiserver.retire()
+        self.streams.retire()
 
     # --- notification of writes -------------------------------------------------------------------------------------
 
@@ -406,9 +386,7 @@ class ServerRunner:
         So an event reaches its watchers no later than the answer reaches the writer, as on a real server, where
         controllers compare the two.
         """
-        if self.woken:
-            self.woken = False
-            await asyncio.sleep(0)  # noqa: TID251 - the streams are scheduled before this task
+        await self.streams.events_sent()
 
     def _committed(self, change: Change) -> None:
         for listener in self._listeners:
@@ -416,154 +394,35 @@ class ServerRunner:
         if self.interception is not None:
             info, client = self._answering if self._answering is not None else (None, None)
             self.interception.committed(change, info, client)
-        self._wake(self._waiters.get(change.collection))
-        if change.collection == DEFINITIONS:
-            self._wake(self._waiters.get(change.path))
-        if self._idle:
-            idle, self._idle = self._idle, {}
-            self._wake(idle)
-
-    def _wake(self, waiters: Mapping[_Waiter, None] | None) -> None:
-        if waiters:
-            self.woken = True
-            for waiter in waiters:
-                waiter.wake()
+        self.streams.committed(change)
 
     # --- watches ---------------------------------------------------------------------------------------------------
 
-    async def stream(self, watch: Watch) -> AsyncIterator[Sequence[WatchEvent | StatusError]]:
+    @property
+    def watches(self) -> Mapping[Watch, object]:
+        """The open watches."""
+        return self.streams.open
+
+    def stream(self, watch: Watch) -> AsyncIterator[Sequence[WatchEvent | StatusError]]:
         """The events of a watch in batches until its timeout. A StatusError, if any, is the last item.
 
         Raises ConnectionResetError if a fault breaks the connection.
         """
-        try:
-            async with aclosing(self._batches(watch)) as batches:  # type: ignore[type-var]
-                async for batch in batches:
-                    if watch.fault is None and self.interception is None:
-                        yield batch
-                    else:
-                        async for part in self._disturbed(watch, batch):
-                            yield part
-                    del batch  # it may be large, and the next one may take long
-        except StatusError as error:
-            yield [error]
-        except WatchEnded:
-            if watch.fault is not None and watch.fault.reset:
-                raise ConnectionResetError("the connection of the watch broke") from None
+        return self.streams.stream(watch)
 
-    async def _batches(self, watch: Watch) -> AsyncIterator[Sequence[WatchEvent]]:
-        generation, loop = self._generation, asyncio.get_running_loop()
-        waiter, start = _Waiter(loop), loop.time()
-        deadline = start + watch.timeout
-        bookmark_at = min(start + BOOKMARK_FREQUENCY, max(deadline - BOOKMARK_BEFORE_END, start))
-        self.watches[watch] = waiter, deadline
-        self._waiters.setdefault(watch.collection, {})[waiter] = None
-        try:
-            if watch.refused is not None:
-                raise watch.refused
-            await self._round_end(loop)
-            while watch.waits and generation == self._generation and loop.time() < deadline:
-                await waiter.wait(deadline)
-            if watch.initial and not watch.waits:
-                initial, watch.initial = watch.initial, []
-                yield initial
-                del initial  # free the list: the generator lives as long as the watch
-            while generation == self._generation and not watch.waits:
-                await self._round_end(loop)
-                if watch.fault is not None:
-                    await self._held(watch, watch.fault)
-                events = watch.read() if watch.conversion is None else await self._run(watch.read_converted())
-                if events:
-                    yield events
-                    continue
-                now = loop.time()
-                if now >= deadline or watch.over():
-                    return
-                if watch.bookmarks and now >= bookmark_at:
-                    if watch.moved or bookmark_at + BOOKMARK_FREQUENCY > deadline:
-                        yield [watch.bookmark()]
-                    bookmark_at = _next_bookmark(bookmark_at, now, deadline)
-                    continue
-                await waiter.wait(self._until(watch, waiter, deadline, bookmark_at))
-        finally:
-            waiter.close()
-            self._waiters[watch.collection].pop(waiter, None)
-            self._idle.pop(waiter, None)
-            self.watches.pop(watch, None)
+    @property
+    def interception(self) -> Interception | None:
+        """What a harness observes and decides (None: nothing)."""
+        return self.streams.interception
 
-    def forget_watch(self, watch: Watch) -> None:
-        """Deliver nothing more to a watch, whose client does not run any more."""
-        found = self.watches.pop(watch, None)
-        if found is not None:
-            found[0].close()
-            self._waiters[watch.collection].pop(found[0], None)
-            self._idle.pop(found[0], None)
+    @interception.setter
+    def interception(self, interception: Interception | None) -> None:
+        self.streams.interception = interception
 
-    async def _disturbed(
-        self, watch: Watch, events: Sequence[WatchEvent]
-    ) -> AsyncIterator[Sequence[WatchEvent | StatusError]]:
-        """The events of a watch one by one, with what its fault and the interception do. Raises WatchEnded, 410."""
-        fault = watch.fault or WatchFault()
-        for event in events:
-            if event.type != "BOOKMARK":
-                await self._held(watch, fault)
-                if fault.ends_before(event.type, event.entry.object["metadata"]["name"]):
-                    raise WatchEnded
-                if fault.is_gone():
-                    await self._fall_behind(fault, event)
-                fault.delivered += 1
-            delay = fault.delay
-            if self.interception is not None:
-                delay += self.interception.before_event(watch, event)
-            if delay:
-                await self.clock.sleep_until(self.clock.monotonic() + delay)
-            yield [event]
-        if fault.ends_now():
-            raise WatchEnded
-
-    async def _held(self, watch: Watch, fault: WatchFault) -> None:
-        """Wait while the fault of a watch holds it. Raises WatchEnded if that ends the watch."""
-        generation, (waiter, deadline) = self._generation, self.watches[watch]
-        while True:
-            if fault.ends_now() or generation != self._generation:
-                raise WatchEnded
-            if not fault.is_held():
-                return
-            if asyncio.get_running_loop().time() >= deadline:
-                raise WatchEnded
-            await waiter.wait(deadline)
-
-    async def _fall_behind(self, fault: WatchFault, event: WatchEvent) -> None:
-        """Compact the history before a watch has read `event`. Raises 410."""
-        fault.gone_after = None
-        await asyncio.sleep(0)  # noqa: TID251 - the watches that the write has woken, too, read it first
-        self.apiserver.store.compact_with_key()
-        raise expired(f"too old resource version: {event.entry.revision - 1} ({self.apiserver.store.compacted})")
-
-    async def _round_end(self, loop: asyncio.AbstractEventLoop) -> None:
-        """Wait for the end of the current round, if any."""
-        rounds = self._rounds
-        while rounds is not None and rounds.in_round:
-            over = loop.create_future()
-            rounds.when_round_ends(partial(_resolve, over))
-            await over
-
-    def _until(self, watch: Watch, waiter: _Waiter, deadline: float, bookmark_at: float) -> float:
-        """The time at which the stream wakes without a write: at its deadline or for its next bookmark.
-
-        The stream does not wake for a bookmark without a new revision; the next write to any collection wakes it.
-        """
-        if not watch.bookmarks:
-            return deadline
-        if watch.moved or bookmark_at + BOOKMARK_FREQUENCY > deadline:
-            return min(deadline, bookmark_at)
-        self._idle[waiter] = None
-        return deadline
-
-    def release_watches(self) -> None:
-        """Let the watches read on that a fault or a hold has stopped."""
-        for waiters in self._waiters.values():
-            self._wake(waiters)
+    @property
+    def woken(self) -> bool:
+        """Whether a write has woken watches for which `events_sent` has not waited."""
+        return self.streams.woken
 
     def stop_serving(self) -> None:
         """Stop the server: connections are refused, watches end, and requests that wait are not answered."""
@@ -580,9 +439,7 @@ class ServerRunner:
 
     def end_watches(self) -> None:
         """End every open watch, as a restarting server does. Clients can watch again."""
-        self._generation += 1
-        for waiters in self._waiters.values():
-            self._wake(waiters)
+        self.streams.end()
 
 
 def _failed(request: Request, error: Exception) -> Response:
@@ -593,42 +450,6 @@ def _failed(request: Request, error: Exception) -> Response:
     return refusal(internal_error(f"{type(error).__name__}: {error}"), request)
 
 
-class _Waiter:
-    """Waits for a write or a point in time. The timer is kept as long as that point stays the same."""
-
-    __slots__ = ("_loop", "_timer", "_until", "_woken")
-
-    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
-        self._loop = loop
-        self._until = 0.0
-        self._timer: asyncio.TimerHandle | None = None
-        self._woken: asyncio.Future[None] | None = None
-
-    async def wait(self, until: float) -> None:
-        """Wait until `wake` is called or the loop's time is `until`."""
-        if self._timer is None or until != self._until:
-            self.close()
-            self._until, self._timer = until, self._loop.call_at(until, self._ring)
-        self._woken = self._loop.create_future()
-        try:
-            await self._woken
-        finally:
-            self._woken = None
-
-    def wake(self) -> None:
-        if self._woken is not None and not self._woken.done():
-            self._woken.set_result(None)
-
-    def close(self) -> None:
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
-
-    def _ring(self) -> None:
-        self._timer = None
-        self.wake()
-
-
 def _spawned(work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
     return asyncio.get_running_loop().create_task(work)
 
@@ -636,16 +457,3 @@ def _spawned(work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
 def _forget(listeners: list[T], listener: T) -> None:
     if listener in listeners:  # `retire` has removed it, too
         listeners.remove(listener)
-
-
-def _resolve(future: asyncio.Future[None]) -> None:
-    if not future.done():
-        future.set_result(None)
-
-
-def _next_bookmark(previous: float, now: float, deadline: float) -> float:
-    following = previous + BOOKMARK_FREQUENCY
-    if following <= now:
-        following = now + BOOKMARK_FREQUENCY
-    before_end = deadline - BOOKMARK_BEFORE_END
-    return min(following, before_end) if before_end > now else following

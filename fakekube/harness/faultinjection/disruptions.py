@@ -50,7 +50,7 @@ class Disruptions:
         """Kill a process at once."""
         for watch in tuple(self._runner.watches):
             if watch.client[1] is process:
-                self._runner.forget_watch(watch)
+                self._runner.streams.forget(watch)
         self._bubble.loop.processes.kill(process)
 
     def plan_kill(self, process: SimulatedProcess, after_write: int | None, at: str | None) -> PlannedKill:
@@ -87,7 +87,7 @@ class Disruptions:
         wanted = revision if at is None else at
         if not str(wanted).isdigit():
             raise ValueError(f"at={at!r} must be a resourceVersion")
-        made = Hold(int(wanted), resource, namespace, user_agent, process, self._runner.release_watches)
+        made = Hold(int(wanted), resource, namespace, user_agent, process, self._runner.streams.wake_all)
         passed = max((watch.revision for watch in self._runner.watches if made.applies(watch)), default=0)
         if at is not None and int(at) < revision and passed > int(at):
             raise ValueError(f"at={at!r}: a watch has been delivered changes up to {passed}, and cannot go back")
@@ -146,6 +146,11 @@ class Disruptions:
         kills = [repr(plan) for plan in self._interceptor.kills if plan.active]
         down = ["the server is down"] if self._runner.is_down else []
         return [*down, *holds, *kills]
+
+    def retire(self) -> None:
+        """Break reference cycles so that the cluster is freed at once."""
+        self._interceptor.retire()
+        self._runner.interception = self._runner.processes = None
 
     def _update(self) -> None:
         self._runner.interception = None if self._interceptor.is_idle() else self._interceptor

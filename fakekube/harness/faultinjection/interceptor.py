@@ -56,6 +56,11 @@ class Interceptor:
         self.holds = [one for one in self.holds if one.active]
         return not self.kills and not self.holds and self.injector is None
 
+    def retire(self) -> None:
+        """Drop everything that waits for a point."""
+        self.kills, self.holds, self.injector = [], [], None
+        self._kill, self._resource = _retired, _no_resource
+
     # --- called by the server
 
     def before_request(self, request: Request, info: RequestInfo, client: ClientProcess | None) -> Fault | None:
@@ -168,6 +173,14 @@ class Interceptor:
         before = change.before.object if change.before is not None else None
         after = change.after.object if change.after is not None else None
         return StateChange(verb, resource, namespace, name, before, after, process, number)
+
+
+def _retired(process: SimulatedProcess) -> None:
+    """The cluster has ended."""
+
+
+def _no_resource(collection: str) -> Resource | None:
+    return None
 
 
 def _name(client: ClientProcess | None) -> str:

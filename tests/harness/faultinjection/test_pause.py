@@ -170,9 +170,7 @@ def test_the_other_replica_takes_over_when_the_leader_is_killed(transport):
         assert other.is_running
 
 
-@pytest.mark.parametrize(
-    ("seed", "moment"), [(5, "2026-01-01T00:00:46.986886Z"), (6, "2026-01-01T00:00:44.466536Z")]
-)
+@pytest.mark.parametrize(("seed", "moment"), [(5, "2026-01-01T00:00:46.986886Z"), (6, "2026-01-01T00:00:44.466536Z")])
 def test_the_moment_of_a_failover_follows_from_the_seed(seed, moment):
     with FakeKube(seed=seed) as kube:
         kube.apply(config_map("a"))
