@@ -144,11 +144,18 @@ class ApiServer:
             fault = self.faults.choose(request, info)
             if fault is not None:
                 return (yield from self._faulty(fault, request, info, user, context))
-        return (yield from self._processed(request, info, user, context))
+        if self.controllers.aggregates:
+            remote = aggregation.api_service_of(self.store, request.path)
+            if remote is not None:
+                return (yield from aggregation.forwarded(remote, request, user))
+        if not info.is_resource:
+            return nonresource.answer(self, request)
+        return (yield from self._served(request, info, user, context))
 
     def _processed(
         self, request: Request, info: RequestInfo, user: User, context: RequestContext, stale: int | None = None
     ) -> Step:
+        """As `_admitted`, for a request with a fault (it is not called there, as every request goes that way)."""
         if self.controllers.aggregates:
             remote = aggregation.api_service_of(self.store, request.path)
             if remote is not None:

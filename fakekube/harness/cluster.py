@@ -169,10 +169,9 @@ class FakeKube:
             fixed_uids=True,
         )
         tokens = {ADMIN_TOKEN: ADMIN} if mode != "AlwaysAllow" else {}
-        server_clock = SkewedClock(self.clock)
         self._runner = ServerRunner(
             apiserver,
-            server_clock,
+            self.clock,
             random,
             tokens=tokens,
             rounds=self._bubble.gate,
@@ -182,7 +181,7 @@ class FakeKube:
         self._endpoint = Endpoint(self._runner, self._driver.now_or_driven, tokens, ADMIN_TOKEN if tokens else "")
         self.timeline: Timeline = Timeline(self.clock.epoch)
         self.ledger: Ledger = Ledger(self.clock.now, self.timeline)
-        self._disruptions = Disruptions(self._bubble, self._runner, server_clock, self._endpoint.disconnect)
+        self._disruptions = Disruptions(self._bubble, self._runner, self._endpoint.disconnect)
         self._audit = Audit(self._runner, self.clock.now, self.timeline, TEST_AGENT)
         self._objects = Objects(self._runner, self._driver.driven)
         secret = self._bubble.seed.random("certificate authority").getrandbits(256)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Protocol
 
 from fakekube.apiserver.faults import Fault
@@ -27,8 +28,9 @@ class ClientProcess(Protocol):
 class Processes(Protocol):
     """The simulated processes of a bubble."""
 
-    def current(self) -> ClientProcess | None:
-        """The process whose code runs (None: the test, the server, or a foreign process)."""
+    @property
+    def current(self) -> Callable[[], ClientProcess | None]:
+        """Returns the process whose code runs (None: the test, the server, or a foreign process)."""
 
     def connected_from(self, address: Any) -> ClientProcess | None:
         """The process with a connection from this address."""

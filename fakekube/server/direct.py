@@ -62,7 +62,9 @@ class DirectTransport:
     ) -> Answer:
         """Answer one request: status code, headers, decoded body. Raises ConnectionResetError for an injected reset."""
         found = self._begin(self._request(method, path, query, headers, body))
-        return await self.complete(found) if isinstance(found, Suspended) else await self._arrived(found)
+        if isinstance(found, Suspended):
+            return await self.complete(found)
+        return _delivered(found) if found.stream is None and found.damage is None else await self._arrived(found)
 
     def begin(
         self,
@@ -118,7 +120,9 @@ class DirectTransport:
         if runner.is_down and not self._always:
             raise ConnectionRefusedError(REFUSED)
         found = runner.begin(request, client)
-        return found if isinstance(found, Suspended) else self._kept(request, found, client)
+        if client is not None and client.fenced:
+            raise client.refuse(f"the answer of {request.method} {request.path}")
+        return found
 
     @staticmethod
     def _kept(request: Request, response: Response, client: ClientProcess | None) -> Response:

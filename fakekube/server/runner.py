@@ -143,6 +143,7 @@ class ServerRunner:
         apiserver.controllers.is_mapped = self.webhooks.is_mapped
         self._listeners: list[Callable[[Change], None]] = []
         self._request_listeners: list[Callable[[RequestRecord], None]] = []
+        self.interception: Interception | None = None
         self.streams: WatchStreams = WatchStreams(apiserver.store, clock, rounds, self._run)
         self.processes: Processes | None = None
         """The simulated processes whose requests are answered (None: clients are not distinguished)."""
@@ -153,7 +154,6 @@ class ServerRunner:
         self._compactor = Compactor(apiserver.store, clock.monotonic())
         apiserver.on_commit = self._committed
         apiserver.on_release = self.streams.wake_all
-        apiserver.faults.choose = self._choose
 
     def __repr__(self) -> str:
         store = self.apiserver.store
@@ -410,14 +410,14 @@ class ServerRunner:
         """
         return self.streams.stream(watch)
 
-    @property
-    def interception(self) -> Interception | None:
-        """What a harness observes and decides (None: nothing)."""
-        return self.streams.interception
+    def use_clock(self, clock: Clock) -> None:
+        """Read the time of later requests from another clock, whose monotonic time is the same."""
+        self.clock, self._context = clock, ServerContext(clock, self._context.random)
 
-    @interception.setter
-    def interception(self, interception: Interception | None) -> None:
-        self.streams.interception = interception
+    def intercept(self, interception: Interception | None) -> None:
+        """Set what a harness observes and decides (None: nothing)."""
+        self.interception = self.streams.interception = interception
+        self.apiserver.faults.choose = None if interception is None else self._choose
 
     @property
     def woken(self) -> bool:

@@ -135,12 +135,13 @@ class VirtualTimeLoop(NetworkLoop):
         """As asyncio's, but the loop holds the task until it is done: garbage collection would be a random event."""
         task = super().create_task(coro, **options)
         if not task.done():
-            self._tasks.add(task)
-            task.add_done_callback(self._tasks.discard)
             process = process_of(options.get("context"))
             if process is not None:
                 process.tasks[task] = None
                 task.add_done_callback(process.ended)
+            else:
+                self._tasks.add(task)
+                task.add_done_callback(self._tasks.discard)
         return task
 
     # --- simulated processes

@@ -89,14 +89,14 @@ class ProcessControl:
         """Stop a process that runs (SIGSTOP). ValueError if it does not run."""
         if not process.runs:
             raise ValueError(f"{process.name} is {process.state.value}: only a process that runs can be stopped")
-        process.state = ProcessState.STOPPED
+        process.become(ProcessState.STOPPED)
         self.freeze(process)
 
     def resume(self, process: SimulatedProcess) -> None:
         """Let a stopped process run again (SIGCONT). ValueError if it is not stopped."""
         if process.state is not ProcessState.STOPPED:
             raise ValueError(f"{process.name} is {process.state.value}: only a stopped process can be resumed")
-        process.state = ProcessState.RUNNING
+        process.become(ProcessState.RUNNING)
         self.thaw(process)
 
     def thaw_all(self) -> None:
@@ -114,7 +114,7 @@ class ProcessControl:
         if process.fenced:
             return None
         was_stopped = process.state is ProcessState.STOPPED
-        process.state = ProcessState.KILLED
+        process.become(ProcessState.KILLED)
         _cut(process)
         self._loop.abort_from(tuple(process.addresses))
         callbacks, process.on_kill = process.on_kill, []

@@ -37,6 +37,9 @@ class SimulatedProcess:
     def __init__(self, name: str) -> None:
         self.name: str = name
         self.state: ProcessState = ProcessState.RUNNING
+        self.runs: bool = True
+        self.fenced: bool = False
+        """Whether it has been killed: its requests have no effect."""
         self.tasks: dict[asyncio.Task[Any], None] = {}
         self.addresses: dict[Address, None] = {}
         """The addresses from which it has connected to servers of the loop."""
@@ -48,14 +51,10 @@ class SimulatedProcess:
         self.on_kill: list[Callable[[], None]] = []
         """Called when it is killed, before its tasks end."""
 
-    @property
-    def fenced(self) -> bool:
-        """Whether it has been killed: its requests have no effect."""
-        return self.state is ProcessState.KILLED
-
-    @property
-    def runs(self) -> bool:
-        return self.state is ProcessState.RUNNING
+    def become(self, state: ProcessState) -> None:
+        """Called by `processcontrol`: change the state. The two flags are read with every request."""
+        self.state = state
+        self.runs, self.fenced = state is ProcessState.RUNNING, state is ProcessState.KILLED
 
     def ended(self, task: asyncio.Task[Any]) -> None:
         """Called when one of its tasks ends. A killed process reports no exceptions."""

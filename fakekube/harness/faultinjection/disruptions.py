@@ -26,8 +26,7 @@ class ProcessTable:
     def __init__(self, bubble: Bubble) -> None:
         self._bubble = bubble
 
-    def current(self) -> SimulatedProcess | None:
-        return current()
+        self.current: Callable[[], SimulatedProcess | None] = current
 
     def connected_from(self, address: Any) -> SimulatedProcess | None:
         return self._bubble.loop.network.process_at(address)
@@ -37,10 +36,9 @@ class Disruptions:
     """The faults of a cluster that are not rules for requests. `disconnect` breaks the connections of HTTP clients and
     returns the port of the server (None: it does not listen)."""
 
-    def __init__(
-        self, bubble: Bubble, runner: ServerRunner, clock: SkewedClock, disconnect: Callable[[], int | None]
-    ) -> None:
-        self._bubble, self._runner, self._clock, self._disconnect = bubble, runner, clock, disconnect
+    def __init__(self, bubble: Bubble, runner: ServerRunner, disconnect: Callable[[], int | None]) -> None:
+        self._bubble, self._runner, self._disconnect = bubble, runner, disconnect
+        self._clock = SkewedClock(bubble.clock)
         self._interceptor = Interceptor(self.kill, self._resource)
         runner.processes = ProcessTable(bubble)
 
@@ -121,6 +119,8 @@ class Disruptions:
     def jump(self, clock: SkewedClock | None, by: Duration) -> None:
         """Move the wall clock of the server, or another one, forwards or backwards."""
         jumping = clock or self._clock
+        if clock is None:
+            self._runner.use_clock(self._clock)
         if isinstance(by, timedelta):
             jumping.skew += by
         elif isinstance(by, int | float) and by < 0:
@@ -150,10 +150,11 @@ class Disruptions:
     def retire(self) -> None:
         """Break reference cycles so that the cluster is freed at once."""
         self._interceptor.retire()
-        self._runner.interception = self._runner.processes = None
+        self._runner.intercept(None)
+        self._runner.processes = None
 
     def _update(self) -> None:
-        self._runner.interception = None if self._interceptor.is_idle() else self._interceptor
+        self._runner.intercept(None if self._interceptor.is_idle() else self._interceptor)
 
     def _resource(self, collection: str) -> Resource | None:
         for one in self._runner.apiserver.catalog.resources():

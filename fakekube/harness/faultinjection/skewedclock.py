@@ -17,7 +17,7 @@ class SkewedClock:
         self.skew: timedelta = timedelta()
 
     def now(self) -> datetime:
-        return self._clock.now() + self.skew
+        return self._clock.now() + self.skew if self.skew else self._clock.now()
 
     def monotonic(self) -> float:
         return self._clock.reading
