@@ -6,7 +6,10 @@ Every pytest run on the machine imports it, so it imports nothing but pytest unt
 from __future__ import annotations
 
 import inspect
-from collections.abc import Generator, Iterator
+import sys
+import types
+from collections.abc import Callable, Generator, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +17,7 @@ import pytest
 
 if TYPE_CHECKING:
     from fakekube.harness.cluster import FakeKube
-    from fakekube.virtualtime import VirtualClock
+    from fakekube.virtualtime import Bubble, VirtualClock
 
 #: The number of timeline entries in a report.
 TIMELINE_LINES = 60
@@ -83,10 +86,13 @@ def fakekube(request: pytest.FixtureRequest) -> Iterator[FakeKube]:
         raise pytest.UsageError(
             f"@pytest.mark.fakekube has no argument {', '.join(unknown)} (it has {', '.join(sorted(known))})"
         )
+    _refuse_survivors(request.node)
     try:
         cluster = FakeKube(**settings)
     except (TypeError, ValueError) as error:
         raise pytest.UsageError(f"@pytest.mark.fakekube: {error}") from None
+    # an outcome, for example of pytest-timeout, that is raised in a task of an operator ends the test
+    cluster.bubble.loop.fatal_errors = (pytest.fail.Exception, pytest.skip.Exception, pytest.exit.Exception)
     request.node.stash[_CLUSTER] = cluster
     with cluster:
         yield cluster
@@ -110,15 +116,169 @@ def fakekube_kubeconfig(fakekube: FakeKube) -> Path:
     return fakekube.kubeconfig
 
 
-@pytest.hookimpl(tryfirst=True)
-def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
-    """Runs async tests that have a cluster on its event loop; no other plugin is needed."""
-    cluster = pyfuncitem.stash.get(_CLUSTER, None)
-    if cluster is None or not inspect.iscoroutinefunction(pyfuncitem.obj):
-        return None
-    names = pyfuncitem._fixtureinfo.argnames
-    cluster.bubble.run(pyfuncitem.obj(**{name: pyfuncitem.funcargs[name] for name in names}))
-    return True
+# --- async tests and fixtures
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_fixture_setup(
+    fixturedef: pytest.FixtureDef[Any], request: pytest.FixtureRequest
+) -> Generator[None, Any, Any]:
+    """Runs async fixtures of tests that have a cluster on its event loop, before another plugin sees that they are."""
+    function = fixturedef.func
+    if request.scope != "function" or "fakekube" not in request.fixturenames or not _is_async(function):
+        result = yield
+        _claim(request.node)
+        return result
+    bound, bubble = _bound(function, request.instance), request.getfixturevalue("fakekube").bubble
+
+    def on_loop(**arguments: Any) -> Any:
+        from fakekube.harness import asynctests
+
+        return asynctests.set_up(bubble, bound, arguments, request.addfinalizer)
+
+    fixturedef.func = on_loop  # type: ignore[misc]
+    try:
+        return (yield)
+    finally:
+        fixturedef.func = function  # type: ignore[misc]
+
+
+def _is_async(function: object) -> bool:
+    return inspect.iscoroutinefunction(function) or inspect.isasyncgenfunction(function)
+
+
+def _bound(function: Any, instance: object) -> Any:
+    """The function of a fixture, as a method of the instance that the test belongs to."""
+    if instance is not None and inspect.ismethod(function) and isinstance(instance, type(function.__self__)):
+        return types.MethodType(function.__func__, instance)
+    return function
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> Generator[None, None, None]:
+    if _CLUSTER in item.stash:  # that of the run before, if the test is run again
+        del item.stash[_CLUSTER]
+    yield
+    if _CLUSTER in item.stash and _backend(item) not in (None, "asyncio"):
+        pytest.fail(
+            f"the anyio backend of this test is {_backend(item)!r}, and the event loop of a cluster is asyncio's: "
+            "define a fixture `anyio_backend` that returns 'asyncio', or parametrize the test with it",
+            pytrace=False,
+        )
+
+
+def _backend(item: pytest.Item) -> object:
+    found = getattr(item, "funcargs", {}).get("anyio_backend")
+    return found[0] if isinstance(found, tuple) else found
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_runtest_call(item: pytest.Item) -> Generator[None, Any, Any]:
+    """Runs async tests that have a cluster on its event loop, whatever plugin they are marked for."""
+    cluster = item.stash.get(_CLUSTER, None)
+    if cluster is None or not isinstance(item, pytest.Function):
+        result = yield
+        _claim(item)
+        return result
+    from fakekube.harness import asynctests
+
+    with asynctests.on_loop(item, cluster.bubble):
+        if type(item) is not pytest.Function:  # pytest-asyncio's own would run it on another loop
+            item.runtest = types.MethodType(pytest.Function.runtest, item)  # type: ignore[method-assign]
+        try:
+            result = yield
+        except BaseException as error:
+            _note_unawaited(cluster, error)
+            raise
+        finally:
+            vars(item).pop("runtest", None)
+    try:
+        cluster.finish()
+    except Exception as problem:
+        text = f"{type(problem).__name__}: {problem}"
+    else:
+        return result
+    pytest.fail(text, pytrace=False)
+
+
+def _note_unawaited(cluster: FakeKube, error: BaseException) -> None:
+    try:
+        cluster.finish()
+    except Exception as problem:
+        if str(problem) != str(error):
+            error.add_note(f"{type(problem).__name__}: {problem}")
+
+
+# --- no cluster survives the test, or the module, that it was opened in
+
+
+def _claim(node: pytest.Item | pytest.Collector) -> None:
+    """Note for which node the open cluster was opened."""
+    for bubble in _open_bubbles():
+        if bubble.opened_by is None:
+            bubble.opened_by = node
+
+
+def _open_bubbles() -> list[Bubble]:
+    module = sys.modules.get("fakekube.virtualtime.bubble")
+    return module.opened() if module is not None else []
+
+
+def _refuse_survivors(item: pytest.Item) -> None:
+    """Close clusters of other nodes than those of this test. Raises RuntimeError naming them."""
+    chain = item.listchain()
+    left = [bubble for bubble in _open_bubbles() if bubble.opened_by is not None and bubble.opened_by not in chain]
+    names = [getattr(bubble.opened_by, "nodeid", "") for bubble in left]
+    for bubble in left:
+        with suppress(Exception):
+            bubble.abandon()
+    if left:
+        raise RuntimeError(
+            f"the cluster of {', '.join(names)} was still open, and was closed now: use the fixture `fakekube`, or "
+            "`with FakeKube() as fakekube`"
+        )
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> Generator[None, None, None]:
+    """Runs all finalizers: pytest stops at the first that raises neither an Exception nor an outcome.
+
+    asyncio.CancelledError is such one. The fixtures that are set up earlier would leak into the next test.
+    """
+    stack = item.session._setupstate.stack
+    finalizers = [entry[0] for node, entry in stack.items() if nextitem is None or node not in nextitem.listchain()]
+    try:
+        yield
+    except BaseException as error:
+        for remaining in reversed(finalizers):
+            _run_all(remaining, error)
+        _close_survivors(item)
+        raise
+    left = _close_survivors(item)
+    if left:
+        pytest.fail(left, pytrace=False)
+
+
+def _run_all(finalizers: list[Callable[[], object]], because: BaseException) -> None:
+    while finalizers:
+        try:
+            finalizers.pop()()
+        except BaseException as error:
+            because.add_note(f"a finalizer that ran after this raised {error!r}")
+
+
+def _close_survivors(item: pytest.Item) -> str:
+    """Close the cluster that this test has opened and not closed; returns what to say of it."""
+    left = [bubble for bubble in _open_bubbles() if bubble.opened_by is item]
+    for bubble in left:
+        with suppress(Exception):
+            bubble.abandon()
+    if not left:
+        return ""
+    return (
+        f"{item.nodeid} left its cluster open, and it was closed now: use the fixture `fakekube`, or "
+        "`with FakeKube() as fakekube`"
+    )
 
 
 @pytest.hookimpl(wrapper=True)

@@ -8,6 +8,7 @@ from typing import Any, TypeVarTuple
 
 from fakekube.harness.operator import Operator
 from fakekube.virtualtime import Bubble
+from fakekube.virtualtime.shutdown import end_tasks
 from fakekube.virtualtime.simulatedprocess import SimulatedProcess, running_in
 from fakekube.virtualtime.threads.scheduler import BubbleThread
 
@@ -35,7 +36,7 @@ class Background:
     def task(self, work: Coroutine[Any, Any, Any], name: str) -> asyncio.Task[None]:
         name = name or getattr(work, "__qualname__", "task")
         process = SimulatedProcess(name)
-        task = self._bubble.loop.create_task(self._guarded(work, process), name=name, context=process.context())
+        task = self._bubble.loop.start_program(self._guarded(work, process), name, process)
         self._tasks.append(task)
         self._processes[task] = process
         return task
@@ -80,8 +81,11 @@ class Background:
 
     def raise_failure(self, instead_of: BaseException | None = None) -> None:
         """Raise the oldest failure that has not been raised yet, if any."""
-        if self._failures:
-            raise self._failures.pop(0) from instead_of
+        reported = self._bubble.failures or self._failures
+        if reported:
+            error = reported.pop(0)
+            self._failures = [other for other in self._failures if other is not error]
+            raise error from instead_of
 
     def facts(self) -> Sequence[str]:
         """The state of the work queues, one controller a line."""
@@ -91,11 +95,27 @@ class Background:
             for view in operator.views()
         ]
 
-    async def end(self) -> None:
-        """End everything, the latest operator first."""
-        while self._operators:
-            await self._operators.pop().end()
-        for task in self._tasks:
-            task.cancel()
-        if self._tasks:
-            await asyncio.wait(self._tasks)
+    async def end(self, own: Operator | None) -> None:
+        """End everything that the test has started, the latest operator first, and then `own`, the cluster's operator.
+
+        Raises NotQuiescent naming the tasks that do not end.
+        """
+        loop, operators = self._bubble.loop, self._operators[::-1]
+        try:
+            await self._end_operators(operators)
+            await end_tasks(loop, self._tasks)
+        finally:
+            await self._end_operators([own] if own is not None else [])
+            await end_tasks(loop, loop.tasks.of_programs())
+            for operator in operators:
+                operator.retrieve()
+            self._operators.clear()  # they refer to the cluster
+            self._tasks.clear()
+
+    async def _end_operators(self, operators: Sequence[Operator]) -> None:
+        """The first cancellation stops a manager, the second one cancels the reconciles that run."""
+        tasks = [task for operator in operators for task in operator.cancel()]
+        await self._bubble.loop.settle()
+        await end_tasks(self._bubble.loop, tasks)
+        for operator in operators:
+            await operator.end()

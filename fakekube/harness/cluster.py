@@ -11,7 +11,7 @@ import builtins
 import inspect
 import os
 from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from datetime import datetime
 from functools import partial
@@ -57,6 +57,7 @@ from fakekube.harness.managers import Build, Transport, build_into, manager_for,
 from fakekube.harness.objects import TEST_AGENT, Object, Objects, Source
 from fakekube.harness.operator import Launch, Operator
 from fakekube.harness.reconcileobserver import ReconcileObserver
+from fakekube.harness.steps import Steps, calling
 from fakekube.harness.timeline import Timeline
 from fakekube.harness.users import acting, user_of
 from fakekube.harness.webhookserver import CONFIGURATIONS, WebhookServers, trusting
@@ -69,7 +70,7 @@ from fakekube.virtualtime import Bubble, Deadlock, HotLoop, NotQuiescent, Virtua
 from fakekube.virtualtime.durations import Duration, TimeUnits
 from fakekube.virtualtime.processes import ProcessOptions
 from fakekube.virtualtime.seeds import Seed
-from fakekube.virtualtime.simulatedprocess import SimulatedProcess, outside, running_in
+from fakekube.virtualtime.simulatedprocess import SimulatedProcess, running_in
 from fakekube.virtualtime.threads.scheduler import BubbleThread
 
 if TYPE_CHECKING:
@@ -81,6 +82,7 @@ if TYPE_CHECKING:
     from fakekube.harness.simulatedpods import Scope, SimulatedPods
 
 F = TypeVar("F")
+T = TypeVar("T")
 Args = TypeVarTuple("Args")
 
 #: What runs in a process of its own: an operator, or what `task` and `thread` return.
@@ -175,7 +177,7 @@ class FakeKube:
             random,
             tokens=tokens,
             rounds=self._bubble.gate,
-            spawn=partial(_spawned, self._bubble.loop),
+            spawn=self._bubble.loop.create_own_task,
         )
         self._driver = Driver(self._bubble.loop)
         self._endpoint = Endpoint(self._runner, self._driver.now_or_driven, tokens, ADMIN_TOKEN if tokens else "")
@@ -187,6 +189,7 @@ class FakeKube:
         secret = self._bubble.seed.random("certificate authority").getrandbits(256)
         self._webhooks = WebhookServers(self._runner, self._driver.now_or_driven, secret)
         self._background = Background(self._bubble)
+        self._steps = Steps()
         self._transports: list[DirectTransport] = []
         self._faults_made = 0
         self._metrics: Metrics | None = None
@@ -194,6 +197,7 @@ class FakeKube:
 
     def __enter__(self) -> Self:
         self._bubble.open()
+        self._bubble.closer = self.close
         if self._controllers is not None:
             self._controllers.operator.begin(self._bubble.loop)
             if not self._driver.in_async_test():
@@ -206,6 +210,7 @@ class FakeKube:
         self.close()
         if error is None:
             self._background.raise_failure()
+            self._steps.finish()
 
     def __repr__(self) -> str:
         store = self._runner.apiserver.store
@@ -217,30 +222,39 @@ class FakeKube:
     def close(self) -> None:
         """End operators, watches and connections, and restore the wall clock. May be called again.
 
-        The records can still be read. They are freed with the cluster, as nothing else refers to them.
+        Operators and tasks are cancelled, and have 30 seconds of virtual time to clean up. Raises NotQuiescent naming
+        those that do not end, after everything else is closed. The records can still be read. They are freed with the
+        cluster, as nothing else refers to them.
         """
-        if not self._bubble.loop.is_closed():
-            try:
-                self._bubble.loop.processes.thaw_all()
-                self._bubble.loop.threads.close()  # before the server, which they call, is closed
-                self._bubble.loop.drive(self._end())
-            finally:
-                self._endpoint.forget_clients()
-                self._bubble.close()
-                self._runner.retire()
-                self.ledger.retire()
-                self._disruptions.retire()
-                for transport in self._transports:
-                    transport.retire()
+        loop = self._bubble.loop
+        if loop.is_closed():
+            return
+        with ExitStack() as steps:  # callbacks run in reverse order, each even if those before it failed
+            for transport in self._transports:
+                steps.callback(transport.retire)
+            steps.callback(self._disruptions.retire)
+            steps.callback(self.ledger.retire)
+            steps.callback(self._runner.retire)
+            steps.callback(self._bubble.close)
+            steps.callback(self._endpoint.forget_clients)
+            steps.callback(lambda: loop.drive(self._end()))
+            own = self._controllers.operator if self._controllers is not None else None
+            steps.callback(lambda: loop.drive(self._background.end(own)))
+            steps.callback(loop.threads.close)  # before the server, which they call, is closed
+            steps.callback(loop.processes.thaw_all)
 
     async def _end(self) -> None:
-        await self._background.end()
-        if self._controllers is not None:
-            await self._controllers.operator.end()
         self._runner.end_watches()
         await self._runner.aclose()
         await self._endpoint.aclose()
         await self._webhooks.aclose()
+
+    def finish(self) -> None:
+        """Called when the test has ended, before the tear-down of its fixtures.
+
+        Raises NotAwaited naming what an async test had to await and did not.
+        """
+        self._steps.finish()
 
     # --- time ------------------------------------------------------------------------------------------------------
 
@@ -275,9 +289,18 @@ class FakeKube:
 
     def _step(self, move: Callable[[], Awaitable[None]]) -> Awaitable[None]:
         if self._driver.in_async_test():
-            return self._checked(move)
+            return self._awaited(self._checked(move), "step")
         with self._reporting():
             return move()
+
+    def _awaited(self, work: Coroutine[Any, Any, T], name: str) -> Coroutine[Any, Any, T]:
+        """`work`, which an async test must await: the test fails if it does not."""
+        try:
+            self._steps.check()
+        except BaseException:
+            work.close()
+            raise
+        return self._steps.make(work, name)
 
     async def _checked(self, move: Callable[[], Awaitable[None]]) -> None:
         with self._reporting():
@@ -365,6 +388,8 @@ class FakeKube:
             raise ValueError("run_process([]): the list names a program and its arguments")
         env = {**os.environ, **(options.get("env") or {}), "KUBECONFIG": str(self.kubeconfig)}
         options["env"] = env
+        if self._driver.in_async_test():
+            return self._awaited(self._bubble.run_process(argv, **options), "run_process")
         return self._bubble.run_process(argv, **options)
 
     # --- what runs beside the test -----------------------------------------------------------------------------------
@@ -387,7 +412,11 @@ class FakeKube:
         """
         operator = self.operator(build, name=name, service_account=service_account, user=user, **options)
         operator.begin(self._bubble.loop)
-        if not self._driver.in_async_test():
+        if self._driver.in_async_test():
+            self._steps.check()
+            number = self._steps.expect(calling("start"))
+            operator.when_awaited(lambda: self._steps.awaited(number))
+        else:
             self.settle()
             operator.warn_of_unserved()
         return operator
@@ -464,7 +493,7 @@ class FakeKube:
         if "kubelet" in running.parts:
             running.parts["kubelet"].answers.install(self._runner.apiserver.kubelet)
         operator = self._operated(running.manager, observer, process, clock)
-        return ClusterControllers(running, operator, Settling(self.settle, self._driver.in_async_test))
+        return ClusterControllers(running, operator, Settling(self.settle, self._driver.in_async_test, self._awaited))
 
     @property
     def metrics(self) -> Metrics:
@@ -558,7 +587,7 @@ class FakeKube:
         if not isinstance(operator, Operator):
             raise TypeError(f"stop() takes an operator as start() returns it, not {operator!r}")
         if self._driver.in_async_test():
-            return self._stopped(operator)
+            return self._awaited(self._stopped(operator), "stop")
         self._bubble.loop.drive(operator.end())
         return self.settle()
 
@@ -739,7 +768,7 @@ class FakeKube:
         """
         check = IdempotenceCheck(self._background.operators, self._audit, self.ledger, noops_allowed)
         if self._driver.in_async_test():
-            return self._check_idempotence(check)
+            return self._awaited(self._check_idempotence(check), "assert_no_writes_at_rest")
         self.advance(1)
         check.begin()
         done = self.settle()
@@ -843,11 +872,6 @@ class FakeKube:
         """`handler` answers data that is sent to a port of a pod (ForwardRequest -> bytes)."""
         self._runner.apiserver.kubelet.forward = _function(handler)
         return handler
-
-
-def _spawned(loop: asyncio.AbstractEventLoop, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
-    """A task of the server, whichever process causes it."""
-    return loop.create_task(work, context=outside())
 
 
 def _function(handler: F) -> F:

@@ -11,6 +11,7 @@ from datetime import timedelta
 from typing import Any
 
 from controllerlib import Controller, Manager, Request
+from controllerlib.manager import GraceExpired
 from controllerlib.workqueue import Cause, WorkQueue
 from fakekube.apiserver.catalog import Catalog
 from fakekube.apiserver.user import User
@@ -19,6 +20,7 @@ from fakekube.harness.faultinjection.skewedclock import SkewedClock
 from fakekube.harness.identity import Identity
 from fakekube.harness.keywords import ManagerOptions
 from fakekube.harness.ledger import Ledger, Reconcile
+from fakekube.virtualtime import VirtualTimeLoop
 from fakekube.virtualtime.simulatedprocess import SimulatedProcess
 
 
@@ -165,6 +167,8 @@ class Operator(Mapping[str, ControllerView]):
         self._ledger, self._now, self._settle, self._failed = ledger, now, settle, failed
         self._catalog = catalog
         self._task: asyncio.Task[None] | None = None
+        self._awaited: Callable[[], None] | None = None
+        self._ending = False
 
     def __getitem__(self, name: str) -> ControllerView:
         controllers = self.manager.controllers
@@ -187,6 +191,8 @@ class Operator(Mapping[str, ControllerView]):
 
     def __await__(self) -> Generator[Any, None, Operator]:
         """Wait until every controller has synced and the cluster is quiescent."""
+        if self._awaited is not None:
+            self._awaited()
         yield from self._settle().__await__()
         self.warn_of_unserved()
         return self
@@ -211,9 +217,12 @@ class Operator(Mapping[str, ControllerView]):
 
     # --- called by the cluster -------------------------------------------------------------------------------------
 
-    def begin(self, loop: asyncio.AbstractEventLoop) -> None:
-        name, context = f"operator {self._identity}", self.process.context()
-        self._task = loop.create_task(self._run(), name=name, context=context)
+    def begin(self, loop: VirtualTimeLoop) -> None:
+        self._task = loop.start_program(self._run(), f"operator {self._identity}", self.process)
+
+    def when_awaited(self, call: Callable[[], None]) -> None:
+        """Call `call` when the test awaits this."""
+        self._awaited = call
 
     def warn_of_unserved(self) -> None:
         """Warn about controllers that wait for a kind which the cluster does not have."""
@@ -232,10 +241,18 @@ class Operator(Mapping[str, ControllerView]):
         try:
             await self.manager.start()
         except Exception as error:  # raised by the next step of the test
-            if not self.process.fenced:
+            if not self.process.fenced and not (self._ending and isinstance(error, GraceExpired)):
                 self._failed(error)
         finally:
             await self.manager.client.aclose()
+
+    def cancel(self) -> list[asyncio.Task[None]]:
+        """Stop as the exit of the process does: reconciles that run are cancelled. Returns what has to end."""
+        if self._task is None or self._task.done():
+            return []
+        self._ending = True
+        self._task.cancel()
+        return [self._task]
 
     async def end(self) -> None:
         """Stop the manager and wait until it has ended."""
@@ -245,5 +262,10 @@ class Operator(Mapping[str, ControllerView]):
         if not self._task.done():
             self._task.cancel()
             await asyncio.wait([self._task])
-        with suppress(BaseException):  # retrieves the exception: `_run` has reported it
-            self._task.result()
+        self.retrieve()
+
+    def retrieve(self) -> None:
+        """Mark the exception of the task as retrieved: `_run` has reported it."""
+        if self._task is not None and self._task.done():
+            with suppress(BaseException):
+                self._task.result()

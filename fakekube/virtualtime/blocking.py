@@ -83,7 +83,7 @@ class Blocking:
     def _wake_and_wait(self, thread: BubbleThread | None, where: str) -> tuple[Callable[[], None], Callable[[], None]]:
         threads = self._loop.threads
         if thread is None:
-            return self._loop.stop, self._loop.run_forever
+            return self._loop.stop, self._loop.run_on
         return lambda: threads.wake(thread), lambda: threads.park(thread, where)
 
     def sleep(self, seconds: float) -> None:
@@ -123,7 +123,7 @@ class Blocking:
         with loop.clock.hold(where, endless=True):
             threading.Thread(target=helper, name=HELPER + where, daemon=True).start()
             while outcome is None:
-                loop.run_forever()
+                loop.run_on()
         return outcome
 
 

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine, Generator, Sequence
 from contextlib import ExitStack
+from contextvars import Context
 from datetime import datetime, timedelta
 from functools import partial
 from types import TracebackType
@@ -15,12 +16,14 @@ from fakekube.virtualtime.gate import Gate
 from fakekube.virtualtime.hotloop import MAX_TURNS
 from fakekube.virtualtime.loop import VirtualTimeLoop
 from fakekube.virtualtime.network.network import TransportKind
+from fakekube.virtualtime.patches.endings import EndingPatches
 from fakekube.virtualtime.patches.freezer import Freezer
 from fakekube.virtualtime.patches.joins import JoinPatches
 from fakekube.virtualtime.patches.patch import PatchSet
 from fakekube.virtualtime.patches.sleep import SleepPatches
 from fakekube.virtualtime.patches.sockets import SocketPatches
 from fakekube.virtualtime.patches.starts import StartPatches
+from fakekube.virtualtime.patches.tasklists import TaskListPatches
 from fakekube.virtualtime.patches.tls import TlsPatches
 from fakekube.virtualtime.patches.waits import WaitPatches
 from fakekube.virtualtime.processes import Processes, ProcessOptions
@@ -30,6 +33,7 @@ from fakekube.virtualtime.shutdown import shutdown
 from fakekube.virtualtime.threads.scheduler import BubbleThread
 from fakekube.virtualtime.trace import Note
 from fakekube.virtualtime.wallclock import RealWallClock, WallClock
+from fakekube.virtualtime.watchdog import Watchdog
 
 T = TypeVar("T")
 Args = TypeVarTuple("Args")
@@ -81,12 +85,18 @@ class Bubble:
             max_turns=max_turns,
         )
         self.trace: list[Note] = []
+        #: errors of code under test that it may have caught, and that the test has to raise
+        self.failures: list[BaseException] = []
         self._stepped = stepped
         self._wall = _wall_clock(wall_clock)
         self._blocking = Blocking(self.loop)
         self._processes = Processes(self.loop, self._blocking)
+        self._watchdog = Watchdog(self.loop, patience)
         self._was_external = False
         self._leave = ExitStack()
+        #: what it was opened for (a test, a module), and what closes it with its cluster, if another has to
+        self.opened_by: object = None
+        self.closer: Callable[[], None] | None = None
 
     def __enter__(self) -> Self:
         self.open()
@@ -103,9 +113,11 @@ class Bubble:
             undo.callback(self.loop.close)
             if _open:
                 raise RuntimeError("a cluster is open in this process already: close it before you open another one")
+            _refuse_running_loop()
             _open.append(self)
             undo.callback(_open.remove, self)
             sleeping = SleepPatches(self._blocking)
+            endings = EndingPatches(self.loop, self._blocking, self._note_failure)
             patches = PatchSet(
                 [
                     *sleeping.patches(),
@@ -114,10 +126,15 @@ class Bubble:
                     *JoinPatches(self._blocking, self.loop.threads).patches(),
                     *StartPatches(self.loop.threads).patches(),
                     *WaitPatches(self.loop, self._blocking).patches(),
+                    *TaskListPatches(self.loop).patches(),
+                    *endings.patches(),
                 ]
             )
             patches.install()
             undo.callback(patches.remove)
+            self.loop.disarm = endings.disarm
+            self.loop.watch = self._watchdog.start
+            undo.callback(self._watchdog.stop)
             sleeping.start()
             undo.callback(sleeping.stop)
             self._wall.start(self.clock.now())
@@ -135,7 +152,12 @@ class Bubble:
         try:
             self._leave.close()
         finally:
+            self.opened_by = self.closer = None
             self.loop.close()  # also if the bubble was never opened
+
+    def abandon(self) -> None:
+        """Close it in place of the code that opened it."""
+        (self.closer or self.close)()
 
     # --- time
 
@@ -164,14 +186,15 @@ class Bubble:
             self._do(partial(self.loop.step, limit, timeout))
         return Done()
 
-    def run(self, main: Coroutine[Any, Any, T]) -> T:
+    def run(self, main: Coroutine[Any, Any, T], context: Context | None = None) -> T:
         """Run an async test on the loop; time moves while it waits. Raises what `main` raises, or Deadlock."""
         self._refuse_threads()
+        self.loop.watch()
         if self._stepped is not None or self.gate.is_open():
-            return self.loop.run_test(main)
+            return self.loop.run_test(main, context)
         self.gate.open()
         try:
-            return self.loop.run_test(main)
+            return self.loop.run_test(main, context)
         finally:
             self.gate.close()
 
@@ -236,6 +259,9 @@ class Bubble:
         """
         return self.loop.network.connections.external > 0 and not self.clock.is_held_endlessly()
 
+    def _note_failure(self, error: BaseException) -> None:
+        self.failures.append(error)
+
     def _note_external(self) -> None:
         if self.external != self._was_external:
             self._was_external = self.external
@@ -254,11 +280,27 @@ class Bubble:
         self._wall.move(self.clock.now())
 
     def __repr__(self) -> str:
-        return f"<Bubble {self.clock!r} tasks={len(asyncio.all_tasks(self.loop))} seed={self.seed.value}>"
+        return f"<Bubble {self.clock!r} tasks={len(self.loop.tasks.of_programs())} seed={self.seed.value}>"
+
+
+def opened() -> list[Bubble]:
+    """The open bubbles of this process: at most one."""
+    return list(_open)
 
 
 #: The open bubble. Process-wide, because patches and the wall clock affect the process: one bubble is open at a time.
 _open: list[Bubble] = []
+
+
+def _refuse_running_loop() -> None:
+    if (running := asyncio._get_running_loop()) is not None:
+        raise RuntimeError(
+            "a cluster cannot be opened while an event loop runs "
+            f"({type(running).__module__}.{type(running).__name__}): it has an event loop of its own, whose time is "
+            "virtual. Write the test as `async def` with the fixture `fakekube`, which runs it on the cluster's loop, "
+            "or open the cluster in sync code and run coroutines with "
+            "`with FakeKube() as fakekube: fakekube.bubble.run(main())`"
+        )
 
 
 def _wall_clock(choice: bool | WallClock) -> WallClock:

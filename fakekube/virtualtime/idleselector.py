@@ -28,6 +28,8 @@ class IdleSelector(selectors.DefaultSelector):
         self._has_others = False
         #: whether signal handlers are installed, which asyncio calls through the wake-up pipe
         self.awaits_signals = False
+        #: changes each time that callbacks begin and end to run; odd while they run
+        self.beat: int = 0
 
     def attach(self, turn: Callable[[], None], idle: Callable[[Poll], Events]) -> None:
         """`turn` is called after each turn of the loop that ran something, `idle` where a stock loop would block."""
@@ -53,13 +55,17 @@ class IdleSelector(selectors.DefaultSelector):
         return super().select(timeout)
 
     def select(self, timeout: float | None = None) -> Events:
-        if timeout is not None and timeout <= 0:
-            self._turn()
-            # the wake-up pipe is always registered, and need not be polled while the loop is awake
-            return super().select(0) if self._has_others else []
-        if self._idle is None:
-            return super().select(timeout)
-        return self._idle(self.poll)
+        self.beat = (self.beat | 1) + 1
+        try:
+            if timeout is not None and timeout <= 0:
+                self._turn()
+                # the wake-up pipe is always registered, and need not be polled while the loop is awake
+                return super().select(0) if self._has_others else []
+            if self._idle is None:
+                return super().select(timeout)
+            return self._idle(self.poll)
+        finally:
+            self.beat += 1
 
     def detach(self) -> None:
         """Drop the callbacks, which refer to the loop: breaks a reference cycle."""

@@ -8,7 +8,7 @@ from contextvars import Context
 from typing import Any, Protocol
 
 from fakekube.virtualtime.gate import Gate
-from fakekube.virtualtime.simulatedprocess import Address, ProcessState, SimulatedProcess, outside, process_of
+from fakekube.virtualtime.simulatedprocess import Address, ProcessState, SimulatedProcess, process_of
 from fakekube.virtualtime.threads.scheduler import ThreadScheduler
 from fakekube.virtualtime.timers import GridTimer
 
@@ -25,7 +25,7 @@ class FreezableLoop(Protocol):
 
     def divert(self, active: bool) -> None: ...
     def abort_from(self, addresses: Sequence[Address]) -> None: ...
-    def create_task(self, coro: Any, **options: Any) -> asyncio.Task[Any]: ...
+    def create_own_task(self, coro: Any, name: str | None = None) -> asyncio.Task[Any]: ...
 
 
 class ProcessControl:
@@ -125,7 +125,7 @@ class ProcessControl:
         for task in tuple(process.tasks):
             task.cancel()
         self._cancel_timers(process)
-        return self._loop.create_task(self._reap(process), name=f"end of {process.name}", context=outside())
+        return self._loop.create_own_task(self._reap(process), f"end of {process.name}")
 
     async def _reap(self, process: SimulatedProcess) -> None:
         for _ in range(MAX_CANCELS):

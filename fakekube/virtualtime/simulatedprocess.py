@@ -7,7 +7,7 @@ import asyncio
 import enum
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
-from contextvars import Context, ContextVar, copy_context
+from contextvars import Context, ContextVar
 from typing import Any, Protocol
 
 from fakekube.virtualtime.errors import BubbleClosed
@@ -72,12 +72,6 @@ class SimulatedProcess:
         self.fenced_requests.append(what)
         return BubbleClosed(f"{self.name} was killed: {what}")
 
-    def context(self) -> Context:
-        """A context in which code belongs to this process."""
-        made = copy_context()
-        made.run(_current.set, self)
-        return made
-
     def __repr__(self) -> str:
         return f"<SimulatedProcess {self.name} {self.state.value} tasks={len(self.tasks)}>"
 
@@ -95,11 +89,10 @@ def process_of(context: Context | None) -> SimulatedProcess | None:
     return _current.get() if context is None else context.get(_current)
 
 
-def outside() -> Context:
-    """A context that belongs to no process, for the server's own tasks."""
-    made = copy_context()
-    made.run(_current.set, None)
-    return made
+def entered(context: Context, process: SimulatedProcess | None) -> Context:
+    """The context, which belongs to `process` from now on (None: to no process, as the server's own tasks)."""
+    context.run(_current.set, process)
+    return context
 
 
 @contextmanager

@@ -6,8 +6,8 @@ import itertools
 import socket
 import weakref
 from collections.abc import Callable, Iterator
-from contextvars import Context, copy_context
-from dataclasses import dataclass, field
+from contextvars import Context
+from dataclasses import dataclass
 from typing import Any, Literal
 
 from fakekube.virtualtime.network import handshake
@@ -23,13 +23,12 @@ _FIRST_PIPE_PORT = 61000
 
 @dataclass(frozen=True, slots=True)
 class Listener:
-    """A listening socket of the loop: how it creates the protocol of a connection."""
+    """A listening socket of the loop: how it creates the protocol of a connection, and the context of its owner."""
 
     factory: Callable[[], Protocol]
     sslcontext: object
     server: asyncio.Server | None
-    context: Context = field(default_factory=copy_context)
-    """The context in which it has been started, and to which its connections belong."""
+    context: Context
 
 
 class Network:
@@ -135,7 +134,7 @@ class Network:
             listener.context.run(listener.factory),
             (client, address),
             (sslcontext, listener.sslcontext),
-            listener.context,
+            listener.context.copy(),
         )
         self._belongs(client)
         process = current()

@@ -3,7 +3,7 @@
 import asyncio
 import socket
 from collections import deque
-from contextvars import Context
+from contextvars import Context, copy_context
 from typing import Any
 
 from fakekube.virtualtime.network.bytecount import Address
@@ -60,15 +60,12 @@ class PipeTransport(asyncio.Transport):
     """
 
     def __init__(
-        self,
-        loop: asyncio.AbstractEventLoop,
-        protocol: Protocol,
-        extra: dict[str, Any],
-        context: Context | None = None,
+        self, loop: asyncio.AbstractEventLoop, protocol: Protocol, extra: dict[str, Any], context: Context
     ) -> None:
-        """`context`: that of the protocol's callbacks; None: that of the code which causes them."""
         super().__init__(extra)
-        self._loop, self._context = loop, context
+        self._loop = loop
+        #: in which the protocol is called, as by a reader of a socket
+        self._context = context
         self._protocol = protocol
         self._peer: PipeTransport | None = None
         self._inbox: deque[bytes] = deque()
@@ -240,22 +237,23 @@ def pipe(
     server: Protocol,
     addresses: tuple[Address, Address],
     sslcontexts: tuple[object, object],
-    context: Context | None = None,
+    listening: Context,
 ) -> tuple[PipeTransport, PipeTransport]:
     """A connected pair, the client's end first; `connection_made` is called on the next turn, the server's first.
 
-    `context`: that of the server.
+    `listening`: the context in which the server's protocol is called.
     """
+    contexts = (copy_context(), listening)
     ends = tuple(
-        PipeTransport(loop, protocol, _extra(name, peer, sslcontext), own)
-        for protocol, name, peer, sslcontext, own in zip(
-            (client, server), addresses, reversed(addresses), sslcontexts, (None, context), strict=True
+        PipeTransport(loop, protocol, _extra(name, peer, sslcontext), context)
+        for protocol, name, peer, sslcontext, context in zip(
+            (client, server), addresses, reversed(addresses), sslcontexts, contexts, strict=True
         )
     )
     near, far = ends
     near.join(far)
     far.join(near)
-    loop.call_soon(server.connection_made, far, context=context)
+    loop.call_soon(server.connection_made, far, context=listening)
     loop.call_soon(client.connection_made, near)
     return near, far
 

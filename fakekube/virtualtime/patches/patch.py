@@ -49,7 +49,7 @@ def check_original(owner: Any, name: str) -> None:
     value = getattr(owner, name)
     home = getattr(owner, "__module__", None) or owner.__name__
     if isinstance(value, BuiltinFunctionType | MethodDescriptorType) or (
-        isinstance(value, FunctionType) and value.__module__ == home
+        isinstance(value, FunctionType) and f"{value.__module__}.".startswith(f"{home}.")
     ):
         return
     whose = getattr(value, "__module__", None) or type(value).__module__

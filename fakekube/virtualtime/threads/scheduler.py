@@ -19,6 +19,7 @@ from typing import Any, TypeVar
 from fakekube.virtualtime.errors import BubbleClosed, NotQuiescent
 from fakekube.virtualtime.notifier import Notifier
 from fakekube.virtualtime.simulatedprocess import SimulatedProcess, current, running_in
+from fakekube.virtualtime.threads.interrupts import raise_in
 from fakekube.virtualtime.threads.stacks import dump
 
 T = TypeVar("T")
@@ -32,6 +33,9 @@ _join = threading.Thread.join
 
 #: How often BubbleClosed is raised in a thread that catches it.
 _MAX_CLOSES = 20
+
+#: Real seconds in which a thread ends after an exception was raised in it.
+_INTERRUPTED = 0.01
 
 
 class State(enum.Enum):
@@ -180,8 +184,11 @@ class ThreadScheduler:
         real.run = lambda: self._main(thread, reuse=False)  # type: ignore[method-assign]
 
     def submit(self, function: Callable[[], T]) -> asyncio.Future[T]:
-        """The future of `function()`, run in a thread of an unbounded pool."""
+        """The future of `function()`, run in a thread of an unbounded pool. It is cancelled once the bubble closes."""
         future: asyncio.Future[T] = self._loop.create_future()
+        if self._closing:  # the tasks of the bubble still run, and end
+            future.cancel()
+            return future
 
         def job() -> None:
             if future.cancelled():
@@ -252,7 +259,7 @@ class ThreadScheduler:
                 self.wake(thread)
 
     def close(self) -> None:
-        """End all threads: raises BubbleClosed in those that are parked. Raises NotQuiescent if one does not end."""
+        """End all threads: raises BubbleClosed in those that are parked or busy. Raises NotQuiescent naming others."""
         self._closing = True
         self.ready.clear()
         left = []
@@ -260,19 +267,40 @@ class ThreadScheduler:
             for _ in range(_MAX_CLOSES):
                 if thread.state is State.ENDED or not self._raise_closed(thread):
                     break
-            if thread.state is not State.ENDED:
-                left.append(thread.name)
+            if thread.state is not State.ENDED and not self._interrupt(thread):
+                left.append(thread)
         self._threads.clear()
+        self._overdue.clear()
+        self._idle.clear()
         if left:
-            raise NotQuiescent(f"threads do not end: {', '.join(left)}\n{dump()}")
+            names = ", ".join(f"{thread.name} ({thread.where})" for thread in left)
+            raise NotQuiescent(
+                f"threads do not end: {names}. They run Python code that catches every exception, or wait for "
+                f"something that the bubble cannot see; they go on until the process ends.\n{dump()}"
+            )
 
     def _raise_closed(self, thread: BubbleThread) -> bool:
         if thread.state is State.OUTSIDE or (thread.overdue and not thread.was_suspended()):
             return False
         if not thread.resume(self._patience):
+            thread.overdue = True
             return False
         thread.join_if_ended(self._patience)
         return True
+
+    def _interrupt(self, thread: BubbleThread) -> bool:
+        """Raise BubbleClosed in a thread that runs Python code; returns whether it has ended."""
+        real = thread.real
+        for _ in range(_MAX_CLOSES):
+            if real is None or real.ident is None:
+                return False
+            if thread.state is State.PARKED:
+                thread.resume(_INTERRUPTED)
+            raise_in(real.ident, BubbleClosed)
+            _join(real, _INTERRUPTED)
+            if thread.state is State.ENDED:
+                return True
+        return False
 
     # --- called by threads
 
