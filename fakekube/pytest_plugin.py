@@ -5,7 +5,9 @@ Every pytest run on the machine imports it, so it imports nothing but pytest unt
 
 from __future__ import annotations
 
+import hashlib
 import inspect
+import re
 import sys
 import types
 from collections.abc import Callable, Generator, Iterator
@@ -33,6 +35,11 @@ _OPTIONS = (
     ("nodes", "string", "number of simulated nodes, with the scheduler and the kubelet"),
 )
 
+_TIMELINE_OPTIONS = (
+    ("timeline", "DIR", "write the timeline of each test with a cluster to this directory, as an HTML page"),
+    ("timeline_for", "TESTS", "the tests whose timeline is written: all (default) or failed"),
+)
+
 MARKER = (
     "fakekube(version=None, controllers=(), nodes=None, rbac=False, seed=None, stepped=None, wall_clock=True, "
     "transport='direct', "
@@ -50,20 +57,31 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         if kind == "args":
             action = {"action": "append", "metavar": "NAME"}
         group.addoption(f"--fakekube-{name}", dest=f"fakekube_{name}", help=text, **action)
+    for name, metavar, text in _TIMELINE_OPTIONS:
+        parser.addini(f"fakekube_{name}", text, default=None)
+        group.addoption(f"--fakekube-{name.replace('_', '-')}", dest=f"fakekube_{name}", metavar=metavar, help=text)
 
 
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", MARKER)
+    if _option(config, "timeline_for") not in (None, "all", "failed"):
+        raise pytest.UsageError(f"fakekube_timeline_for={_option(config, 'timeline_for')!r}: must be all or failed")
+
+
+def _option(config: pytest.Config, name: str) -> Any:
+    """The value of the command line, else that of the ini file; None if neither has one."""
+    value = config.getoption(f"fakekube_{name}", None)
+    if value is None:
+        value = config.getini(f"fakekube_{name}")
+    return None if value in ("", []) else value
 
 
 def _settings(request: pytest.FixtureRequest) -> dict[str, Any]:
     """The settings of the marker, else the command line, else the ini file. Raises UsageError for positional ones."""
     found: dict[str, Any] = {}
     for name, _, _ in _OPTIONS:
-        value = request.config.getoption(f"fakekube_{name}", None)
-        if value is None:
-            value = request.config.getini(f"fakekube_{name}")
-        if value not in (None, "", []):
+        value = _option(request.config, name)
+        if value is not None:
             number = name in ("seed", "nodes") and str(value).lstrip("-").isdigit()
             found[name] = int(value) if number else value
     for marker in reversed(list(request.node.iter_markers("fakekube"))):
@@ -288,7 +306,29 @@ def pytest_runtest_makereport(
     """Adds the timeline of the cluster to the report of a failing test."""
     report = yield
     cluster = item.stash.get(_CLUSTER, None)
-    if cluster is not None and report.failed:
+    if cluster is None:
+        return report
+    page = _write_page(item, cluster, report)
+    if report.failed:
         text = cluster.timeline.render(TIMELINE_LINES)
+        if page is not None:
+            text += f"\n\nthe whole timeline: {page}"
         report.sections.append((f"fakekube timeline (seed {cluster.seed!r})", text))
     return report
+
+
+def _write_page(item: pytest.Item, cluster: FakeKube, report: pytest.TestReport) -> Path | None:
+    """Write the page of a test that has been called, or failed. Returns its path, or None if it was not written."""
+    directory = _option(item.config, "timeline")
+    wanted = report.failed or (report.when == "call" and _option(item.config, "timeline_for") != "failed")
+    if directory is None or not wanted:
+        return None
+    root = item.config.invocation_params.dir
+    title = f"{item.nodeid} {report.outcome}"
+    return cluster.timeline.html(root / directory / page_name(item.nodeid), title=title)
+
+
+def page_name(nodeid: str) -> str:
+    """The name of a test's page: readable, safe in every file system, and unique."""
+    readable = re.sub(r"[^\w.-]+", "-", nodeid, flags=re.ASCII).strip("-.")[-120:]
+    return f"{readable}-{hashlib.sha256(nodeid.encode()).hexdigest()[:8]}.html"

@@ -177,3 +177,17 @@ class Response:
     damage: Damage | None = None
     flow: tuple[User, RequestInfo] | None = None
     stream: Stream | None = None
+
+
+def outcome(response: Response) -> tuple[str, str, str]:
+    """For the record of a request: the name of the created object, the reason and the message of a failure."""
+    if isinstance(response.body, StoredObject):
+        return response.body.entry.object["metadata"].get("name", ""), "", ""
+    if response.status < 400 or response.body is None:
+        return "", "", ""
+    body = response.body.to_object()
+    if not isinstance(body, dict):
+        return "", "", ""
+    details = body.get("details")
+    name = details.get("name", "") if isinstance(details, dict) and details.get("kind") else ""
+    return name, body.get("reason", ""), body.get("message", "")

@@ -53,8 +53,8 @@ from fakekube.harness.keywords import (
     check_names,
 )
 from fakekube.harness.ledger import Ledger
-from fakekube.harness.managers import Build, Transport, build_into, manager_for, over_http, settings_of
-from fakekube.harness.objects import TEST_AGENT, Object, Objects, Source
+from fakekube.harness.managers import Build, Connection, Transport, build_into, manager_for, over_http, settings_of
+from fakekube.harness.objects import TEST_AGENT, Object, Objects, Source, key_in
 from fakekube.harness.operator import Launch, Operator
 from fakekube.harness.reconcileobserver import ReconcileObserver
 from fakekube.harness.steps import Steps, calling
@@ -74,7 +74,6 @@ from fakekube.virtualtime.simulatedprocess import SimulatedProcess, running_in
 from fakekube.virtualtime.threads.scheduler import BubbleThread
 
 if TYPE_CHECKING:
-    from controllerlib.client import HttpTransport
     from fakekube.controllers.kubelet.stage import Stage
     from fakekube.controllers.scalingmetrics import Metrics
     from fakekube.harness.accessreport import AccessReport
@@ -181,10 +180,11 @@ class FakeKube:
         )
         self._driver = Driver(self._bubble.loop)
         self._endpoint = Endpoint(self._runner, self._driver.now_or_driven, tokens, ADMIN_TOKEN if tokens else "")
-        self.timeline: Timeline = Timeline(self.clock.epoch)
-        self.ledger: Ledger = Ledger(self.clock.now, self.timeline)
         self._disruptions = Disruptions(self._bubble, self._runner, self._endpoint.disconnect)
-        self._audit = Audit(self._runner, self.clock.now, self.timeline, TEST_AGENT)
+        serials = self._runner.serials
+        self.timeline: Timeline = Timeline(self.clock.epoch, serials, partial(key_in, apiserver.catalog))
+        self.ledger: Ledger = Ledger(self.clock.now, self.timeline, serials)
+        self._audit = Audit(self._runner, self.timeline, self.ledger.identities, TEST_AGENT)
         self._objects = Objects(self._runner, self._driver.driven)
         secret = self._bubble.seed.random("certificate authority").getrandbits(256)
         self._webhooks = WebhookServers(self._runner, self._driver.now_or_driven, secret)
@@ -436,8 +436,8 @@ class FakeKube:
     def _launched(self, launch: Launch, restarts: str = "") -> Operator:
         """An operator, or the next incarnation of the one that is named `restarts`."""
         process, clock = SimulatedProcess(launch.name), SkewedClock(self.clock)
-        transport = self._operator_transport(launch.user)
         recording = ReconcileObserver(self.ledger, self.clock.now)
+        transport = self._operator_transport(launch.user, recording.trace)
         observer: Observer = recording
         if self._disruptions.injector is not None:
             observer = DeltaObserver(
@@ -447,9 +447,8 @@ class FakeKube:
             manager = manager_for(self._bubble, transport, observer, launch.options, process, clock)
             build_into(manager, launch.build, launch.options.get("election") is not None)
         identities, default = self.ledger.identities, next(iter(manager.controllers), "operator")
-        recording.identify(
-            identities.next_incarnation(restarts) if restarts else identities.claim(launch.name, default)
-        )
+        identity = identities.next_incarnation(restarts) if restarts else identities.claim(launch.name, default)
+        recording.identify(identity, manager.controllers)
         operator = self._operated(manager, recording, process, clock)
         operator.launch = launch
         self._background.add(operator)
@@ -464,20 +463,22 @@ class FakeKube:
             manager, observer.identity, self.ledger, monotonic, self.settle, failed, catalog, process, clock
         )
 
-    def _operator_transport(self, user: User | None) -> DirectTransport | HttpTransport:
+    def _operator_transport(self, user: User | None, trace: Callable[[], str]) -> Connection:
         if self._transport == "direct":
-            self._transports.append(DirectTransport(self._runner, user=user or ADMIN))
+            self._transports.append(DirectTransport(self._runner, user=user or ADMIN, trace=trace))
             return self._transports[-1]
         token = self._endpoint.admin if user is None else self._endpoint.token_of(user)
-        return over_http(self.url, self._bubble, token)
+        return over_http(self.url, self._bubble, token, trace)
 
     def _cluster_controllers(self, names: Sequence[str], nodes: int | None) -> ClusterControllers:
         from fakekube.controllers.componentusers import component_user
         from fakekube.controllers.controllermanager import controller_manager
         from fakekube.controllers.nodespec import numbered
 
+        observer = ReconcileObserver(self.ledger, self.clock.now)
+
         def connect(user: str) -> DirectTransport:
-            self._transports.append(DirectTransport(self._runner, user=component_user(user)))
+            self._transports.append(DirectTransport(self._runner, user=component_user(user), trace=observer.trace))
             return self._transports[-1]
 
         settings = settings_for(names, self._runner.apiserver.issuer, lambda: self._webhooks.authority)
@@ -486,7 +487,6 @@ class FakeKube:
             sync_period_jitter=0.0, min_watch_timeout=WATCH_TIMEOUT, default=Selection(bookmarks=False)
         )
         process, clock = SimulatedProcess(CLUSTER), SkewedClock(self.clock)
-        observer = ReconcileObserver(self.ledger, self.clock.now)
         observer.identify(self.ledger.identities.claim(CLUSTER, CLUSTER))
         options = {**settings_of(self._bubble, observer, process, clock), "cache": cache}
         running = controller_manager(names, connect, settings, **options)
@@ -738,11 +738,12 @@ class FakeKube:
         return [event for event in found if all(event.get(key) == value for key, value in wanted.items())]
 
     def log(self) -> str:
-        """All reconciles, requests and stored changes, one a line, with their time in microseconds.
+        """All reconciles, requests and stored changes, one a line, in the order in which they happened.
 
+        A line begins with the time in microseconds since the cluster's start; a reconcile is where it began.
         The same test with the same seed, and the same versions of all libraries, gives the same log.
         """
-        return "\n".join([*self.ledger.lines(self.clock.epoch), *self._audit.lines(self.clock.epoch)])
+        return "\n".join(line for _, line in sorted([*self.ledger.lines(self.clock.epoch), *self._audit.lines()]))
 
     def rbac_report(self, *, service_account: str = "", user: User | str | None = None) -> AccessReport:
         """Compares what a service account (`namespace/name`) or a user did with the roles that are bound to it.

@@ -74,7 +74,7 @@ class ClusterController(ControllerView):
         Returns the Reconcile, or None if no key was due. In an async test it must be awaited.
         """
         self._gate.hold()
-        before = len(self.history())
+        before = self.reconciles()
         self._gate.permit()
         if self._settling.in_async_test():
             return self._settling.awaited(self._after(before), "step")
@@ -87,8 +87,8 @@ class ClusterController(ControllerView):
 
     def _stepped(self, before: int) -> Reconcile | None:
         self._gate.withdraw()
-        made = self.history()[before:]
-        return made[0] if made else None
+        made = self.reconciles() - before
+        return self.history()[-made] if made else None
 
 
 class ClusterControllers:

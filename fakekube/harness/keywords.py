@@ -78,6 +78,8 @@ class RequestFields(TypedDict, total=False):
     path: str
     revision: int
     trace: str
+    message: str
+    serial: int
 
 
 class EventFields(TypedDict, total=False):

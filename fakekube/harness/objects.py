@@ -9,6 +9,7 @@ from typing import Any
 
 from controllerlib import ApiError
 from controllerlib.client import Writable, from_status
+from fakekube.apiserver.catalog import Catalog
 from fakekube.apiserver.resource import Resource
 from fakekube.harness.arguments import (
     check_values,
@@ -18,6 +19,7 @@ from fakekube.harness.arguments import (
     written,
 )
 from fakekube.harness.keywords import DeleteOptions, check_names
+from fakekube.harness.records.entry import ObjectKey
 from fakekube.server import manifests
 from fakekube.server.direct import Answer, DirectTransport
 from fakekube.server.runner import ServerRunner, Suspended, WouldWait
@@ -30,6 +32,20 @@ Source = str | Path | Writable | Iterable[Writable]
 
 #: The User-Agent of the test's own requests.
 TEST_AGENT = "test"
+
+
+def resource_in(catalog: Catalog, api_version: str, kind: str) -> Resource:
+    """The resource of a kind, which an aggregated API server may serve. Raises LookupError for an unknown kind."""
+    found = catalog.find_kind(api_version, kind) or catalog.find_remote_kind(api_version, kind)
+    if found is None:
+        raise LookupError(manifests.no_kind(api_version, kind, list(catalog.resources())))
+    return found
+
+
+def key_in(catalog: Catalog, api_version: str, kind: str, namespace: str, name: str) -> ObjectKey:
+    """The key of an object. Raises LookupError for a kind that the catalog does not have."""
+    found = resource_in(catalog, api_version, kind)
+    return ObjectKey(found.group, found.plural, namespace if found.namespaced else "", name)
 
 
 class Objects:
@@ -121,11 +137,7 @@ class Objects:
         """The resource of a kind, which an aggregated API server may serve. Raises LookupError for an unknown kind."""
         if not isinstance(api_version, str) or not isinstance(kind, str):
             raise TypeError(f"api_version={api_version!r}, kind={kind!r}: both must be text")
-        catalog = self._apiserver.catalog
-        found = catalog.find_kind(api_version, kind) or catalog.find_remote_kind(api_version, kind)
-        if found is None:
-            raise LookupError(manifests.no_kind(api_version, kind, list(catalog.resources())))
-        return found
+        return resource_in(self._apiserver.catalog, api_version, kind)
 
     def _path(self, api_version: str, kind: str, name: str, namespace: str | None) -> str:
         if not name:

@@ -20,6 +20,8 @@ from fakekube.harness.faultinjection.skewedclock import SkewedClock
 from fakekube.harness.identity import Identity
 from fakekube.harness.keywords import ManagerOptions
 from fakekube.harness.ledger import Ledger, Reconcile
+from fakekube.harness.records.kept import Records
+from fakekube.harness.records.story import Story
 from fakekube.virtualtime import VirtualTimeLoop
 from fakekube.virtualtime.simulatedprocess import SimulatedProcess
 
@@ -42,23 +44,44 @@ class ControllerView:
 
     # --- the ledger ------------------------------------------------------------------------------------------------
 
-    def history(self, key: str | Request | None = None) -> list[Reconcile]:
-        """The finished reconciles, oldest first, of one key or of all. Raises TypeError for a `key` of another type."""
+    def history(self, key: str | Request | None = None) -> Records[Reconcile]:
+        """The finished reconciles, oldest first, of one key or of all. Raises TypeError for a `key` of another type.
+
+        Its `dropped` counts those that are no longer kept.
+        """
         operator, incarnation = self._identity
         wanted = None if key is None else key_of(key)
         return self._ledger.reconciles(self.name, wanted, operator=operator, incarnation=incarnation)
 
     def reconciles(self, key: str | Request | None = None) -> int:
-        """How many reconciles have finished."""
-        return len(self.history(key))
+        """How many reconciles have finished, whether they are kept or not."""
+        counts = self._counts()
+        return sum(counts.values()) if key is None else counts.get(key_of(key), 0)
 
     def keys(self) -> list[str]:
         """The keys that were reconciled, in the order of their first reconcile."""
-        return list(dict.fromkeys(reconcile.key for reconcile in self.history()))
+        return list(self._counts())
 
-    def causes(self, key: str | Request | None = None) -> list[str]:
-        """The causes of each reconcile: `added`, or `updated+resync` if several were merged."""
-        return [reconcile.cause for reconcile in self.history(key)]
+    def causes(self, key: str | Request | None = None, *, detail: bool = False) -> list[str]:
+        """The causes of each reconcile: `added`, or `updated+resync` if several were merged.
+
+        `detail`: with the object and its resourceVersion, `updated ConfigMap default/a@57 + resync`.
+        """
+        return [reconcile.because if detail else reconcile.cause for reconcile in self.history(key)]
+
+    def why(self, key: str | Request, number: int) -> Story:
+        """Why a key was reconciled the `number`th time: the reconcile, then the chain of its causes.
+
+        Raises LookupError if it was not reconciled that often, or if that is no longer kept.
+        """
+        for reconcile in self.history(key):
+            if reconcile.number == number:
+                return self._ledger.why(reconcile)
+        times = self.reconciles(key)
+        kept = " (it is no longer kept)" if 0 < number <= times else ""
+        raise LookupError(
+            f"controller {self.name!r} has no reconcile {number} of {key}: it reconciled it {times} times{kept}"
+        )
 
     def times(self, key: str | Request | None = None) -> list[timedelta]:
         """The virtual time of each reconcile since the first of them."""
@@ -77,8 +100,16 @@ class ControllerView:
         """The latest reconcile. Raises LookupError if there is none."""
         history = self.history(key)
         if not history:
-            raise LookupError(f"controller {self.name!r} has not reconciled {key or 'anything'} yet")
+            known = ", ".join(self.keys()[:10])
+            raise LookupError(
+                f"controller {self.name!r} has not reconciled {key or 'anything'} yet"
+                + (f" (reconciled: {known})" if known else "")
+            )
         return history[-1]
+
+    def _counts(self) -> dict[str, int]:
+        operator, incarnation = self._identity
+        return self._ledger.counts(self.name, operator=operator, incarnation=incarnation)
 
     # --- the queue -------------------------------------------------------------------------------------------------
 

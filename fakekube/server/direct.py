@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import aclosing
 from typing import Any
 
@@ -17,7 +17,7 @@ from fakekube.apiserver.wire import codec, warning
 from fakekube.apiserver.wire.request import Request
 from fakekube.apiserver.wire.status import StatusError
 from fakekube.server.clients import ClientProcess
-from fakekube.server.runner import ServerRunner, Suspended, WouldWait
+from fakekube.server.runner import TRACE_HEADER, ServerRunner, Suspended, WouldWait
 
 Object = dict[str, Any]
 
@@ -35,7 +35,8 @@ Answer = tuple[int, Mapping[str, str], Any]
 class DirectTransport:
     """Answers requests by direct calls. Returned objects are copies, so that callers cannot change the store.
 
-    All requests are those of `user`. Implements `controllerlib.client.transport.Transport`.
+    All requests are those of `user`. `trace` returns what their records have as `trace`. Implements
+    `controllerlib.client.transport.Transport`.
     """
 
     def __init__(
@@ -44,11 +45,12 @@ class DirectTransport:
         *,
         user: User = ADMIN,
         headers: Mapping[str, str] | None = None,
+        trace: Callable[[], str] | None = None,
         always: bool = False,
     ) -> None:
         """`always`: requests are answered while the server is down, too."""
         self._runner: ServerRunner | _Ended = runner
-        self._user, self._always = user, always
+        self._user, self._trace, self._always = user, trace, always
         self._headers = {name.lower(): value for name, value in (headers or {}).items()}
 
     async def request(
@@ -152,7 +154,7 @@ class DirectTransport:
 
     def retire(self) -> None:
         """Drop the server, which has ended. Later requests raise RuntimeError."""
-        self._runner = _Ended()
+        self._runner, self._trace = _Ended(), None
 
     def _request(
         self, method: str, path: str, query: Sequence[tuple[str, str]], headers: Mapping[str, str], body: Any
@@ -161,6 +163,8 @@ class DirectTransport:
         for name, value in query:
             values.setdefault(name, []).append(value)
         sent = {**self._headers, **{name.lower(): value for name, value in headers.items()}}
+        if self._trace is not None:
+            sent[TRACE_HEADER] = self._trace()
         return Request(method, path, values, sent, b"" if body is None else _copy(body), self._user)
 
 

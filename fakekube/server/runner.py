@@ -6,8 +6,9 @@ The runner does the waiting: it calls webhooks, sleeps for injected delays, and 
 from __future__ import annotations
 
 import asyncio
+import itertools
 import logging
-from collections.abc import AsyncIterator, Callable, Coroutine, Generator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Generator, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -22,7 +23,7 @@ from fakekube.apiserver.faults import Fault
 from fakekube.apiserver.flowcontrol import Classifier
 from fakekube.apiserver.needs import Abandoned, Delay, Forward, Forwarded, Need, Post, Reply
 from fakekube.apiserver.requestlog import RequestLog, RequestRecord
-from fakekube.apiserver.response import Response
+from fakekube.apiserver.response import Response, outcome
 from fakekube.apiserver.serviceresolver import resolve
 from fakekube.apiserver.storage.compaction import Compactor
 from fakekube.apiserver.storage.store import Change
@@ -151,6 +152,8 @@ class ServerRunner:
         self.is_down: bool = False
         """Whether the server is stopped: connections to it are refused."""
         self._answering: tuple[RequestInfo, ClientProcess | None] | None = None
+        self.serials: Iterator[int] = itertools.count(1)
+        """The numbers that order requests and what listeners record."""
         self._compactor = Compactor(apiserver.store, clock.monotonic())
         apiserver.on_commit = self._committed
         apiserver.on_release = self.streams.wake_all
@@ -234,6 +237,11 @@ class ServerRunner:
             return None
         client = self._answering[1] if self._answering is not None else None
         return self.interception.before_request(request, info, client)
+
+    @property
+    def answering(self) -> RequestInfo | None:
+        """The request that runs at this moment: that of a change which is committed, or of a record."""
+        return self._answering[0] if self._answering is not None else None
 
     @property
     def proxy(self) -> ProxyClient:
@@ -340,8 +348,7 @@ class ServerRunner:
     ) -> Response:
         if self.interception is not None and self.interception.loses_answer(info, client, response.status):
             response = Response(reset=True)
-        body = response.body.to_object() if response.status >= 400 and response.body else None
-        reason = body.get("reason", "") if isinstance(body, dict) else ""
+        name, reason, message = outcome(response) if response.status != 200 else ("", "", "")
         if response.watch is not None:
             response.watch.client = (request.user_agent, client)
             if self.interception is not None:
@@ -352,13 +359,18 @@ class ServerRunner:
             request.user.name,
             request.user_agent,
             response.status if not response.reset else 0,
-            reason,
             self.apiserver.store.revision,
-            request.headers.get(TRACE_HEADER, ""),
+            name=name,
+            reason=reason,
+            message=message,
+            trace=request.headers.get(TRACE_HEADER, ""),
+            serial=next(self.serials),
         )
         self.log.append(record)
+        outer, self._answering = self._answering, (info, client)
         for listener in self._request_listeners:
             listener(record)
+        self._answering = outer
         return response
 
     def on_request(self, listener: Callable[[RequestRecord], None]) -> Callable[[], None]:
@@ -428,9 +440,9 @@ class ServerRunner:
         """Stop the server: connections are refused, watches end, and requests that wait are not answered."""
         self.is_down = True
         self.end_watches()
-        for outcome in self._waiting:
-            if not outcome.done():
-                outcome.set_exception(ServerStopped())
+        for waiting in self._waiting:
+            if not waiting.done():
+                waiting.set_exception(ServerStopped())
 
     def serve_again(self) -> None:
         """Start the server again with the same stored objects; its watch cache begins at the present revision."""

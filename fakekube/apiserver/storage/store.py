@@ -42,6 +42,11 @@ class Entry:
             self._json = memoryview(gojson.encode(self.object)).tobytes()
         return self._json
 
+    @property
+    def encoded_size(self) -> int:
+        """The bytes of `json`; 0 as long as it has not been made."""
+        return 0 if self._json is None else len(self._json)
+
     def message(self, marshal: Callable[[Object], bytes]) -> bytes:
         """The stored object as the protobuf message that `marshal` encodes; kept for one message."""
         kept = self._message

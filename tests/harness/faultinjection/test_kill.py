@@ -203,8 +203,8 @@ def test_a_crash_between_two_writes_and_the_recovery(fakekube):
     fakekube.restart(operator)
     assert children(fakekube) == ["first", "second"]
     assert [(r.at, r.name, r.code) for r in fakekube.requests(verb="create", resource="secrets")] == [
-        (0.0, "", 201),
-        (5.0, "", 201),
+        (0.0, "first", 201),
+        (5.0, "second", 201),
     ]
 
 
