@@ -9,6 +9,7 @@ from typing import Any
 from fakekube.harness.operator import Operator
 from fakekube.virtualtime import Bubble
 from fakekube.virtualtime.shutdown import end_tasks
+from fakekube.virtualtime.simulatedprocess import SimulatedProcess, running_in
 from fakekube.virtualtime.threads.scheduler import BubbleThread
 
 
@@ -19,6 +20,7 @@ class Background:
         self._bubble = bubble
         self._operators: list[Operator] = []
         self._tasks: list[asyncio.Task[None]] = []
+        self._processes: dict[object, SimulatedProcess] = {}
         self._failures: list[BaseException] = []
 
     @property
@@ -31,24 +33,46 @@ class Background:
 
     def task(self, work: Coroutine[Any, Any, Any], name: str) -> asyncio.Task[None]:
         name = name or getattr(work, "__qualname__", "task")
-        task = self._bubble.loop.start_program(self._guarded(work), name)
+        process = SimulatedProcess(name)
+        task = self._bubble.loop.start_program(self._guarded(work, process), name, process)
         self._tasks.append(task)
+        self._processes[task] = process
         return task
 
-    async def _guarded(self, work: Coroutine[Any, Any, Any]) -> None:
+    async def _guarded(self, work: Coroutine[Any, Any, Any], process: SimulatedProcess) -> None:
         try:
             await work
         except Exception as error:  # raised by the next step of the test
-            self.failed(error)
+            if not process.fenced:
+                self.failed(error)
 
     def thread(self, function: Callable[[], object], name: str | None) -> BubbleThread:
+        process = SimulatedProcess(name or "thread")
+
         def guarded() -> None:
             try:
                 function()
             except Exception as error:  # raised by the next step of the test
-                self.failed(error)
+                if not process.fenced:
+                    self.failed(error)
 
-        return self._bubble.thread(guarded, name=name)
+        with running_in(process):
+            thread = self._bubble.thread(guarded, name=name)
+        self._processes[thread] = process
+        return thread
+
+    def process_of(self, target: object) -> SimulatedProcess:
+        """The process of an operator, or of a task or thread that was started here. Raises TypeError, ValueError."""
+        if isinstance(target, Operator):
+            return target.process
+        if not isinstance(target, asyncio.Task | BubbleThread):
+            raise TypeError(
+                f"{target!r} is no operator: pass what start(), task() or thread() returned (in an async test, what "
+                "`await start()` returned)"
+            )
+        if target not in self._processes:
+            raise ValueError(f"{target!r} was not started with task() or thread() of this cluster")
+        return self._processes[target]
 
     @property
     def is_busy(self) -> bool:

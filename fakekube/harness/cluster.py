@@ -17,11 +17,12 @@ from datetime import datetime
 from functools import partial
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar, TypeVarTuple, Unpack
+from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar, TypeVarTuple, Unpack, overload
 
 from controllerlib import Manager
 from controllerlib.cache import CacheOptions, Selection
 from controllerlib.client import Writable, parse_selector
+from controllerlib.observer import Observer
 from fakekube.apiserver.faults import FaultRule
 from fakekube.apiserver.kubelet import ExecHandler, ForwardHandler, InteractiveHandler, LogHandler
 from fakekube.apiserver.needs import Service
@@ -36,6 +37,12 @@ from fakekube.harness.clustercontrollers import ClusterController, ClusterContro
 from fakekube.harness.driver import Driver
 from fakekube.harness.endpoint import Endpoint
 from fakekube.harness.externalwait import until
+from fakekube.harness.faultinjection.deltaobserver import DeltaObserver
+from fakekube.harness.faultinjection.disruptions import Disruptions
+from fakekube.harness.faultinjection.leases import taken
+from fakekube.harness.faultinjection.plannedkill import PlannedKill
+from fakekube.harness.faultinjection.skewedclock import SkewedClock
+from fakekube.harness.faultinjection.watchhold import Hold
 from fakekube.harness.idempotence import IdempotenceCheck
 from fakekube.harness.keywords import (
     DeleteOptions,
@@ -49,7 +56,7 @@ from fakekube.harness.keywords import (
 from fakekube.harness.ledger import Ledger
 from fakekube.harness.managers import Build, Connection, Transport, build_into, manager_for, over_http, settings_of
 from fakekube.harness.objects import TEST_AGENT, DirectRequests, Object, Objects, Source, key_in
-from fakekube.harness.operator import Operator
+from fakekube.harness.operator import Launch, Operator
 from fakekube.harness.reconcileobserver import ReconcileObserver
 from fakekube.harness.state import loading
 from fakekube.harness.state.clusterstate import ClusterState
@@ -71,6 +78,7 @@ from fakekube.virtualtime.bubble import Done
 from fakekube.virtualtime.durations import Duration, TimeUnits
 from fakekube.virtualtime.processes import ProcessOptions
 from fakekube.virtualtime.seeds import Seed
+from fakekube.virtualtime.simulatedprocess import SimulatedProcess, running_in
 from fakekube.virtualtime.threads.scheduler import BubbleThread
 
 if TYPE_CHECKING:
@@ -84,6 +92,9 @@ F = TypeVar("F")
 T = TypeVar("T")
 Exec = TypeVar("Exec", bound=ExecHandler | InteractiveHandler)
 Args = TypeVarTuple("Args")
+
+#: What runs in a process of its own: an operator, or what `task` and `thread` return.
+Target = Operator | asyncio.Task[None] | BubbleThread
 
 #: Bearer token of the cluster's administrator, where access is checked.
 ADMIN_TOKEN = "admin-token"
@@ -185,6 +196,7 @@ class FakeKube:
             ADMIN_TOKEN if tokens else "",
             network=self._bubble.loop.network,
         )
+        self._disruptions = Disruptions(self._bubble, self._runner, self._endpoint.disconnect)
         serials = self._runner.serials
         self.timeline: Timeline = Timeline(self.clock.epoch, serials, partial(key_in, apiserver.catalog))
         self.ledger: Ledger = Ledger(self.clock.now, self.timeline, serials)
@@ -239,6 +251,7 @@ class FakeKube:
         with ExitStack() as steps:  # callbacks run in reverse order, each even if those before it failed
             for transport in self._transports:
                 steps.callback(transport.retire)
+            steps.callback(self._disruptions.retire)
             steps.callback(self.ledger.retire)
             steps.callback(self._runner.retire)
             steps.callback(self._bubble.close)
@@ -247,6 +260,7 @@ class FakeKube:
             own = self._controllers.operator if self._controllers is not None else None
             steps.callback(lambda: loop.drive(self._background.end(own)))
             steps.callback(loop.threads.close)  # before the server, which they call, is closed
+            steps.callback(loop.processes.thaw_all)
 
     async def _end(self) -> None:
         self._runner.end_watches()
@@ -343,7 +357,7 @@ class FakeKube:
 
     def why(self) -> str:
         """What is runnable, what waits and where, what holds time, and the work queues: one fact a line."""
-        return "\n".join([self._bubble.why(), *self._background.facts()])
+        return "\n".join([self._bubble.why(), *self._background.facts(), *self._disruptions.facts()])
 
     # --- reaching the server ---------------------------------------------------------------------------------------
 
@@ -488,19 +502,37 @@ class FakeKube:
         **options: Unpack[ManagerOptions],
     ) -> Operator:
         """As `start`, but without starting it."""
-        observer = ReconcileObserver(self.ledger, self.clock.now)
-        transport = self._operator_transport(acting(service_account, user), observer.trace)
-        manager = manager_for(self._bubble, transport, observer, options)
-        build_into(manager, build, options.get("election") is not None)
-        identity = self.ledger.identities.claim(name, next(iter(manager.controllers), "operator"))
-        observer.identify(identity, manager.controllers)
-        operator = self._operated(manager, observer)
+        return self._launched(Launch(build, acting(service_account, user), options, name))
+
+    def _launched(self, launch: Launch, restarts: str = "") -> Operator:
+        """An operator, or the next incarnation of the one that is named `restarts`."""
+        process, clock = SimulatedProcess(launch.name), SkewedClock(self.clock)
+        recording = ReconcileObserver(self.ledger, self.clock.now)
+        transport = self._operator_transport(launch.user, recording.trace)
+        observer: Observer = recording
+        if self._disruptions.injector is not None:
+            observer = DeltaObserver(
+                recording, self._disruptions.injector, process, clock, partial(self._disruptions.kill, process)
+            )
+        with running_in(process):
+            manager = manager_for(self._bubble, transport, observer, launch.options, process, clock)
+            build_into(manager, launch.build, launch.options.get("election") is not None)
+        identities, default = self.ledger.identities, next(iter(manager.controllers), "operator")
+        identity = identities.next_incarnation(restarts) if restarts else identities.claim(launch.name, default)
+        recording.identify(identity, manager.controllers)
+        operator = self._operated(manager, recording, process, clock)
+        operator.launch = launch
         self._background.add(operator)
         return operator
 
-    def _operated(self, manager: Manager, observer: ReconcileObserver) -> Operator:
+    def _operated(
+        self, manager: Manager, observer: ReconcileObserver, process: SimulatedProcess, clock: SkewedClock
+    ) -> Operator:
         catalog, monotonic, failed = self._runner.apiserver.catalog, self.clock.monotonic, self._background.failed
-        return Operator(manager, observer.identity, self.ledger, monotonic, self.settle, failed, catalog)
+        process.name = str(observer.identity)
+        return Operator(
+            manager, observer.identity, self.ledger, monotonic, self.settle, failed, catalog, process, clock
+        )
 
     def _operator_transport(self, user: User | None, trace: Callable[[], str]) -> Connection:
         if self._transport == "direct":
@@ -525,12 +557,13 @@ class FakeKube:
         cache = CacheOptions(
             sync_period_jitter=0.0, min_watch_timeout=WATCH_TIMEOUT, default=Selection(bookmarks=False)
         )
+        process, clock = SimulatedProcess(CLUSTER), SkewedClock(self.clock)
         observer.identify(self.ledger.identities.claim(CLUSTER, CLUSTER))
-        options = {**settings_of(self._bubble, observer), "cache": cache}
+        options = {**settings_of(self._bubble, observer, process, clock), "cache": cache}
         running = controller_manager(names, connect, settings, **options)
         if "kubelet" in running.parts:
             running.parts["kubelet"].answers.install(self._runner.apiserver.kubelet)
-        operator = self._operated(running.manager, observer)
+        operator = self._operated(running.manager, observer, process, clock)
         return ClusterControllers(running, operator, Settling(self.settle, self._driver.in_async_test, self._awaited))
 
     @property
@@ -632,6 +665,54 @@ class FakeKube:
     async def _stopped(self, operator: Operator) -> None:
         await operator.end()
         await self.settle()
+
+    @overload
+    def kill(self, operator: Target) -> Awaitable[None]: ...
+    @overload
+    def kill(self, operator: Target, *, after_write: int) -> PlannedKill: ...
+    @overload
+    def kill(self, operator: Target, *, at: str) -> PlannedKill: ...
+
+    def kill(
+        self, operator: Target, *, after_write: int | None = None, at: str | None = None
+    ) -> Awaitable[None] | PlannedKill:
+        """Kill an operator, as SIGKILL does: at once, after its nth write from now on, or after the write of an anchor.
+
+        Its connections break first, so that code which runs while its tasks end writes nothing. The last write is
+        stored, and its answer is lost. `at`: `verb kind/name{field}#occurrence`, like
+        `update statefulset/default/db{spec.replicas}#2`. An operator is what `start`, `task` or `thread` returned.
+        """
+        process = self._background.process_of(operator)
+        if after_write is not None or at is not None:
+            return self._disruptions.plan_kill(process, after_write, at)
+        self._disruptions.kill(process)
+        return self.settle()
+
+    def restart(self, operator: Operator) -> Operator:
+        """Start an operator again, as a new process with new caches: its `build` is called with a new manager.
+
+        It is killed first if it still runs. In an async test the result must be awaited. For what `task` or `thread`
+        runs, call these again.
+        """
+        if not isinstance(operator, Operator) or operator.launch is None:
+            raise TypeError(f"restart() takes an operator as start() returns it, not {operator!r}")
+        if operator.is_running:
+            self._disruptions.kill(operator.process)
+        started = self._launched(operator.launch, operator.name)
+        started.begin(self._bubble.loop)
+        if not self._driver.in_async_test():
+            self.settle()
+            started.warn_of_unserved()
+        return started
+
+    def pause(self, operator: Target) -> None:
+        """Stop an operator, as SIGSTOP does: none of its code runs, and its connections stay open."""
+        self._disruptions.stop(self._background.process_of(operator))
+
+    def resume(self, operator: Target) -> Awaitable[None]:
+        """Let a paused operator run on, as SIGCONT does. Timers that were due meanwhile fire at once."""
+        self._disruptions.resume(self._background.process_of(operator))
+        return self.settle()
 
     def task(self, work: Coroutine[Any, Any, Any], *, name: str = "") -> asyncio.Task[None]:
         """Run a coroutine beside the test, for example a hand-written controller, until the cluster closes.
@@ -894,6 +975,49 @@ class FakeKube:
     def compact(self) -> None:
         """Drop the history: watches that resume from an earlier resourceVersion get 410 Gone."""
         self._runner.apiserver.store.compact()
+
+    def hold(
+        self,
+        operator: Target | None = None,
+        *,
+        resource: str = "*",
+        namespace: str = "*",
+        user_agent: str = "*",
+        at: int | str | None = None,
+    ) -> Hold:
+        """Hold watches: they deliver nothing after the resourceVersion `at` (None: the present one) until `release()`.
+
+        Those of an operator (one of its informers, if `resource` names a plural), or of clients whose User-Agent
+        matches. All others go on. A context manager releases at the end of the block.
+        """
+        process = None if operator is None else self._background.process_of(operator)
+        return self._disruptions.hold(process, resource, namespace, user_agent, at)
+
+    def restart_server(self, *, down: Duration = 0) -> Awaitable[None]:
+        """Restart the API server: connections break and are refused while it is `down`; stored objects stay.
+
+        Watches that resume from a resourceVersion before the restart get 410, as the watch cache is empty. The test's
+        own reads and writes work meanwhile.
+        """
+        self._disruptions.restart_server(down)
+        return self.settle()
+
+    def jump(self, by: Duration, operator: Operator | None = None) -> None:
+        """Move the wall clock of the API server's machine, or of an operator's; a number may be negative.
+
+        Other clocks, timers and monotonic time do not move. For an operator it is the clock of its Manager:
+        `datetime.now()` and `time.time()` are those of the test's process.
+        """
+        if operator is not None and not isinstance(operator, Operator):
+            raise TypeError(f"jump() takes an operator as start() returns it, not {operator!r}")
+        self._disruptions.jump(None if operator is None else operator.clock, by)
+
+    def take_lease(
+        self, name: str, namespace: str = "default", *, holder: str = "another", unrealistic: bool = False
+    ) -> Object:
+        """Another candidate takes a Lease over, which must have expired. Raises ValueError, ApiError."""
+        lease = self.get("coordination.k8s.io/v1", "Lease", name, namespace)
+        return self.update(taken(lease, holder, self.clock.now(), unrealistic=unrealistic))
 
     def cut_watches(self) -> None:
         """End every open watch, as a restart of the server does; clients may watch again."""

@@ -13,6 +13,7 @@ from fakekube.apiserver.auth.authentication import authenticated
 from fakekube.apiserver.user import ADMIN, User
 from fakekube.server import kubeconfig
 from fakekube.server.runner import ServerRunner
+from fakekube.virtualtime.simulatedprocess import running_in
 
 if TYPE_CHECKING:
     from fakekube.server.certificates import Authority
@@ -76,8 +77,16 @@ class Endpoint:
             from fakekube.server.directhttp import HttpConversation
             from fakekube.server.http import listen
 
-            self._server = await self._serving.enter_async_context(listen(self._runner))
+            with running_in(None):  # whoever reads the address first, the server belongs to no process
+                self._server = await self._serving.enter_async_context(listen(self._runner))
             self._network.answer_in_place(self._server.port, partial(HttpConversation, self._runner))
+
+    def disconnect(self) -> int | None:
+        """Break all connections. Returns the port of the server; None if it does not listen."""
+        if self._server is None:
+            return None
+        self._server.abort_connections()
+        return self._server.port
 
     @property
     def kubeconfig(self) -> Path:

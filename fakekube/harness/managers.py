@@ -10,10 +10,13 @@ from controllerlib import Manager
 from controllerlib.client.transport import NO_HEADERS, Headers, Query, Response
 from controllerlib.observer import Observer
 from fakekube.harness.arguments import seconds_of
+from fakekube.harness.faultinjection.skewedclock import SkewedClock
 from fakekube.harness.keywords import ManagerOptions
 from fakekube.server.direct import DirectTransport
 from fakekube.server.runner import TRACE_HEADER
 from fakekube.virtualtime import Bubble, Seed
+from fakekube.virtualtime.processcontrol import ProcessGate
+from fakekube.virtualtime.simulatedprocess import SimulatedProcess
 
 if TYPE_CHECKING:
     from controllerlib.client import HttpTransport
@@ -46,24 +49,31 @@ def build_into(manager: Manager, build: Build, has_own: bool) -> None:
         raise ValueError("start(build): build added nothing to the manager; was .complete() forgotten?")
 
 
-def manager_for(bubble: Bubble, transport: Connection, observer: Observer, options: ManagerOptions) -> Manager:
-    """A manager with the bubble's clock, seed and gate.
+def manager_for(
+    bubble: Bubble,
+    transport: Connection,
+    observer: Observer,
+    options: ManagerOptions,
+    process: SimulatedProcess,
+    clock: SkewedClock,
+) -> Manager:
+    """A manager of a process with its clock, and the bubble's seed and gate.
 
     `sync_period` may be any Duration. It has no jitter unless `sync_period_jitter` is given.
     Raises TypeError, ValueError naming the option.
     """
-    settings: dict[str, Any] = {**settings_of(bubble, observer), **options}
+    settings: dict[str, Any] = {**settings_of(bubble, observer, process, clock), **options}
     if "sync_period" in options:
         settings["sync_period"] = seconds_of("sync_period", options["sync_period"])
     return Manager(transport, **settings)
 
 
-def settings_of(bubble: Bubble, observer: Observer) -> dict[str, Any]:
+def settings_of(bubble: Bubble, observer: Observer, process: SimulatedProcess, clock: SkewedClock) -> dict[str, Any]:
     """The arguments of a Manager in a bubble."""
     return {
-        "clock": bubble.clock,
+        "clock": clock,
         "random": _SeededRandom(bubble.seed),
-        "gate": bubble.gate,
+        "gate": ProcessGate(bubble.gate, process),
         "observer": observer,
         "sync_period_jitter": 0.0,
     }

@@ -66,7 +66,7 @@ class DirectRequests:
 
     def __init__(self, runner: ServerRunner, drive: Callable[[Coroutine[Any, Any, Any]], Any]) -> None:
         self._drive = drive
-        self._transport = DirectTransport(runner, headers={"User-Agent": TEST_AGENT})
+        self._transport = DirectTransport(runner, headers={"User-Agent": TEST_AGENT}, always=True)
 
     def __call__(self, method: str, path: str, **more: Any) -> Answer:
         """The answer to a request. Raises WouldWait if it needs to wait where the test cannot."""

@@ -6,24 +6,31 @@ import asyncio
 import warnings
 from collections.abc import Awaitable, Callable, Coroutine, Generator, Iterator, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, Protocol
 
 from controllerlib import Controller, Manager, Request
 from controllerlib.manager import GraceExpired
 from controllerlib.workqueue import Cause, WorkQueue
+from fakekube.apiserver.user import User
 from fakekube.harness.arguments import key_of
+from fakekube.harness.faultinjection.skewedclock import SkewedClock
 from fakekube.harness.identity import Identity
+from fakekube.harness.keywords import ManagerOptions
 from fakekube.harness.ledger import Ledger, Reconcile
 from fakekube.harness.objects import Kinds
 from fakekube.harness.records.kept import Records
 from fakekube.harness.records.story import Story
+from fakekube.virtualtime.simulatedprocess import SimulatedProcess
 
 
 class Programs(Protocol):
     """The part of an event loop that starts operators."""
 
-    def start_program(self, work: Coroutine[Any, Any, None], name: str) -> asyncio.Task[None]:
+    def start_program(
+        self, coro: Coroutine[Any, Any, None], name: str, process: SimulatedProcess | None = None
+    ) -> asyncio.Task[None]:
         """Start a task that belongs to the code under test."""
         ...
 
@@ -164,6 +171,16 @@ class ControllerView:
         return timedelta(microseconds=round((due - self._now()) * 1_000_000))
 
 
+@dataclass(frozen=True, slots=True)
+class Launch:
+    """The arguments with which an operator was started, so that it can be started again."""
+
+    build: Callable[[Manager], Any]
+    user: User | None
+    options: ManagerOptions
+    name: str = ""
+
+
 class Operator(Mapping[str, ControllerView]):
     """A started manager; a mapping of its controllers by name. In an async test it must be awaited once.
 
@@ -179,8 +196,15 @@ class Operator(Mapping[str, ControllerView]):
         settle: Callable[[], Awaitable[None]],
         failed: Callable[[BaseException], None],
         catalog: Kinds,
+        process: SimulatedProcess,
+        clock: SkewedClock | None = None,
     ) -> None:
         self.manager, self._identity = manager, identity
+        self.process: SimulatedProcess = process
+        self.clock: SkewedClock | None = clock
+        """The clock of its manager; None on a real cluster."""
+        self.launch: Launch | None = None
+        """How it was started; None for the cluster's own controllers."""
         self._ledger, self._now, self._settle, self._failed = ledger, now, settle, failed
         self._catalog = catalog
         self._task: asyncio.Task[None] | None = None
@@ -202,6 +226,8 @@ class Operator(Mapping[str, ControllerView]):
 
     def __repr__(self) -> str:
         state = "running" if self.is_running else "not started" if self._task is None else "stopped"
+        if not self.process.runs:
+            state = self.process.state.value
         return f"<Operator {self._identity}: {', '.join(self) or 'without controllers'} {state}>"
 
     def __await__(self) -> Generator[Any, None, Operator]:
@@ -233,7 +259,7 @@ class Operator(Mapping[str, ControllerView]):
     # --- called by the cluster -------------------------------------------------------------------------------------
 
     def begin(self, loop: Programs) -> None:
-        self._task = loop.start_program(self._run(), name=f"operator {self._identity}")
+        self._task = loop.start_program(self._run(), f"operator {self._identity}", self.process)
 
     def when_awaited(self, call: Callable[[], None]) -> None:
         """Call `call` when the test awaits this."""
@@ -256,7 +282,7 @@ class Operator(Mapping[str, ControllerView]):
         try:
             await self.manager.start()
         except Exception as error:  # raised by the next step of the test
-            if not (self._ending and isinstance(error, GraceExpired)):
+            if not self.process.fenced and not (self._ending and isinstance(error, GraceExpired)):
                 self._failed(error)
         finally:
             await self.manager.client.aclose()

@@ -111,12 +111,17 @@ class HttpConversation:
         )
         if parse(request).verb == "watch":
             raise NeedsTime("a watch", streams=True)
-        found = runner.begin(request)
+        client = runner.processes.current() if runner.processes is not None else None
+        if runner.is_down or (client is not None and client.fenced):
+            raise ConnectionResetError
+        found = runner.begin(request, client)
         if isinstance(found, Suspended):
             found.abandon()
             raise NeedsTime("a request that waits for a webhook, an injected delay or an aggregated API server")
-        if found.reset:
+        if found.reset or (client is not None and client.fenced):
             raise ConnectionResetError
+        if found.damage is not None:
+            raise NeedsTime("an answer whose body is damaged")
         if found.flow is not None:
             found.headers |= runner.flow_headers(found)
         return self._encoded(head, request, found)

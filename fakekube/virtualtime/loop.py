@@ -5,7 +5,7 @@ import functools
 import heapq
 import inspect
 from collections import deque
-from collections.abc import Callable, Coroutine, Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Coroutine, Generator, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import ExitStack, suppress
 from contextvars import Context
@@ -21,8 +21,10 @@ from fakekube.virtualtime.hotloop import MAX_TURNS
 from fakekube.virtualtime.idleselector import IdleSelector
 from fakekube.virtualtime.network.network import TransportKind
 from fakekube.virtualtime.network.transports import NetworkLoop
+from fakekube.virtualtime.processcontrol import ProcessControl
 from fakekube.virtualtime.programs import HARNESS, Program, Tasks, context_of, program_in
 from fakekube.virtualtime.quiescence import HORIZON, LINGER, PATIENCE, Quiescence
+from fakekube.virtualtime.simulatedprocess import SimulatedProcess, entered, process_of
 from fakekube.virtualtime.threads.executors import Pools
 from fakekube.virtualtime.threads.scheduler import ThreadScheduler
 from fakekube.virtualtime.timers import GridTimer, Order, grid, grid_later
@@ -44,6 +46,7 @@ class VirtualTimeLoop(NetworkLoop):
     _clock_resolution: float
     _stopping: bool
     _default_executor: Executor | None
+    _call_soon: Callable[..., asyncio.Handle]
     _signal_handlers: dict[int, asyncio.Handle]
     _closed = True  # until __init__ succeeds: BaseEventLoop.__del__ warns about a loop that is not closed
 
@@ -78,6 +81,7 @@ class VirtualTimeLoop(NetworkLoop):
         self._fatal: BaseException | None = None
         self._raised: BaseException | None = None
         self.threads: ThreadScheduler = ThreadScheduler(self, self.holds_changed, patience)
+        self.processes: ProcessControl = ProcessControl(self)
         self._pools = Pools(self.threads.submit)
         self._quiescence = Quiescence(
             self,
@@ -145,17 +149,26 @@ class VirtualTimeLoop(NetworkLoop):
         if not task.done():
             self.tasks.add(task, program_in(options.get("context")))
             task.add_done_callback(self._task_done)
+            process = process_of(options.get("context"))
+            if process is not None:
+                process.tasks[task] = None
+                task.add_done_callback(process.ended)
         return task
 
     def create_own_task(self, coro: Coroutine[Any, Any, T], name: str | None = None) -> asyncio.Task[T]:
         """A task of the harness, as are the tasks that it creates: code under test can neither list nor cancel them."""
-        return self.create_task(coro, name=name, context=context_of(HARNESS))
+        return self.create_task(coro, name=name, context=entered(context_of(HARNESS), None))
 
-    def start_program(self, coro: Coroutine[Any, Any, T], name: str) -> asyncio.Task[T]:
-        """A task that is a program of its own, as if in a process of its own, with the tasks that it creates."""
+    def start_program(
+        self, coro: Coroutine[Any, Any, T], name: str, process: SimulatedProcess | None = None
+    ) -> asyncio.Task[T]:
+        """A task that is a program of its own, as if in a process of its own, with the tasks that it creates.
+
+        `process`: the process that can be stopped and killed.
+        """
         self.watch()
         program = Program(name)
-        task = self.create_task(coro, name=name, context=context_of(program))
+        task = self.create_task(coro, name=name, context=entered(context_of(program), process))
         task.add_done_callback(lambda _: setattr(program, "ended", True))
         return task
 
@@ -174,6 +187,30 @@ class VirtualTimeLoop(NetworkLoop):
         if error is not self._raised and self._fatal is None:
             self._fatal = error
             self.stop()
+
+    # --- simulated processes
+
+    def divert(self, active: bool) -> None:
+        """Called by `processes`: whether new callbacks may belong to a stopped process."""
+        if active:
+            self._call_soon = self._call_soon_unless_stopped
+        else:
+            self.__dict__.pop("_call_soon", None)
+
+    def _call_soon_unless_stopped(
+        self, callback: Callable[..., object], args: Sequence[Any], context: Context | None
+    ) -> asyncio.Handle:
+        handle = asyncio.Handle(callback, args, self, context)
+        if not self.processes.holds(handle):
+            self._ready.append(handle)
+        return handle
+
+    def abort_from(self, addresses: Sequence[tuple[str, int]]) -> None:
+        """Called by `processes`: break the connections that servers of the loop have accepted from these addresses."""
+        transports: Mapping[int, Any] = self._transports  # type: ignore[attr-defined]
+        for transport in tuple(transports.values()):
+            if transport.get_extra_info("peername") in addresses:
+                transport.abort()
 
     # --- moving time
 
@@ -238,7 +275,8 @@ class VirtualTimeLoop(NetworkLoop):
         # a thread of the bubble: the loop is suspended, and looks at `_ready` before anything else
         self._check_closed()  # type: ignore[attr-defined]
         handle = asyncio.Handle(callback, args, self, context)
-        self._ready.append(handle)
+        if self.processes.is_empty() or not self.processes.holds(handle):
+            self._ready.append(handle)
         return handle
 
     # --- signals of the operating system
@@ -337,6 +375,7 @@ class VirtualTimeLoop(NetworkLoop):
             task for task in self.tasks if isinstance(task, asyncio.Task) and not (task.done() or _moves_time(task))
         )
         yield from _listed("waiting", sorted(describe.task(task) for task in tasks))
+        yield from _listed("process", map(repr, self.processes.stopped()))
         yield from _listed("thread", map(repr, self.threads.active()))
         yield from _listed("connection", map(repr, self.network.connections))
         yield from _listed("held", self.clock.holds)

@@ -25,6 +25,7 @@ def shutdown(loop: VirtualTimeLoop) -> None:
         steps.callback(lambda: loop.drive(loop.shutdown_asyncgens()))
         steps.callback(lambda: loop.drive(_end_tasks(loop)))
         steps.callback(loop.threads.close)
+        steps.callback(loop.processes.thaw_all)
 
 
 async def end_tasks(loop: VirtualTimeLoop, tasks: Sequence[asyncio.Task[Any]], *, grace: float = GRACE) -> None:

@@ -222,6 +222,8 @@ class Store:
         self.compacted: int = 0
         self.floor: int = 0
         """The first revision that lists can read, if `Compactor` has raised it above `compacted`."""
+        self.watch_floor: int = 0
+        """The first revision from which watches can resume, if the server has restarted: its watch cache is empty."""
         self._derived: dict[Any, Any] = {}
         self._collections: dict[str, Collection] = {}
         self._history: list[Change] = []
@@ -234,6 +236,7 @@ class Store:
         """A store with the same objects and history, which shares them, and its own window."""
         made = Store(window)
         made.revision, made.compacted, made.floor = self.revision, self.compacted, self.floor
+        made.watch_floor = self.watch_floor
         made._collections = {name: _copied(collection) for name, collection in self._collections.items()}
         made._history, made._history_bytes = self._history.copy(), self._history_bytes
         return made
@@ -280,7 +283,11 @@ class Store:
 
     def watchable(self, revision: int) -> bool:
         """Whether a watch can begin at `revision`."""
-        return revision >= self.compacted
+        return revision >= self.compacted and revision >= self.watch_floor
+
+    def cached(self, revision: int) -> int:
+        """The revision at which a watch cache stands that lags at `revision`: one that is not compacted."""
+        return min(max(revision, self.compacted, 1), self.revision)
 
     def since(self, collection: str, revision: int) -> list[Change]:
         """The changes of a collection after `revision`. Raises 410 Expired if some of them are compacted.
@@ -382,6 +389,14 @@ class Store:
             del collection.changes[:count]
         del self._history[:cut]
         self.compacted = floor
+
+    def compact_with_key(self) -> None:
+        """Removes all changes, after a revision of the key in which kube-apiserver records a compaction.
+
+        So every resourceVersion that a client knows is too old (`apiserver/pkg/storage/etcd3/compact.go`).
+        """
+        self.revision += 1
+        self.compact()
 
     def _forget(self, change: Change) -> None:
         """Removes the version that `change` replaced, and the key of a deleted object."""

@@ -41,6 +41,7 @@ from fakekube.server.direct import Answer
 from fakekube.server.systemclock import SystemClock
 from fakekube.virtualtime.bubble import Done
 from fakekube.virtualtime.processes import ProcessOptions
+from fakekube.virtualtime.simulatedprocess import SimulatedProcess
 
 T = TypeVar("T")
 
@@ -276,6 +277,7 @@ class RealCluster:
             self.settle,
             self._failures.append,
             self._kinds,
+            SimulatedProcess(str(observer.identity)),
         )
         self._operators.append(made)
         return made

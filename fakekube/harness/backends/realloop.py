@@ -8,6 +8,7 @@ from contextvars import Context
 from typing import Any, NoReturn, TypeVar
 
 from fakekube.harness.backends.unsupported import skip
+from fakekube.virtualtime.simulatedprocess import SimulatedProcess
 
 T = TypeVar("T")
 
@@ -44,9 +45,11 @@ class RealLoop:
     ) -> asyncio.Task[T]:
         return self._loop.create_task(work, name=name, context=context)
 
-    def start_program(self, work: Coroutine[Any, Any, None], name: str) -> asyncio.Task[None]:
+    def start_program(
+        self, coro: Coroutine[Any, Any, None], name: str, process: SimulatedProcess | None = None
+    ) -> asyncio.Task[None]:
         """Start an operator."""
-        return self._loop.create_task(work, name=name)
+        return self._loop.create_task(coro, name=name)
 
     def run(self, main: Coroutine[Any, Any, T], context: Context | None = None) -> T:
         """Run an async test or fixture to its end."""

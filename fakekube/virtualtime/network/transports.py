@@ -81,6 +81,7 @@ class NetworkLoop(asyncio.SelectorEventLoop):
         return reads
 
     async def sock_connect(self, sock: socket.socket, address: Any) -> None:
+        self.network.check(address)
         if not self.network.connect(sock, address):
             await super().sock_connect(sock, address)
 

@@ -14,6 +14,7 @@ from functools import partial
 from typing import Any, Literal
 
 from fakekube.virtualtime.blocking import Blocking
+from fakekube.virtualtime.errors import BubbleClosed
 from fakekube.virtualtime.network.bytecount import Connection
 from fakekube.virtualtime.network.inplace import Exchange, NeedsTime
 from fakekube.virtualtime.network.network import Network
@@ -72,6 +73,11 @@ class SocketPatches:
     def _before_connect(self, sock: socket.socket, address: object) -> None:
         if not self._blocking.concerns() or self._network.served(address) is None:
             return
+        try:
+            self._network.check(address, in_thread=not self._blocking.is_test())
+        except BubbleClosed:
+            sock.close()  # clients close their socket only on an OSError
+            raise
         if sock.gettimeout() != 0:
             if not self._network.answers_in_place(address):
                 self._refuse_in_coroutine(sock)

@@ -21,6 +21,7 @@ from typing import Any, TypeVar
 
 from fakekube.virtualtime.errors import BubbleClosed, NotQuiescent
 from fakekube.virtualtime.notifier import Notifier
+from fakekube.virtualtime.simulatedprocess import SimulatedProcess, current, running_in
 from fakekube.virtualtime.threads.interrupts import raise_in
 from fakekube.virtualtime.threads.stacks import dump
 
@@ -68,6 +69,7 @@ class BubbleThread:
         "job",
         "name",
         "overdue",
+        "process",
         "real",
         "signals",
         "state",
@@ -89,6 +91,7 @@ class BubbleThread:
         self.handlers: dict[int, Any] = {}
         self.signals: deque[int] = deque()
         self.wakeup_fd: int = -1
+        self.process: SimulatedProcess | None = current()
         self._resumed = _locked()
         self._suspended = _locked()
 
@@ -154,6 +157,8 @@ class ThreadScheduler:
         self._overdue: list[BubbleThread] = []
         self._numbers = itertools.count(1)
         self._closing = False
+        #: the threads of stopped processes that became ready
+        self._frozen: dict[SimulatedProcess, list[BubbleThread]] = {}
 
     # --- called by the loop
 
@@ -234,7 +239,7 @@ class ThreadScheduler:
 
         if self._idle:
             thread = self._idle.pop()
-            thread.job = job
+            thread.job, thread.process = job, current()
             thread.where = "not started"
             self._make_ready(thread)
         else:
@@ -265,7 +270,28 @@ class ThreadScheduler:
 
     def _make_ready(self, thread: BubbleThread) -> None:
         thread.state = State.READY
-        self.ready.append(thread)
+        if thread.process in self._frozen:
+            self._frozen[thread.process].append(thread)
+        else:
+            self.ready.append(thread)
+
+    # --- simulated processes
+
+    def freeze(self, process: SimulatedProcess) -> None:
+        """Resume no thread of a stopped process."""
+        waiting = self._frozen.setdefault(process, [])
+        waiting += [thread for thread in self.ready if thread.process is process]
+        self.ready = deque(thread for thread in self.ready if thread.process is not process)
+
+    def thaw(self, process: SimulatedProcess) -> None:
+        """Resume the threads of a process again."""
+        self.ready.extend(self._frozen.pop(process, ()))
+
+    def end_threads(self, process: SimulatedProcess) -> None:
+        """Wake the parked threads of a killed process, in which BubbleClosed is raised."""
+        for thread in tuple(self._threads.values()):
+            if thread.process is process:
+                self.wake(thread)
 
     def close(self) -> None:
         """End all threads: raises BubbleClosed in those that are parked or busy. Raises NotQuiescent naming others."""
@@ -325,20 +351,20 @@ class ThreadScheduler:
 
     def park(self, thread: BubbleThread, where: str) -> None:
         """Called by `thread`: suspend it until `wake` is called."""
-        self._refuse_if_closing()
+        self._refuse_if_closing(thread)
         if not thread.signals:
             thread.where = where
             thread.state = State.PARKED
             thread.suspend()
             thread.wait_until_resumed()
-            self._refuse_if_closing()
+            self._refuse_if_closing(thread)
         if thread.signals:
             thread.handle_signals()
 
     @contextmanager
     def outside(self, thread: BubbleThread, where: str) -> Iterator[None]:
         """Called by `thread`: the block waits for the real world; the bubble runs on meanwhile, with time held."""
-        self._refuse_if_closing()
+        self._refuse_if_closing(thread)
         thread.where = where
         thread.state = State.OUTSIDE
         thread.suspend()
@@ -349,11 +375,13 @@ class ThreadScheduler:
             self._make_ready(thread)
             self._wake_loop()
             thread.wait_until_resumed()
-            self._refuse_if_closing()
+            self._refuse_if_closing(thread)
 
-    def _refuse_if_closing(self) -> None:
+    def _refuse_if_closing(self, thread: BubbleThread | None = None) -> None:
         if self._closing:
             raise BubbleClosed("the bubble of this thread is closed")
+        if thread is not None and thread.process is not None and thread.process.fenced:
+            raise BubbleClosed(f"{thread.process.name}, the process of this thread, was killed")
 
     def _main(self, thread: BubbleThread, reuse: bool) -> None:
         thread.wait_until_resumed()
@@ -362,7 +390,9 @@ class ThreadScheduler:
         try:
             while thread.job is not None and not self._closing:
                 thread.where = "running"
-                thread.error = thread.job()
+                if thread.process is None or not thread.process.fenced:
+                    with running_in(thread.process):
+                        thread.error = thread.job()
                 thread.job = None
                 if reuse and not self._closing:
                     self._rest(thread)
