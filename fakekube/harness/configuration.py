@@ -13,12 +13,9 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
-#: Modules that have read `KUBECONFIG` when they were imported, and the name of the result.
-_DEFAULT_LOCATIONS = (
-    ("kubernetes.config.kube_config", "KUBE_CONFIG_DEFAULT_LOCATION"),
-    ("kubernetes.aio.config.kube_config", "KUBE_CONFIG_DEFAULT_LOCATION"),
-    ("kubernetes_asyncio.config.kube_config", "KUBE_CONFIG_DEFAULT_LOCATION"),
-)
+#: Where modules keep `KUBECONFIG`, which they have read when they were imported: the official client, the asyncio
+#: clients, and operators with a client of their own that is written after it.
+_DEFAULT_LOCATION = "KUBE_CONFIG_DEFAULT_LOCATION"
 
 #: Modules with the paths of a service account's token and certificate authority.
 _IN_CLUSTER = (
@@ -45,8 +42,9 @@ def configured(kubeconfig: Path, account: Path, host: str, port: int) -> Iterato
             {"KUBECONFIG": str(kubeconfig), "KUBERNETES_SERVICE_HOST": host, "KUBERNETES_SERVICE_PORT": str(port)},
             undo.callback,
         )
-        for name, attribute in _DEFAULT_LOCATIONS:
-            _set(name, attribute, str(kubeconfig), undo)
+        for name, module in tuple(sys.modules.items()):
+            if _DEFAULT_LOCATION in getattr(module, "__dict__", ()):
+                _set(name, _DEFAULT_LOCATION, str(kubeconfig), undo)
         for name in _IN_CLUSTER:
             # they are imported with the package, in which a test has no say
             _set(name, "SERVICE_TOKEN_FILENAME", str(account / "token"), undo)

@@ -1,5 +1,9 @@
 """Operators load their configuration themselves: `fakekube_configured`, or the marker's `configure`, points it here."""
 
+import os
+import sys
+import types
+
 import kr8s.asyncio
 import kubernetes_asyncio
 import lightkube
@@ -78,3 +82,14 @@ def test_f6_the_marker_configures_a_service_account(fakekube):
     assert refused.value.status == 403
     with pytest.raises(client.ApiException, match="Forbidden"):
         config.load_kube_config() or client.CoreV1Api().read_namespaced_config_map("mine", "default")
+
+
+def test_f6_operators_with_a_client_of_their_own_are_pointed_at_the_cluster(fakekube, monkeypatch):
+    """Patroni's client keeps KUBECONFIG in a module of its own, as the official client does."""
+    module = types.ModuleType("operator_with_a_client")
+    module.KUBE_CONFIG_DEFAULT_LOCATION = "~/.kube/config"
+    monkeypatch.setitem(sys.modules, module.__name__, module)
+    fakekube.configure()
+    assert os.environ["KUBECONFIG"] == module.KUBE_CONFIG_DEFAULT_LOCATION
+    fakekube.close()
+    assert module.KUBE_CONFIG_DEFAULT_LOCATION == "~/.kube/config"
