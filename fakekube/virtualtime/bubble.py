@@ -20,6 +20,7 @@ from fakekube.virtualtime.patches.endings import EndingPatches
 from fakekube.virtualtime.patches.freezer import Freezer
 from fakekube.virtualtime.patches.joins import JoinPatches
 from fakekube.virtualtime.patches.patch import PatchSet
+from fakekube.virtualtime.patches.randomness import RandomnessPatches
 from fakekube.virtualtime.patches.sleep import SleepPatches
 from fakekube.virtualtime.patches.sockets import SocketPatches
 from fakekube.virtualtime.patches.starts import StartPatches
@@ -118,6 +119,7 @@ class Bubble:
             undo.callback(_open.remove, self)
             sleeping = SleepPatches(self._blocking)
             endings = EndingPatches(self.loop, self._blocking, self._note_failure)
+            randomness = RandomnessPatches(self.seed, self._blocking)
             patches = PatchSet(
                 [
                     *sleeping.patches(),
@@ -128,6 +130,7 @@ class Bubble:
                     *WaitPatches(self.loop, self._blocking).patches(),
                     *TaskListPatches(self.loop).patches(),
                     *endings.patches(),
+                    *randomness.patches(),
                 ]
             )
             patches.install()
@@ -137,6 +140,8 @@ class Bubble:
             undo.callback(self._watchdog.stop)
             sleeping.start()
             undo.callback(sleeping.stop)
+            randomness.start()
+            undo.callback(randomness.stop)
             self._wall.start(self.clock.now())
             undo.callback(self._wall.stop)
             undo.callback(self.clock.on_move(self._moved))
