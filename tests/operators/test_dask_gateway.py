@@ -7,7 +7,7 @@ from dask_gateway_server.backends.kubernetes.backend import KubeClusterConfig
 from dask_gateway_server.backends.kubernetes.controller import KubeController
 from traitlets.config import Config
 
-from tests.operators.configuration import definition
+from tests.operators.definitions import definition
 
 API, KIND = "gateway.dask.org/v1alpha1", "DaskCluster"
 HOUR = 3600
@@ -28,7 +28,7 @@ SETTINGS = {
 #: What creates Endpoints for Services, starts pods and removes dependents.
 CONTROLLERS = {"controllers": ["endpoint", "garbagecollector", "scheduler", "kubelet"]}
 
-pytestmark = pytest.mark.fakekube(**CONTROLLERS)
+pytestmark = pytest.mark.fakekube(configure=True, **CONTROLLERS)
 
 
 def start(kube):

@@ -17,7 +17,7 @@ JOB = PACKAGE / "controller/tests/resources/simplejob.yaml"
 CONTROLLERS = {"controllers": ["deployment", "replicaset", "garbagecollector", "scheduler", "kubelet"]}
 
 pytestmark = [
-    pytest.mark.fakekube(**CONTROLLERS),
+    pytest.mark.fakekube(configure=True, **CONTROLLERS),
     pytest.mark.filterwarnings("ignore:Kubernetes version:UserWarning"),
     pytest.mark.filterwarnings("ignore:datetime.datetime.utcnow:DeprecationWarning"),
 ]

@@ -1,5 +1,6 @@
 """The informer of the official client: a thread that lists, watches and resyncs, and handlers that write."""
 
+import pytest
 import time
 
 import kubernetes
@@ -7,6 +8,8 @@ from kubernetes import client
 from kubernetes.informer import ADDED, DELETED, ERROR, MODIFIED, SharedInformer
 
 HOUR = 3600
+
+pytestmark = pytest.mark.fakekube(configure=True)
 
 
 def config_map(name, **data):

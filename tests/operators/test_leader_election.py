@@ -19,6 +19,8 @@ LIBRARIES = ("kubernetes", "kubernetes.aio", "kubernetes_asyncio")
 PERIODS = {"lease_duration": 170, "renew_deadline": 150, "retry_period": 50}
 HOUR = 3600
 
+pytestmark = pytest.mark.fakekube(configure=True)
+
 
 @dataclass(slots=True)
 class Work:

@@ -11,7 +11,10 @@ with warnings.catch_warnings():
     import luigi
     from luigi.contrib.kubernetes import KubernetesJobTask
 
-pytestmark = pytest.mark.filterwarnings("ignore:datetime.datetime.utcnow:DeprecationWarning")
+pytestmark = [
+    pytest.mark.fakekube(configure=True),
+    pytest.mark.filterwarnings("ignore:datetime.datetime.utcnow:DeprecationWarning"),
+]
 
 AGENT = "pykube-ng/23.6.0"
 
