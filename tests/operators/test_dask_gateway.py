@@ -70,7 +70,7 @@ def scenario(kube):
     kube.patch(API, KIND, "a", {"spec": {"replicas": 4}})
     kube.advance(minutes=10)
     kube.patch(API, KIND, "a", {"spec": {"active": False}})
-    kube.advance(hours=2)
+    kube.advance(minutes=40)
 
 
 def test_starts_a_cluster(fakekube):

@@ -30,9 +30,9 @@ def start(kube):
 
 def scenario(kube):
     start(kube)
-    kube.pods(name="simple-job-runner").always().exit_after("2h")
+    kube.pods(name="simple-job-runner").always().exit_after("30m")
     kube.apply(JOB)
-    kube.advance(hours=3)
+    kube.advance(hours=1)
 
 
 def made(kube, agent):

@@ -1,7 +1,8 @@
 """The informer of the official client: a thread that lists, watches and resyncs, and handlers that write."""
 
 import pytest
-import time
+import signal
+import threading
 
 import kubernetes
 from kubernetes import client
@@ -32,8 +33,10 @@ class Copier:
         for kind in (ADDED, MODIFIED, DELETED, ERROR):
             informer.add_event_handler(kind, lambda found, kind=kind: self.handle(kind, found))
         informer.start()
-        while True:
-            time.sleep(HOUR)
+        stopping = threading.Event()
+        signal.signal(signal.SIGTERM, lambda *_: stopping.set())
+        stopping.wait()
+        informer.stop()
 
     def handle(self, kind, found):
         name = None if kind == ERROR else found.metadata.name
@@ -47,7 +50,7 @@ class Copier:
 
 def start(kube):
     copier = Copier(kube)
-    kube.thread(copier.run, name="copier")
+    copier.thread = kube.thread(copier.run, name="copier")
     return copier
 
 

@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 
 import pytest
 from patroni.dcs import get_dcs
+from patroni.exceptions import DCSError
 
 HOUR = 3600
 
@@ -28,17 +29,24 @@ class Member:
     kube: object
     name: str
     running: bool = True
+    thread: object = None
     notes: list = field(default_factory=list)
 
     def run(self):
         store = get_dcs(settings(self.name))
         while self.running:
-            cluster = store.get_cluster()
-            if cluster.leader and cluster.leader.name == self.name:
-                self.note("renewed" if store.update_leader(cluster, 42, {}) else "not renewed")
-            elif cluster.is_unlocked():
-                self.note("acquired" if store.attempt_to_acquire_leader() else "not acquired")
+            try:
+                self.run_cycle(store)
+            except DCSError:
+                self.note("no answer")
             store.watch(None, store.loop_wait)
+
+    def run_cycle(self, store):
+        cluster = store.get_cluster()
+        if cluster.leader and cluster.leader.name == self.name:
+            self.note("renewed" if store.update_leader(cluster, 42, {}) else "not renewed")
+        elif cluster.is_unlocked():
+            self.note("acquired" if store.attempt_to_acquire_leader() else "not acquired")
 
     def note(self, what):
         self.notes.append((what, round(self.kube.clock.monotonic())))
@@ -48,7 +56,7 @@ def start(kube):
     members = [Member(kube, name) for name in ("db-0", "db-1")]
     for member in members:
         kube.create(pod(member.name))
-        kube.thread(member.run, name=member.name)
+        member.thread = kube.thread(member.run, name=member.name)
     kube.settle()
     return members
 
