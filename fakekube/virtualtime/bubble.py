@@ -25,6 +25,7 @@ from fakekube.virtualtime.patches.sleep import SleepPatches
 from fakekube.virtualtime.patches.sockets import SocketPatches
 from fakekube.virtualtime.patches.starts import StartPatches
 from fakekube.virtualtime.patches.tasklists import TaskListPatches
+from fakekube.virtualtime.patches.taskorder import TaskOrderPatches
 from fakekube.virtualtime.patches.tls import TlsPatches
 from fakekube.virtualtime.patches.waits import WaitPatches
 from fakekube.virtualtime.processes import Processes, ProcessOptions
@@ -131,6 +132,7 @@ class Bubble:
                     *TaskListPatches(self.loop).patches(),
                     *endings.patches(),
                     *randomness.patches(),
+                    *TaskOrderPatches(self.loop).patches(),
                 ]
             )
             patches.install()

@@ -97,7 +97,9 @@ def test_watches_again_every_ten_seconds(fakekube):
     start(fakekube)
     fakekube.advance(hours=1)
     for resource in ("daskclusters", "pods", "endpoints"):
-        found = fakekube.requests(resource=resource, verb="watch", user_agent="OpenAPI-Generator/33.3.0+snapshot/python")
+        found = fakekube.requests(
+            resource=resource, verb="watch", user_agent="OpenAPI-Generator/33.3.0+snapshot/python"
+        )
         assert [r.at for r in found] == list(range(0, HOUR + 1, 10))
 
 

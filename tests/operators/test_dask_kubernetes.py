@@ -17,6 +17,7 @@ JOB = PACKAGE / "controller/tests/resources/simplejob.yaml"
 CONTROLLERS = {"controllers": ["deployment", "replicaset", "garbagecollector", "scheduler", "kubelet"]}
 
 pytestmark = [
+    pytest.mark.slow,
     pytest.mark.fakekube(configure=True, **CONTROLLERS),
     pytest.mark.filterwarnings("ignore:Kubernetes version:UserWarning"),
     pytest.mark.filterwarnings("ignore:datetime.datetime.utcnow:DeprecationWarning"),
@@ -36,9 +37,7 @@ def scenario(kube):
 
 
 def made(kube, agent):
-    return Counter(
-        (r.verb, r.resource) for r in kube.requests() if r.user_agent.startswith(agent) and r.verb in WRITES
-    )
+    return Counter((r.verb, r.resource) for r in kube.requests() if r.user_agent.startswith(agent) and r.verb in WRITES)
 
 
 WRITES = ("create", "delete", "patch", "update")

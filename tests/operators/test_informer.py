@@ -1,10 +1,10 @@
 """The informer of the official client: a thread that lists, watches and resyncs, and handlers that write."""
 
-import pytest
 import signal
 import threading
 
 import kubernetes
+import pytest
 from kubernetes import client
 from kubernetes.informer import ADDED, DELETED, ERROR, MODIFIED, SharedInformer
 

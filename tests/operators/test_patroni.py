@@ -14,7 +14,12 @@ LABELS = {"application": "patroni", "cluster-name": "shop"}
 
 def pod(name):
     meta = {"name": name, "namespace": "default", "labels": LABELS}
-    return {"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": {"containers": [{"name": "db", "image": "db"}]}}
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": meta,
+        "spec": {"containers": [{"name": "db", "image": "db"}]},
+    }
 
 
 def settings(name):
@@ -117,4 +122,3 @@ def test_watches_again_after_the_server_has_cut_the_watches(fakekube):
     fakekube.advance(minutes=1)
     assert len(fakekube.requests(verb="list", resource="configmaps")) == 4
     assert first.notes[-1] == ("renewed", 120)
-

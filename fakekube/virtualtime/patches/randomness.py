@@ -2,8 +2,8 @@
 
 `uuid.uuid4`, `secrets` and `random.SystemRandom` draw from `os.urandom`; the functions of `random` share one generator,
 and each `random.Random()` is seeded by the operating system. A draw from `os.urandom` follows from the seed, from where
-in the code it is made and from how many were made there, so that a library that draws once in a process, when it is first
-used, changes no other draw. Code in C (TLS, `cryptography`) is not affected.
+in the code it is made and from how many were made there: a library that draws only when it is first used in a process
+changes no other draw. Code in C (TLS, `cryptography`) is not affected.
 """
 
 import os
@@ -16,7 +16,6 @@ from typing import Any
 from fakekube.virtualtime.blocking import Blocking
 from fakekube.virtualtime.patches.patch import Patch
 from fakekube.virtualtime.seeds import Seed
-
 
 #: The modules that draw on behalf of their callers.
 _SOURCES = frozenset({"random", "secrets", "uuid", __name__})
