@@ -21,6 +21,7 @@ from fakekube.virtualtime.patches.freezer import Freezer
 from fakekube.virtualtime.patches.joins import JoinPatches
 from fakekube.virtualtime.patches.locks import LockPatches
 from fakekube.virtualtime.patches.patch import PatchSet
+from fakekube.virtualtime.patches.randomness import RandomnessPatches
 from fakekube.virtualtime.patches.schedulers import SchedulerPatches
 from fakekube.virtualtime.patches.selects import SelectPatches
 from fakekube.virtualtime.patches.signals import SignalPatches
@@ -28,6 +29,7 @@ from fakekube.virtualtime.patches.sleep import SleepPatches
 from fakekube.virtualtime.patches.sockets import SocketPatches
 from fakekube.virtualtime.patches.starts import StartPatches
 from fakekube.virtualtime.patches.tasklists import TaskListPatches
+from fakekube.virtualtime.patches.taskorder import TaskOrderPatches
 from fakekube.virtualtime.patches.tls import TlsPatches
 from fakekube.virtualtime.patches.travel import TimeMachine
 from fakekube.virtualtime.patches.waits import WaitPatches
@@ -126,6 +128,7 @@ class Bubble:
             endings = EndingPatches(self.loop, self._blocking, self._note_failure)
             locking = LockPatches(self._blocking)
             sockets = SocketPatches(self.loop.network, self._blocking)
+            randomness = RandomnessPatches(self.seed, self._blocking)
             patches = PatchSet(
                 [
                     *sleeping.patches(),
@@ -140,6 +143,8 @@ class Bubble:
                     *WaitPatches(self.loop, self._blocking).patches(),
                     *TaskListPatches(self.loop).patches(),
                     *endings.patches(),
+                    *randomness.patches(),
+                    *TaskOrderPatches(self.loop).patches(),
                 ]
             )
             patches.install()
@@ -147,7 +152,7 @@ class Bubble:
             self.loop.disarm = endings.disarm
             self.loop.watch = self._watchdog.start
             undo.callback(self._watchdog.stop)
-            for each in (sleeping, locking):
+            for each in (sleeping, locking, randomness):
                 each.start()
                 undo.callback(each.stop)
             self._wall.start(self.clock.now())
