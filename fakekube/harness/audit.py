@@ -18,7 +18,7 @@ from fakekube.harness.identity import Identities
 from fakekube.harness.keywords import check_request_fields
 from fakekube.harness.records.entry import MICROSECOND
 from fakekube.harness.records.kept import Bounded, Records
-from fakekube.harness.records.versions import is_renewal
+from fakekube.harness.records.objectversions import is_renewal
 from fakekube.harness.requestrows import Actors, Renewals, change_summary, kind_of, request_summary
 from fakekube.harness.timeline import Timeline
 from fakekube.server.runner import ServerRunner
