@@ -16,10 +16,10 @@ from controllerlib.workqueue import Cause, WorkQueue
 from fakekube.apiserver.user import User
 from fakekube.harness.arguments import key_of
 from fakekube.harness.faultinjection.skewedclock import SkewedClock
-from fakekube.harness.identity import Identity
 from fakekube.harness.keywords import ManagerOptions
 from fakekube.harness.ledger import Ledger, Reconcile
 from fakekube.harness.objects import Kinds
+from fakekube.harness.records.identity import Identity
 from fakekube.harness.records.kept import Records
 from fakekube.harness.records.story import Story
 from fakekube.virtualtime.simulatedprocess import SimulatedProcess
