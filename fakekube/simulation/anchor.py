@@ -17,6 +17,9 @@ Object = Mapping[str, Any]
 
 VERBS = ("create", "update", "delete")
 
+#: Requests of an operator that change nothing; only `error` is anchored at them. They are counted as changes are.
+READS = ("get", "list")
+
 #: More changed fields than these are abbreviated to their common parents.
 _MANY_FIELDS = 4
 
@@ -59,8 +62,8 @@ def parse_anchor(text: str) -> Anchor:
     found = _ANCHOR.fullmatch(text.strip())
     if found is None:
         raise ValueError(f"anchor {text!r}: expected 'VERB KIND/NAME{{FIELDS}}#OCCURRENCE', like 'delete sts/a#1'")
-    if found["verb"] not in VERBS:
-        raise ValueError(f"anchor {text!r}: the verb is one of {', '.join(VERBS)}")
+    if found["verb"] not in (*VERBS, *READS):
+        raise ValueError(f"anchor {text!r}: the verb is one of {', '.join((*VERBS, *READS))}")
     if "/" not in found["object"]:
         raise ValueError(f"anchor {text!r}: {found['object']!r} has no name, expected KIND/NAME")
     fields = tuple(part.strip() for part in (found["fields"] or "").split(",") if part.strip())
