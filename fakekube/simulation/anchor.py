@@ -1,8 +1,8 @@
 """Anchors: the points of a run at which faults are injected, named after state changes and never after times.
 
-The text of an anchor is `VERB KIND/NAME{FIELDS}#OCCURRENCE`, like `update store/a{spec.storage}#2`: the second change of
-this field of this object. A namespace other than `default` stands before the name: `pod/prod/a-0`. The random part of a
-generated name is `*`. KIND is the short name of the resource, else the lower-case kind.
+The text of an anchor is `VERB KIND/NAME{FIELDS}#OCCURRENCE`, like `update store/a{spec.storage}#2`: the second change
+of this field of this object. A namespace other than `default` stands before the name: `pod/prod/a-0`. The random part
+of a generated name is `*`. KIND is the short name of the resource, else the lower-case kind.
 """
 
 from __future__ import annotations

@@ -1,12 +1,19 @@
 """Fault atoms: the faults that a plan combines, each anchored at state changes, and their text.
 
-`crash@W` the operator dies after write W is committed, and is started again · `down(until=E)@W` it is started again when E
-has happened · `lost(504)@W`, `lost(reset)@W` W is committed, and the client gets an error · `hold(KIND, E..E2)` a watch
-delivers nothing from E on until E2 · `gap(KIND, E..E2)` a watch is closed and its history compacted · `stale(KIND, at=E,
-when=E2)` a restart at E2 reads its caches as of E · `error(CODE, N)@W` the requests for W fail N times · `race(OP)@W` a
-competing write is committed right before W · `pause(until=E)@W` the operator is frozen · `zombie@W` an old leader writes
-late · `hook(timeout)@W` a webhook times out · `jump(SECONDS)@E` the clock jumps · `dup` a resync at the end · `order` the
-order of watches and workers is drawn from the seed.
+- `crash@W`: the operator dies after write W is committed, and is started again
+- `down(until=E)@W`: it is started again when E has happened
+- `lost(504)@W`, `lost(reset)@W`: W is committed, and the client gets an error
+- `hold(KIND, E..E2)`: a watch delivers nothing from E on until E2
+- `gap(KIND, E..E2)`: a watch is closed, and its history compacted
+- `stale(KIND, at=E, when=E2)`: a restart at E2 reads its caches as of E
+- `error(CODE, N)@W`: the requests for W fail N times
+- `race(OP)@W`: a competing write is committed right before W
+- `pause(until=E)@W`: the operator is frozen
+- `zombie@W`: an old leader writes late
+- `hook(timeout)@W`: a webhook times out
+- `jump(SECONDS)@E`: the clock jumps
+- `dup`: a resync at the end
+- `order`: the order of watches and workers is drawn from the seed
 
 `reconcile` in place of E2 is the end of the next reconcile, `rest` the next time that the cluster is quiescent.
 """

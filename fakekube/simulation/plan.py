@@ -40,7 +40,8 @@ def parse_plan(text: str) -> Plan:
     head, _, rest = text.strip().partition(" ")
     if head != FORMAT:
         raise ValueError(f"plan {text!r}: expected a text that starts with {FORMAT!r}")
-    seed, skipped = 0, ()
+    seed = 0
+    skipped: tuple[str, ...] = ()
     while rest.startswith(("seed=", "skip=")):
         setting, _, rest = rest.partition(" ")
         name, _, value = setting.partition("=")

@@ -96,7 +96,7 @@ def _simpler(atom: Atom) -> Iterator[Atom | None]:
         yield Hold(atom.kind, atom.since, "reconcile")
     first = getattr(atom, "at", None)
     if first is not None and first.occurrence > 1:
-        yield replace(atom, at=replace(first, occurrence=1))  # type: ignore[call-arg]
+        yield replace(atom, at=replace(first, occurrence=1))
 
 
 def _in_order(atom: Atom) -> Iterator[Atom | None]:

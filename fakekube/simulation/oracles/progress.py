@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 
 from fakekube.simulation.observation import Commit, Observation, ReconcileRecord, Violation
 
@@ -63,7 +64,7 @@ def _retries_steadily(records: Sequence[ReconcileRecord]) -> bool:
     for one in records:
         times = [*times, one.started] if one.error else []
         if len(times) > _RETRIES:
-            gaps = [later - earlier for earlier, later in zip(times, times[1:], strict=False)]
+            gaps = [later - earlier for earlier, later in pairwise(times)]
             recent = gaps[-_RETRIES:]
             if recent[-1] < 1 and recent[-1] <= recent[0]:
                 return True

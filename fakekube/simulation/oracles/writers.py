@@ -48,7 +48,7 @@ def _has_flipped(past: Sequence[tuple[Any, str]]) -> bool:
 
 
 def _fields(obj: Mapping[str, Any] | None) -> dict[str, Any]:
-    found = {}
+    found: dict[str, Any] = {}
     for name in ("spec", "data", "status"):
         found.update(leaves((obj or {}).get(name), name))
     return found

@@ -1,0 +1,164 @@
+"""Explores a test: reference runs, plans in the order of promise, the first failure shrunk to the smallest plan."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+from fakekube.simulation.atoms import FAULTS
+from fakekube.simulation.coverage import Coverage
+from fakekube.simulation.legality import Facts, broken_rules
+from fakekube.simulation.masking import Mask
+from fakekube.simulation.observation import Observation, Violation
+from fakekube.simulation.oracles.judge import Judge
+from fakekube.simulation.plan import Plan
+from fakekube.simulation.planning import Planner
+from fakekube.simulation.reducer import Reduced, reduce
+
+#: The named budgets: how many runs.
+BUDGETS = {"smoke": 30, "pr": 200, "nightly": 5_000}
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What a marker says.
+
+    runs: how many. faults: names of atoms. mask: fields that are not compared. expect_delta: changes whose number may
+    differ. owner_labels: labels that name an owner. off: oracles that are not asked. shard: which plans of how many
+    shards run here. unrealistic: whether plans that break a rule of legality run.
+    """
+
+    runs: int = BUDGETS["pr"]
+    faults: Sequence[str] = FAULTS
+    seed: int = 0
+    mask: Sequence[str] = ()
+    expect_delta: Sequence[str] = ()
+    owner_labels: Sequence[str] = ()
+    off: Sequence[str] = ()
+    shard: tuple[int, int] = (0, 1)
+    unrealistic: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """A plan that was run, what it did wrong, and whether all its atoms took effect."""
+
+    plan: Plan
+    violations: Sequence[Violation] = ()
+    exercised: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Exploration:
+    """The result. `runs` counts reference runs and those of the reduction, too; `failed`: the plan as it was found."""
+
+    reference: Observation
+    trials: Sequence[Trial]
+    runs: int
+    failed: Trial | None = None
+    first_failure: int = 0
+    """The number of the run that failed first, from 1; 0 if none did."""
+    reduced: Reduced | None = None
+    violation: Violation | None = None
+    observed: Observation | None = None
+    """The run of the smallest plan, with its timeline."""
+    coverage: Coverage = field(default_factory=Coverage)
+
+
+class ReferenceFails(Exception):
+    """The test fails without any fault: there is nothing to explore."""
+
+
+class Explorer:
+    """Explores with `run(plan)`, which runs the test once.
+
+    `facts`: of the test, for legality. Its plans are those of one shard; every shard runs the reference itself.
+    """
+
+    def __init__(
+        self, run: Callable[[Plan], Observation], settings: Settings, facts: Callable[[], Facts] = Facts
+    ) -> None:
+        self._run, self._settings, self._facts = run, settings, facts
+        self._runs = 0
+
+    def explore(self) -> Exploration:
+        """Run until a plan fails or the budget is spent. Raises ReferenceFails."""
+        reference, judge = self.reference()
+        coverage = Coverage()
+        trials: list[Trial] = []
+        tried = 0
+        for plan in self._plans(reference, trials):
+            if self._runs >= self._settings.runs:
+                break
+            tried += 1
+            trial = self._try(plan, judge)
+            trials.append(trial)
+            coverage.add(trial.plan, trial.exercised)
+            if trial.violations:
+                return self._shrunk(reference, judge, trials, trial, coverage)
+        return Exploration(reference, trials, self._runs, coverage=coverage)
+
+    def reference(self) -> tuple[Observation, Judge]:
+        """The reference under two seeds, and the judge that compares with it. Raises ReferenceFails."""
+        settings = self._settings
+        first = self._observed(Plan(settings.seed))
+        second = self._observed(Plan(settings.seed + 1))
+        for one in (first, second):
+            if one.failure or one.unsettled:
+                raise ReferenceFails(one.failure or one.unsettled)
+        mask = Mask(settings.mask)
+        mask.learn(first.final, second.final)
+        return first, Judge(first, mask, settings.expect_delta, settings.owner_labels, settings.off)
+
+    def replay(self, plan: Plan) -> tuple[Observation, Sequence[Violation]]:
+        """The run of one plan, and what it does wrong."""
+        _, judge = self.reference()
+        found = self._observed(plan)
+        return found, judge.violations(found)
+
+    def _plans(self, reference: Observation, trials: Sequence[Trial]) -> Iterator[Plan]:
+        facts = self._facts()
+        planner = Planner(
+            reference,
+            faults=self._settings.faults,
+            seed=self._settings.seed,
+            has_election=facts.lease > 0,
+            has_webhooks=facts.webhooks,
+        )
+        index, count = self._settings.shard
+        number = 0
+        for plan in self._ordered(planner, trials):
+            if self._settings.unrealistic or not any(broken_rules(plan, facts)):
+                if number % count == index:
+                    yield plan
+                number += 1
+
+    def _ordered(self, planner: Planner, trials: Sequence[Trial]) -> Iterator[Plan]:
+        yield from (singles := planner.singles())
+        if self._settings.shard[1] == 1:
+            singles = [one.plan for one in trials if one.exercised and not one.violations]
+        yield from planner.pairs(singles)
+        yield from planner.orders()
+
+    def _observed(self, plan: Plan) -> Observation:
+        self._runs += 1
+        return self._run(plan)
+
+    def _try(self, plan: Plan, judge: Judge) -> Trial:
+        found = self._observed(plan)
+        exercised = len(set(found.fired)) == len(plan.atoms)
+        return Trial(plan, judge.violations(found), exercised)
+
+    def _shrunk(
+        self, reference: Observation, judge: Judge, trials: Sequence[Trial], failed: Trial, coverage: Coverage
+    ) -> Exploration:
+        first_failure = self._runs
+        wanted = failed.violations[0]
+
+        def fails(plan: Plan) -> bool:
+            return any(one.same_as(wanted) for one in judge.violations(self._observed(plan)))
+
+        reduced = reduce(failed.plan, fails)
+        observed = self._observed(reduced.plan)
+        shown = next((one for one in judge.violations(observed) if one.same_as(wanted)), wanted)
+        return Exploration(reference, trials, self._runs, failed, first_failure, reduced, shown, observed, coverage)
