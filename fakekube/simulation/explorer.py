@@ -86,11 +86,9 @@ class Explorer:
         reference, judge = self.reference()
         coverage = Coverage()
         trials: list[Trial] = []
-        tried = 0
         for plan in self._plans(reference, trials):
             if self._runs >= self._settings.runs:
                 break
-            tried += 1
             trial = self._try(plan, judge)
             trials.append(trial)
             coverage.add(trial.plan, trial.exercised)
