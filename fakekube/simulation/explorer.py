@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from fakekube.simulation.atoms import FAULTS
 from fakekube.simulation.coverage import Coverage
@@ -49,20 +49,25 @@ class Trial:
 
 
 @dataclass(frozen=True, slots=True)
+class Failed:
+    """The first plan that failed. `number`: that of its run, from 1. `violation`, `observed`: of the smallest plan."""
+
+    trial: Trial
+    number: int
+    reduced: Reduced
+    violation: Violation
+    observed: Observation
+
+
+@dataclass(frozen=True, slots=True)
 class Exploration:
-    """The result. `runs` counts reference runs and those of the reduction, too; `failed`: the plan as it was found."""
+    """The result. `runs` counts reference runs and those of the reduction, too."""
 
     reference: Observation
     trials: Sequence[Trial]
     runs: int
-    failed: Trial | None = None
-    first_failure: int = 0
-    """The number of the run that failed first, from 1; 0 if none did."""
-    reduced: Reduced | None = None
-    violation: Violation | None = None
-    observed: Observation | None = None
-    """The run of the smallest plan, with its timeline."""
-    coverage: Coverage = field(default_factory=Coverage)
+    coverage: Coverage
+    failed: Failed | None = None
 
 
 class ReferenceFails(Exception):
@@ -94,7 +99,7 @@ class Explorer:
             coverage.add(trial.plan, trial.exercised)
             if trial.violations:
                 return self._shrunk(reference, judge, trials, trial, coverage)
-        return Exploration(reference, trials, self._runs, coverage=coverage)
+        return Exploration(reference, trials, self._runs, coverage)
 
     def reference(self) -> tuple[Observation, Judge]:
         """The reference under two seeds, and the judge that compares with it. Raises ReferenceFails."""
@@ -150,8 +155,7 @@ class Explorer:
     def _shrunk(
         self, reference: Observation, judge: Judge, trials: Sequence[Trial], failed: Trial, coverage: Coverage
     ) -> Exploration:
-        first_failure = self._runs
-        wanted = failed.violations[0]
+        number, wanted = self._runs, failed.violations[0]
 
         def fails(plan: Plan) -> bool:
             return any(one.same_as(wanted) for one in judge.violations(self._observed(plan)))
@@ -159,4 +163,5 @@ class Explorer:
         reduced = reduce(failed.plan, fails)
         observed = self._observed(reduced.plan)
         shown = next((one for one in judge.violations(observed) if one.same_as(wanted)), wanted)
-        return Exploration(reference, trials, self._runs, failed, first_failure, reduced, shown, observed, coverage)
+        found = Failed(failed, number, reduced, shown, observed)
+        return Exploration(reference, trials, self._runs, coverage, found)

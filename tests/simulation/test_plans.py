@@ -28,7 +28,9 @@ from fakekube.simulation.plan import Plan, parse_plan
 names = st.from_regex(r"[a-z][a-z0-9-]{0,8}", fullmatch=True)
 fields = st.lists(st.from_regex(r"[a-z]{1,6}(\.[a-zA-Z0-9]{1,5}(\[[a-z-]{1,4}\])?){0,2}", fullmatch=True), max_size=3)
 targets = st.builds("{}/{}".format, names, names) | st.builds("{}/{}/{}*".format, names, names, names)
-anchors = st.builds(Anchor, st.sampled_from(["create", "update", "delete"]), targets, fields.map(tuple), st.integers(1, 99))
+anchors = st.builds(
+    Anchor, st.sampled_from(["create", "update", "delete"]), targets, fields.map(tuple), st.integers(1, 99)
+)
 untils = anchors | st.sampled_from(["reconcile", "rest"])
 atoms = st.one_of(
     st.builds(Crash, anchors, st.none() | untils),
@@ -52,7 +54,11 @@ def test_the_text_of_an_anchor_can_be_read(anchor):
     assert parse_anchor(str(anchor)) == anchor
 
 
-@given(st.builds(Plan, st.integers(0, 10**9), st.lists(atoms, max_size=4).map(tuple), st.lists(names, max_size=2).map(tuple)))
+@given(
+    st.builds(
+        Plan, st.integers(0, 10**9), st.lists(atoms, max_size=4).map(tuple), st.lists(names, max_size=2).map(tuple)
+    )
+)
 def test_the_text_of_a_plan_can_be_read(plan):
     assert parse_plan(str(plan)) == plan
 
@@ -81,7 +87,11 @@ def test_what_is_wrong_with_an_atom_is_named(text, problem):
 
 @pytest.mark.parametrize(
     ("text", "problem"),
-    [("seed=1 dup", "starts with 'FK1'"), ("FK2 dup", "starts with 'FK1'"), ("FK1 seed=x dup", "the seed 'x' is no number")],
+    [
+        ("seed=1 dup", "starts with 'FK1'"),
+        ("FK2 dup", "starts with 'FK1'"),
+        ("FK1 seed=x dup", "the seed 'x' is no number"),
+    ],
 )
 def test_what_is_wrong_with_a_plan_is_named(text, problem):
     with pytest.raises(ValueError, match=problem):
@@ -121,7 +131,12 @@ def test_occurrences_are_counted_by_signature():
 
 @pytest.mark.parametrize(
     ("namespace", "name", "generated", "found"),
-    [("default", "a", "", "pod/a"), ("", "a", "", "pod/a"), ("prod", "a", "", "pod/prod/a"), ("default", "a-x1", "a-", "pod/a-*")],
+    [
+        ("default", "a", "", "pod/a"),
+        ("", "a", "", "pod/a"),
+        ("prod", "a", "", "pod/prod/a"),
+        ("default", "a-x1", "a-", "pod/a-*"),
+    ],
 )
 def test_targets(namespace, name, generated, found):
     assert target_of("pod", namespace, name, generated) == found
