@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 Object = Mapping[str, Any]
@@ -149,3 +149,7 @@ class Occurrences:
         found = signature(verb, target, fields)
         self._counts[found] += 1
         return Anchor(verb, target, fields, self._counts[found])
+
+    def peek(self, anchor: Anchor) -> Anchor:
+        """The anchor that the next state change with this signature gets."""
+        return replace(anchor, occurrence=self._counts[anchor.signature] + 1)

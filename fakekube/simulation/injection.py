@@ -1,0 +1,228 @@
+"""Carries out the atoms of a plan: waits for their anchors, and does at each what the atom says."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Protocol, TypeVar
+
+from fakekube.simulation.anchor import Anchor
+from fakekube.simulation.atoms import (
+    Atom,
+    Crash,
+    Failure,
+    Gap,
+    Hold,
+    Hook,
+    Jump,
+    Lost,
+    Pause,
+    Race,
+    Stale,
+    Until,
+    Zombie,
+)
+from fakekube.simulation.observation import Commit
+from fakekube.simulation.plan import Plan
+
+
+A = TypeVar("A")
+
+
+class Hands(Protocol):
+    """What an atom can do to a cluster. Operators are named as in commits."""
+
+    def kill(self, operator: str) -> None:
+        """Kill an operator; it stays down until `start`."""
+
+    def start(self, operator: str) -> None:
+        """Start a killed operator again, as a new incarnation."""
+
+    def hold(self, operator: str, kind: str, revision: int) -> Callable[[], None]:
+        """Hold the watches of a kind at a revision; returns what releases them. `operator` empty: of all operators."""
+
+    def compact(self) -> None:
+        """Compact the history."""
+
+    def stop(self, operator: str) -> None:
+        """Freeze an operator."""
+
+    def resume(self, operator: str) -> None:
+        """Let a frozen operator run on."""
+
+    def race(self, how: str, commit: Commit) -> None:
+        """Write an object as another client does."""
+
+    def jump(self, seconds: int) -> None:
+        """Let the clock jump ahead."""
+
+    def time_out_webhooks(self) -> None:
+        """Let the next calls of webhooks time out."""
+
+
+@dataclass(slots=True)
+class _Pending:
+    """An atom that has begun and not ended. `end` undoes it."""
+
+    until: Until
+    end: Callable[[], None]
+
+
+@dataclass(slots=True)
+class Decision:
+    """What happens to a write that is about to be stored: it fails with `code`, or waits as a zombie's."""
+
+    code: int = 0
+    zombie: bool = False
+
+
+@dataclass(slots=True)
+class Injection:
+    """The state of a plan in one run. `fired`: the numbers of the atoms that took effect."""
+
+    plan: Plan
+    hands: Hands
+    fired: list[int] = field(default_factory=list)
+    stale: dict[tuple[str, str], int] = field(default_factory=dict)
+    """The revision that the next list of a kind by an operator reads."""
+    _pending: list[_Pending] = field(default_factory=list)
+    _hits: dict[int, int] = field(default_factory=dict)
+    _revisions: dict[int, int] = field(default_factory=dict)
+
+    # --- before something happens
+
+    def before_read(self, anchor: Anchor) -> int:
+        """The code with which a read fails, or 0."""
+        for number, atom in self._of(Failure):
+            if self._repeats(number, atom, anchor):
+                return atom.code
+        return 0
+
+    def before_commit(self, commit: Commit) -> Decision:
+        """What happens to a write that is about to be stored; `commit` is what it would be."""
+        decision = Decision()
+        for number, atom in self._of(Failure):
+            if self._repeats(number, atom, commit.anchor):
+                decision.code = atom.code
+                return decision
+        for number, race in self._of(Race):
+            if race.at == commit.anchor and number not in self.fired:
+                self.fired.append(number)
+                self.hands.race(race.how, commit)
+        for number, zombie in self._of(Zombie):
+            if zombie.at == commit.anchor and number not in self.fired:
+                self.fired.append(number)
+                decision.zombie = True
+        return decision
+
+    def _repeats(self, number: int, atom: Failure, anchor: Anchor) -> bool:
+        """Whether a request fails: the anchor is reached, and it has not failed often enough."""
+        hits = self._hits.get(number, 0)
+        if hits >= atom.times or atom.at.signature != anchor.signature:
+            return False
+        # a write that fails is not counted; one that is made again has the same occurrence
+        reads = hits if anchor.verb in ("get", "list") else 0
+        if anchor.occurrence != atom.at.occurrence + reads:
+            return False
+        self._hits[number] = hits + 1
+        self._fire(number)
+        return True
+
+    # --- after something has happened
+
+    def committed(self, commit: Commit) -> str:
+        """Called with each stored change. Returns how its answer is lost: `504`, `reset`, or empty."""
+        lost = ""
+        self._end_pending(commit.anchor)
+        for number, atom in enumerate(self.plan.atoms):
+            if number in self.fired and not isinstance(atom, Stale):
+                continue
+            if isinstance(atom, Lost) and atom.at == commit.anchor and commit.by_operator:
+                self._fire(number)
+                lost = atom.how
+            else:
+                self._begin(number, atom, commit)
+        return lost
+
+    def _begin(self, number: int, atom: Atom, commit: Commit) -> None:
+        anchor, who = commit.anchor, commit.actor
+        match atom:
+            case Crash(at=at) if at == anchor and commit.by_operator:
+                self._fire(number)
+                self.hands.kill(who)
+                self._pending.append(_Pending(atom.until or "rest", lambda: self.hands.start(who)))
+                if atom.until is None:
+                    self._end(self._pending[-1])
+            case Pause(at=at) if at == anchor and commit.by_operator:
+                self._fire(number)
+                self.hands.stop(who)
+                self._pending.append(_Pending(atom.until, lambda: self.hands.resume(who)))
+            case Hold(since=at) if at == anchor:
+                self._fire(number)
+                release = self.hands.hold("", atom.kind, commit.revision - 1)
+                self._pending.append(_Pending(atom.until, release))
+            case Gap(since=at) if at == anchor:
+                self._fire(number)
+                release = self.hands.hold("", atom.kind, commit.revision - 1)
+                self._pending.append(_Pending(atom.until, lambda: (self.hands.compact(), release())[1]))
+            case Stale():
+                self._stale(number, atom, commit)
+            case Jump(at=at) if at == anchor:
+                self._fire(number)
+                self.hands.jump(atom.seconds)
+            case Hook(at=at) if at == anchor:
+                self._fire(number)
+                self.hands.time_out_webhooks()
+
+    def _stale(self, number: int, atom: Stale, commit: Commit) -> None:
+        if atom.at == commit.anchor:
+            self._revisions[number] = commit.revision
+        if atom.when == commit.anchor and number in self._revisions and number not in self.fired:
+            self._fire(number)
+            revision = self._revisions[number]
+            for operator in self.operators():
+                self.hands.kill(operator)
+                self.stale[operator, atom.kind] = revision
+                release = self.hands.hold(operator, atom.kind, revision)
+                self.hands.start(operator)
+                self._pending.append(_Pending("rest", release))
+
+    operators: Callable[[], list[str]] = list
+    """The operators that run."""
+
+    def reconcile_ended(self) -> None:
+        """Called when a reconcile has ended."""
+        for one in [one for one in self._pending if one.until == "reconcile"]:
+            self._end(one)
+
+    def at_rest(self) -> bool:
+        """Called when the cluster is quiescent. Whether something goes on that had waited."""
+        waiting = [one for one in self._pending if one.until in ("reconcile", "rest")]
+        for one in waiting:
+            self._end(one)
+        return bool(waiting)
+
+    def end_all(self) -> bool:
+        """End everything that has begun. Whether there was something."""
+        waiting = tuple(self._pending)
+        for one in waiting:
+            self._end(one)
+        return bool(waiting)
+
+    def _end_pending(self, anchor: Anchor) -> None:
+        for one in [one for one in self._pending if one.until == anchor]:
+            self._end(one)
+
+    def _end(self, one: _Pending) -> None:
+        if one in self._pending:
+            self._pending.remove(one)
+            one.end()
+
+    def _fire(self, number: int) -> None:
+        if number not in self.fired:
+            self.fired.append(number)
+
+    def _of(self, kind: type[A]) -> Iterator[tuple[int, A]]:
+        for number, atom in enumerate(self.plan.atoms):
+            if isinstance(atom, kind):
+                yield number, atom
