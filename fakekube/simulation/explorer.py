@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from time import monotonic
 
 from fakekube.simulation.atoms import FAULTS
 from fakekube.simulation.coverage import Coverage
@@ -23,12 +24,13 @@ BUDGETS = {"smoke": 30, "pr": 200, "nightly": 5_000}
 class Settings:
     """What a marker says.
 
-    runs: how many. faults: names of atoms. mask: fields that are not compared. expect_delta: changes whose number may
+    runs: how many. seconds: of real time, after which no further plan begins (0: no limit). faults: names of atoms. mask: fields that are not compared. expect_delta: changes whose number may
     differ. owner_labels: labels that name an owner. off: oracles that are not asked. shard: which plans of how many
     shards run here. unrealistic: whether plans that break a rule of legality run.
     """
 
     runs: int = BUDGETS["pr"]
+    seconds: float = 0.0
     faults: Sequence[str] = FAULTS
     seed: int = 0
     mask: Sequence[str] = ()
@@ -85,6 +87,7 @@ class Explorer:
     ) -> None:
         self._run, self._settings, self._facts = run, settings, facts
         self._runs = 0
+        self._began = monotonic()
 
     def explore(self) -> Exploration:
         """Run until a plan fails or the budget is spent. Raises ReferenceFails."""
@@ -92,7 +95,7 @@ class Explorer:
         coverage = Coverage()
         trials: list[Trial] = []
         for plan in self._plans(reference, trials):
-            if self._runs >= self._settings.runs:
+            if self._runs >= self._settings.runs or self._is_late():
                 break
             trial = self._try(plan, judge)
             trials.append(trial)
@@ -100,6 +103,10 @@ class Explorer:
             if trial.violations:
                 return self._shrunk(reference, judge, trials, trial, coverage)
         return Exploration(reference, trials, self._runs, coverage)
+
+    def _is_late(self) -> bool:
+        limit = self._settings.seconds
+        return bool(limit) and monotonic() - self._began > limit
 
     def reference(self) -> tuple[Observation, Judge]:
         """The reference under two seeds, and the judge that compares with it. Raises ReferenceFails."""

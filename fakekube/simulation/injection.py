@@ -25,7 +25,6 @@ from fakekube.simulation.atoms import (
 from fakekube.simulation.observation import Commit
 from fakekube.simulation.plan import Plan
 
-
 A = TypeVar("A")
 
 
