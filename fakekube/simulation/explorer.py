@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from time import monotonic
 
 from fakekube.simulation.atoms import FAULTS
@@ -24,7 +24,8 @@ BUDGETS = {"smoke": 30, "pr": 200, "nightly": 5_000}
 class Settings:
     """What a marker says.
 
-    runs: how many. seconds: of real time, after which no further plan begins (0: no limit). faults: names of atoms. mask: fields that are not compared. expect_delta: changes whose number may
+    runs: how many. seconds: of real time, after which no further plan begins (0: no limit). faults: names of atoms.
+    mask: fields that are not compared. expect_delta: changes whose number may
     differ. owner_labels: labels that name an owner. off: oracles that are not asked. shard: which plans of how many
     shards run here. unrealistic: whether plans that break a rule of legality run.
     """
@@ -120,11 +121,13 @@ class Explorer:
         mask.learn(first.final, second.final)
         return first, Judge(first, mask, settings.expect_delta, settings.owner_labels, settings.off)
 
-    def replay(self, plan: Plan) -> tuple[Observation, Sequence[Violation]]:
-        """The run of one plan, and what it does wrong."""
-        _, judge = self.reference()
-        found = self._observed(plan)
-        return found, judge.violations(found)
+    def seeded(self, seed: int) -> None:
+        """Use another seed for the reference: that of a plan which is run again."""
+        self._settings = replace(self._settings, seed=seed)
+
+    def observe(self, plan: Plan) -> Observation:
+        """Run the test once under a plan."""
+        return self._observed(plan)
 
     def _plans(self, reference: Observation, trials: Sequence[Trial]) -> Iterator[Plan]:
         facts = self._facts()
