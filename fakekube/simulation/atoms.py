@@ -31,7 +31,7 @@ Until = Anchor | Literal["reconcile", "rest"]
 """When an atom ends: at a state change, after the next reconcile, or when the cluster is quiescent."""
 
 #: What a competing writer does in `race(OP)`.
-RACES = ("annotate", "label", "delete")
+RACES = ("annotate", "label")
 
 #: What a client gets in place of the answer in `lost(...)`.
 LOSSES = ("504", "reset")

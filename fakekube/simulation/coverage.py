@@ -32,3 +32,11 @@ class Coverage:
         if self.missed:
             found.append(f"not exercised: {len(self.missed)} plans")
         return found
+
+    def include(self, other: Coverage) -> None:
+        """Add what another shard has tried."""
+        self.plans += other.plans
+        self.missed += other.missed
+        for name, texts in other.exercised.items():
+            mine = self.exercised.setdefault(name, [])
+            mine += [text for text in texts if text not in mine]

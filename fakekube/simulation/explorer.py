@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from time import monotonic
 
-from fakekube.simulation.atoms import FAULTS
+from fakekube.simulation.atoms import FAULTS, Dup, Order
 from fakekube.simulation.coverage import Coverage
 from fakekube.simulation.legality import Facts, broken_rules
 from fakekube.simulation.masking import Mask
@@ -159,7 +159,8 @@ class Explorer:
 
     def _try(self, plan: Plan, judge: Judge) -> Trial:
         found = self._observed(plan)
-        exercised = len(set(found.fired)) == len(plan.atoms)
+        needed = sum(not isinstance(atom, Dup | Order) for atom in plan.atoms)
+        exercised = len(set(found.fired)) >= needed and not found.inconclusive
         return Trial(plan, judge.violations(found), exercised)
 
     def _shrunk(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Protocol, TypeVar
 
 from fakekube.simulation.anchor import Anchor
@@ -20,7 +21,6 @@ from fakekube.simulation.atoms import (
     Race,
     Stale,
     Until,
-    Zombie,
 )
 from fakekube.simulation.observation import Commit
 from fakekube.simulation.plan import Plan
@@ -65,14 +65,9 @@ class _Pending:
 
     until: Until
     end: Callable[[], None]
-
-
-@dataclass(slots=True)
-class Decision:
-    """What happens to a write that is about to be stored: it fails with `code`, or waits as a zombie's."""
-
-    code: int = 0
-    zombie: bool = False
+    #: whether an operator is down or frozen, and whether a reconcile has begun since
+    down: bool = False
+    armed: bool = False
 
 
 @dataclass(slots=True)
@@ -97,22 +92,16 @@ class Injection:
                 return atom.code
         return 0
 
-    def before_commit(self, commit: Commit) -> Decision:
-        """What happens to a write that is about to be stored; `commit` is what it would be."""
-        decision = Decision()
+    def before_commit(self, commit: Commit) -> int:
+        """The code with which a write fails that is about to be stored, or 0; `commit` is what it would be."""
         for number, atom in self._of(Failure):
             if self._repeats(number, atom, commit.anchor):
-                decision.code = atom.code
-                return decision
+                return atom.code
         for number, race in self._of(Race):
             if race.at == commit.anchor and number not in self.fired:
                 self.fired.append(number)
                 self.hands.race(race.how, commit)
-        for number, zombie in self._of(Zombie):
-            if zombie.at == commit.anchor and number not in self.fired:
-                self.fired.append(number)
-                decision.zombie = True
-        return decision
+        return 0
 
     def _repeats(self, number: int, atom: Failure, anchor: Anchor) -> bool:
         """Whether a request fails: the anchor is reached, and it has not failed often enough."""
@@ -149,13 +138,14 @@ class Injection:
             case Crash(at=at) if at == anchor and commit.by_operator:
                 self._fire(number)
                 self.hands.kill(who)
-                self._pending.append(_Pending(atom.until or "rest", lambda: self.hands.start(who)))
                 if atom.until is None:
-                    self._end(self._pending[-1])
+                    self.hands.start(who)
+                else:
+                    self._pending.append(_Pending(atom.until, lambda: self.hands.start(who), down=True))
             case Pause(at=at) if at == anchor and commit.by_operator:
                 self._fire(number)
                 self.hands.stop(who)
-                self._pending.append(_Pending(atom.until, lambda: self.hands.resume(who)))
+                self._pending.append(_Pending(atom.until, lambda: self.hands.resume(who), down=True))
             case Hold(since=at) if at == anchor:
                 self._fire(number)
                 release = self.hands.hold("", atom.kind, commit.revision - 1)
@@ -163,7 +153,7 @@ class Injection:
             case Gap(since=at) if at == anchor:
                 self._fire(number)
                 release = self.hands.hold("", atom.kind, commit.revision - 1)
-                self._pending.append(_Pending(atom.until, lambda: (self.hands.compact(), release())[1]))
+                self._pending.append(_Pending(atom.until, partial(self._expire, release)))
             case Stale():
                 self._stale(number, atom, commit)
             case Jump(at=at) if at == anchor:
@@ -172,6 +162,10 @@ class Injection:
             case Hook(at=at) if at == anchor:
                 self._fire(number)
                 self.hands.time_out_webhooks()
+
+    def _expire(self, release: Callable[[], None]) -> None:
+        self.hands.compact()
+        release()
 
     def _stale(self, number: int, atom: Stale, commit: Commit) -> None:
         if atom.at == commit.anchor:
@@ -184,14 +178,24 @@ class Injection:
                 self.stale[operator, atom.kind] = revision
                 release = self.hands.hold(operator, atom.kind, revision)
                 self.hands.start(operator)
-                self._pending.append(_Pending("rest", release))
+                self._pending.append(_Pending("reconcile", release))
 
     operators: Callable[[], list[str]] = list
     """The operators that run."""
 
+    @property
+    def is_down(self) -> bool:
+        """Whether an operator is down or frozen now."""
+        return any(one.down for one in self._pending)
+
+    def reconcile_started(self) -> None:
+        """Called when a reconcile begins."""
+        for one in self._pending:
+            one.armed = True
+
     def reconcile_ended(self) -> None:
-        """Called when a reconcile has ended."""
-        for one in [one for one in self._pending if one.until == "reconcile"]:
+        """Called when a reconcile has ended: what waits for the end of one that has begun since ends."""
+        for one in [one for one in self._pending if one.until == "reconcile" and one.armed]:
             self._end(one)
 
     def at_rest(self) -> bool:

@@ -85,7 +85,9 @@ class ReconcileRecord:
 class Observation:
     """One run.
 
-    failure: the failure of the test itself, as text. unsettled: why the cluster did not become quiescent, or empty.
+    failure: the failure of the test itself, as text. inconclusive: whether it failed because an operator was down, so
+    that the run says nothing. steps: the names of the test's steps.
+    unsettled: why the cluster did not become quiescent, or empty.
     final: the objects at the end, by target. reads: the reads of reconciles from the server.
     violations: of predicates that must always hold.
     lost: exceptions of tasks that nobody retrieved, and failures in the background.
@@ -95,6 +97,7 @@ class Observation:
 
     seed: int
     failure: str = ""
+    inconclusive: bool = False
     unsettled: str = ""
     final: Mapping[str, Object] = field(default_factory=dict)
     commits: Sequence[Commit] = ()
@@ -106,6 +109,7 @@ class Observation:
     external: Mapping[str, Sequence[str]] = field(default_factory=dict)
     fired: Sequence[int] = ()
     streams: Sequence[str] = ()
+    steps: Sequence[str] = ()
     timeline: str = ""
     """The timeline as text, for the report; empty unless it was asked for."""
 

@@ -108,15 +108,16 @@ class Planner:
                 yield Hold(one.kind, one.anchor, "reconcile")
 
     def _downs(self) -> Iterator[Atom]:
-        """The operator is down while the test changes something."""
-        last: Commit | None = None
+        """The operator is down, from one of its last writes on, while the test changes something."""
+        recent: list[Commit] = []
         for one in self._reference.commits:
             if one.rest:
                 break
             if one.by_operator and is_compared(one.kind):
-                last = one
-            elif one.actor == TEST and last is not None:
-                yield Crash(last.anchor, one.anchor)
+                recent.append(one)
+            elif one.actor == TEST and recent:
+                for write in recent[: -_OF_ONE_SIGNATURE - 1 : -1]:
+                    yield Crash(write.anchor, one.anchor)
 
     def _failures(self) -> Iterator[Atom]:
         anchors = [*_capped_anchors(self._reference.reads), *(one.anchor for one in self._writes)]
@@ -128,9 +129,6 @@ class Planner:
         for one in self._writes:
             if one.anchor.verb == "update":
                 yield Race(one.anchor, "annotate")
-        for one in self._writes:
-            if one.anchor.verb == "create":
-                yield Race(one.anchor, "delete")
 
     def _cancelled(self) -> Iterator[Atom]:
         """Notifications that a later event of the same object undoes: one watch is late, or misses both."""
@@ -142,16 +140,22 @@ class Planner:
             yield Gap(one.kind, one.anchor, "rest")
 
     def _stale(self) -> Iterator[Atom]:
-        """The state that has led to a deletion, where a later event undoes it."""
-        deletions = [one for one in self._reference.by_operators() if one.anchor.verb == "delete"]
+        """The state that has led to a deletion, read again after a later event of the same object."""
+        commits = [one for one in self._reference.commits if not one.rest]
+        for deletion in self._reference.by_operators():
+            if deletion.anchor.verb != "delete" or not deletion.key:
+                continue
+            reasons = [one for one in commits if _is_of(one, deletion) and one.revision < deletion.revision]
+            later = [
+                one
+                for one in commits
+                if one.revision > deletion.revision and (_is_of(one, deletion) or _same(one, deletion))
+            ]
+            for reason in reasons[-1:]:
+                for one in later[: _OF_ONE_SIGNATURE + 1]:
+                    yield Stale(reason.kind, reason.anchor, one.anchor)
         for first, second in self._undone():
-            between = [one for one in deletions if first.revision < one.revision]
-            if between or not deletions:
-                yield Stale(first.kind, first.anchor, second.anchor)
-        for one in self._foreign():
-            before = [other for other in self._foreign() if _same(one, other) and other.revision < one.revision]
-            if before:
-                yield Stale(one.kind, before[-1].anchor, one.anchor)
+            yield Stale(first.kind, first.anchor, second.anchor)
 
     def _rare(self) -> Iterator[Atom]:
         if self._has_election:
@@ -191,6 +195,12 @@ class Planner:
 
 def _same(first: Commit, second: Commit) -> bool:
     return (first.kind, first.namespace, first.name) == (second.kind, second.namespace, second.name)
+
+
+def _is_of(commit: Commit, deletion: Commit) -> bool:
+    """Whether a change is one of the object whose reconcile has deleted something."""
+    key = f"{commit.namespace}/{commit.name}" if commit.namespace else commit.name
+    return key == deletion.key and commit.kind != deletion.kind
 
 
 def _undoes(first: Commit, second: Commit) -> bool:

@@ -121,7 +121,8 @@ class ItemExplorer:
         """Run the test once under a plan."""
         stash = self._item.stash
         stash[PLAN] = plan
-        stash.pop(OBSERVED, None) if OBSERVED in stash else None
+        if OBSERVED in stash:
+            del stash[OBSERVED]
         reports = runtestprotocol(self._item, log=False, nextitem=self._item)
         found = stash.get(OBSERVED, None)
         if found is None:

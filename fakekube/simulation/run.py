@@ -3,39 +3,33 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 from controllerlib.observer import current_run
-from fakekube.apiserver.faults import error_of
+from fakekube.apiserver.apiserver import refusal
+from fakekube.apiserver.faults import Fault, error_of
+from fakekube.apiserver.response import Response
 from fakekube.apiserver.storage.store import Change, Entry
-from fakekube.harness.faultinjection.injector import (
-    PROCEED,
-    Action,
-    AfterCommit,
-    BeforeEvent,
-    BeforeRequest,
-    Error,
-    Lose,
-    Point,
-    Stale,
-)
+from fakekube.apiserver.storage.watch import Watch, WatchEvent
+from fakekube.apiserver.wire.request import Request, RequestInfo
+from fakekube.harness.identity import Identity
+from fakekube.server.clients import ClientProcess, Interception
+from fakekube.simulation.finalstate import finished
 from fakekube.simulation.injection import Injection
 from fakekube.simulation.legality import Facts
 from fakekube.simulation.observation import OPERATOR, Commit, Observation
 from fakekube.simulation.plan import Plan
-from fakekube.simulation.recorder import Actor, Kinds, Recorder, text_of
-from fakekube.virtualtime import Deadlock, HotLoop, NotQuiescent
+from fakekube.simulation.recorder import Actor, Kinds, Recorder
 
 if TYPE_CHECKING:
     from fakekube.harness.cluster import FakeKube
+    from fakekube.harness.ledger import Reconcile
     from fakekube.harness.operator import Operator
     from fakekube.virtualtime.simulatedprocess import SimulatedProcess
 
 Object = dict[str, Any]
-
-#: Virtual seconds that pass at the end of each run, so that what failed is retried. Odd, so that it ends between ticks.
-GRACE = 37.5
 
 #: At most so many virtual seconds are waited for retries after a fault, at each step of the test.
 RECOVERY = 120.0
@@ -43,62 +37,72 @@ RECOVERY = 120.0
 #: The User-Agent of competing writes, and the annotation that they set.
 RACER, MARK = "race", "fakekube.dev/race"
 
+#: For how long the write of an old leader is late: longer than its lease.
+_LATE = 1.5
+
 
 class Run:
-    """The run of one plan on one cluster. `attach` before the cluster is opened, `finish` before it is closed."""
+    """The run of one plan on one cluster. `attach` before the cluster is opened, `finish` before it is closed.
+
+    Implements `fakekube.server.clients.Interception` and the harness's `Perturbed`.
+    """
 
     def __init__(self, cluster: FakeKube, plan: Plan, *, with_timeline: bool = False) -> None:
         self.plan = plan
-        self._cluster, self._with_timeline = cluster, with_timeline
-        self._server = cluster._runner
-        self._recorder = Recorder(Kinds(self._server.apiserver.catalog.resources()))
-        self._injection = Injection(plan, self)
-        self._injection.operators = self._running
-        self._last: Commit | None = None
-        self._actors: dict[str, Actor] = {}
-        self._lost: list[str] = []
-        self._violations: list[str] = []
+        self._cluster, self._server, self._with_timeline = cluster, cluster._runner, with_timeline
+        self.recorder: Recorder = Recorder(Kinds(self._server.apiserver.catalog.resources()))
+        self.injection: Injection = Injection(plan, self)
+        self.injection.operators = self._running
+        self.lost: list[str] = []
+        self.externals: dict[str, Iterable[Any]] = {}
+        self.steps: list[str] = []
+        self._within = ""
+        self._actors: dict[int, Actor] = {}
         self._from_cache: set[str] = set()
+        self._losing = ""
+        self._next: Interception | None = None
+        self._leases = 0.0
+        self._webhooks = False
+
+    # --- what the harness asks -------------------------------------------------------------------------------------
 
     @property
     def calm(self) -> bool:
         """Whether the plan has no faults."""
         return not self.plan.atoms
 
-    @property
-    def facts(self) -> Facts:
-        """What the rules of legality need to know."""
-        operators = self._cluster._background.operators
-        leases = [
-            one.launch.options["election"] for one in operators if one.launch and one.launch.options.get("election")
-        ]
-        webhooks = any(record.resource.endswith("webhookconfigurations") for record in self._server.log)
-        lease = max((float(getattr(one, "lease_duration", 15.0)) for one in leases), default=0.0)
-        return Facts(frozenset(self._from_cache), lease, webhooks)
+    @contextmanager
+    def step(self, name: str) -> Iterator[None]:
+        """A step of the test."""
+        if name not in self.steps:
+            self.steps.append(name)
+        outer, self._within = self._within, name
+        try:
+            yield
+        finally:
+            self._within = outer
 
-    # --- connecting
+    def skips(self) -> bool:
+        """Whether the step that runs is left out."""
+        return self._within in self.plan.skipped
 
-    def attach(self) -> None:
-        """Observe the cluster from now on, and carry out the plan."""
-        self._server.on_write(self._written)
-        self._server.apiserver.before_commit = self._before_commit
-        self._cluster._disruptions.install(self)
-        self._cluster._bubble.loop.at_rest(self._injection.at_rest)
-        self._cluster.ledger.on_started.append(self._started)
-        self._cluster.ledger.on_finished.append(self._finished)
+    def external(self, name: str, fake: Iterable[Any]) -> None:
+        """An outside API, whose items are part of the final state."""
+        self.externals[name] = fake
 
-    def settled(self, move: Callable[[], Awaitable[None]]) -> Callable[[], Coroutine[Any, Any, None]]:
-        """A step of the test that also waits until what a fault has broken is mended."""
+    def awaited(self) -> None:
+        """The test waits for an operator: nothing stays down or late."""
+        self.injection.end_all()
 
-        async def moved() -> None:
-            await move()
-            await self._recovered()
+    def absorbs(self, error: BaseException) -> bool:
+        """Whether an operator has ended because of the plan, as a leader that has lost its lease; it starts again."""
+        from controllerlib.manager.manager import LeaderElectionLost
 
-        return moved
+        return bool(self.injection.fired) and isinstance(error, LeaderElectionLost)
 
-    async def _recovered(self) -> None:
-        """Let time pass while retries are due, watches are missing or nobody leads, after a fault."""
-        if not self._injection.fired:
+    async def recovered(self) -> None:
+        """Let time pass while retries are due or an operator has not started, after a fault."""
+        if not self.injection.fired:
             return
         loop, clock = self._cluster._bubble.loop, self._cluster.clock
         end = clock.monotonic() + RECOVERY
@@ -109,143 +113,220 @@ class Run:
             await loop.advance(max(0.0, min(timer / 1e6, end) - clock.monotonic()))
 
     def _is_recovering(self) -> bool:
-        operators = self._operators()
-        if any(self._has_retries(one) for one in operators.values()):
-            return True
-        return any(one.launch is not None and not _is_started(one) for one in operators.values())
+        operators = self.operators()
+        for one in operators.values():
+            if not one.process.runs:
+                continue
+            if any(view.failures(key) for view in one.views() for key in [*view.waiting, *view.ready]):
+                return True
+            if _election_of(one) is None and not all(c.started.is_set() for c in one.manager.controllers.values()):
+                return True
+        return self._leases > 0 and not any(_leads(one) for one in operators.values())
 
-    def _has_retries(self, operator: Operator) -> bool:
-        return any(view.failures(key) for view in operator.views() for key in [*view.waiting, *view.ready])
+    # --- operators -------------------------------------------------------------------------------------------------
 
-    def _operators(self) -> dict[str, Operator]:
+    def operators(self) -> Mapping[str, Operator]:
         """The operators that run, the latest incarnation of each."""
-        return {
-            one.name: one for one in self._cluster._background.operators if one.is_running and one.launch is not None
-        }
+        found = [
+            one for one in self._cluster._background.operators if one.launch is not None and not one.process.fenced
+        ]
+        return {one.name: one for one in found if one.is_running}
 
     def _running(self) -> list[str]:
-        return [f"{OPERATOR}{name}" for name in self._operators()]
+        return [f"{OPERATOR}{name}" for name in self.operators()]
 
-    # --- recording
-
-    def _actor(self, process: Any) -> Actor:
+    def _actor(self, process: ClientProcess | None) -> Actor:
         if process is None:
             return Actor()
-        found = self._actors.get(process.name)
+        found = self._actors.get(id(process))
         if found is None:
-            operator = next((one for one in self._cluster._background.operators if one.process is process), None)
-            if operator is None:
-                made = Actor(f"client {process.name}")
-            else:
-                made = Actor(f"{OPERATOR}{operator.name}", operator.incarnation)
-            found = self._actors[process.name] = made
+            of = [one for one in self._cluster._background.operators if one.process is process]
+            found = Actor(f"{OPERATOR}{of[0].name}", of[0].incarnation) if of else Actor(f"client {process.name}")
+            own = self._cluster._controllers
+            if not of and own is not None and own.operator.process is process:
+                found = Actor("cluster")
+            self._actors[id(process)] = found
         return found
 
-    def _written(self, change: Change) -> None:
-        answering = self._server._answering
-        actor = self._actor(answering[1] if answering is not None else None)
-        if answering is None:
-            actor = Actor("server")
-        self._last = self._recorder.committed(change, actor, self._cluster.clock.monotonic())
+    @property
+    def facts(self) -> Facts:
+        """What the rules of legality need to know."""
+        return Facts(frozenset(self._from_cache), self._leases, self._webhooks)
 
-    def _started(self, operator: str, incarnation: int, controller: str, key: str) -> None:
-        now = self._cluster.clock.monotonic()
-        self._recorder.reconcile_started(Actor(f"{OPERATOR}{operator}", incarnation), controller, key, now)
+    # --- connecting ------------------------------------------------------------------------------------------------
 
-    def _finished(self, reconcile: Any) -> None:
+    def attach(self) -> None:
+        """Observe the cluster from now on, and carry out the plan."""
+        self._cluster._perturbed = self
+        self._cluster._disruptions.supervise(self._supervise)
+        self._cluster._bubble.loop.at_rest(self.injection.at_rest)
+        self._server.apiserver.before_commit = self._before_commit
+        self._cluster.ledger.on_started = self._started
+        self._cluster.ledger.on_finished = self._finished
+
+    def _supervise(self, interceptor: Interception) -> Interception:
+        self._next = interceptor
+        return self
+
+    def detach(self) -> None:
+        """Let the cluster go, so that it is freed when it is closed."""
+        self._cluster._perturbed = None
+        self._cluster._bubble.loop.at_rest(None)
+        self._server.apiserver.before_commit = None
+
+    def _started(self, identity: Identity, controller: str, key: str) -> None:
+        actor = Actor(f"{OPERATOR}{identity.operator}", identity.incarnation)
+        self.recorder.reconcile_started(actor, controller, key, self._cluster.clock.monotonic())
+        self.injection.reconcile_started()
+
+    def _finished(self, reconcile: Reconcile) -> None:
         actor = Actor(f"{OPERATOR}{reconcile.operator}", reconcile.incarnation)
         after = None if reconcile.after is None else reconcile.after.total_seconds()
-        self._recorder.reconcile_ended(actor, reconcile.controller, reconcile.key, reconcile.error, after)
-        self._injection.reconcile_ended()
+        self.recorder.reconcile_ended(actor, reconcile.controller, reconcile.key, reconcile.error, after)
+        self.injection.reconcile_ended()
 
-    # --- called by the server: the points of requests and watches
+    # --- points of requests and watches ----------------------------------------------------------------------------
 
-    def decide(self, point: Point) -> Action:
-        """What happens at a point."""
-        match point:
-            case AfterCommit():
-                assert self._last is not None
-                how = self._injection.committed(self._last)
-                return Lose() if how == "reset" else Error(504, committed=True) if how else PROCEED
-            case BeforeRequest(verb="get" | "list"):
-                return self._before_read(point)
-            case BeforeEvent():
-                self._delivered(point)
-        return PROCEED
+    def before_request(self, request: Request, info: RequestInfo, client: ClientProcess | None) -> Fault | None:
+        if info.resource.endswith("webhookconfigurations"):
+            self._webhooks = True
+        if info.verb in ("get", "list") and info.is_resource:
+            fault = self._before_read(request, info, client)
+            if fault is not None:
+                return fault
+        return self._next.before_request(request, info, client) if self._next is not None else None
 
-    def _before_read(self, point: BeforeRequest) -> Action:
-        actor = self._actor(point.client)
-        if not actor.name.startswith(OPERATOR):
-            return PROCEED
-        kind = self._recorder.kinds.name(point.collection)
-        if current_run() is None:  # a list of an informer
-            if point.verb == "list" and point.from_cache:
-                self._from_cache.add(kind)
-            revision = self._injection.stale.pop((actor.name, kind), None) if point.verb == "list" else None
-            self._recorder.listed(point.collection, revision or self._server.apiserver.store.revision, actor)
-            return PROCEED if revision is None else Stale(revision)
-        anchor = self._recorder.read(point.verb, point.collection, point.namespace, point.name, actor)
-        code = self._injection.before_read(anchor)
-        return Error(code) if code else PROCEED
+    def _before_read(self, request: Request, info: RequestInfo, client: ClientProcess | None) -> Fault | None:
+        actor = self._actor(client)
+        collection = self._collection_of(info)
+        if not actor.name.startswith(OPERATOR) or not collection or info.resource == "leases":
+            return None
+        kind = self.recorder.kinds.name(collection)
+        if current_run() is None:
+            if info.verb != "list":
+                return None
+            return self._before_list(request, collection, kind, actor)
+        anchor = self.recorder.read(info.verb, collection, info.namespace, info.name, actor)
+        code = self.injection.before_read(anchor)
+        return Fault(error=code) if code else None
 
-    def _delivered(self, point: BeforeEvent) -> None:
-        actor = self._actor(point.client)
-        if actor.name.startswith(OPERATOR):
-            self._recorder.delivered(point.collection, point.revision, actor, self._cluster.clock.monotonic())
+    def _before_list(self, request: Request, collection: str, kind: str, actor: Actor) -> Fault | None:
+        """The list of an informer, which may be stale if it is read from the watch cache."""
+        cached = request.option("resourceVersion") == "0"
+        if cached:
+            self._from_cache.add(kind)
+        revision = self.injection.stale.pop((actor.name, kind), None) if cached else None
+        self.recorder.listed(collection, revision or self._server.apiserver.store.revision, actor)
+        return None if revision is None else Fault(stale=revision)
+
+    def _collection_of(self, info: RequestInfo) -> str:
+        found = self._server.apiserver.catalog.find(info.group, info.version, info.resource)
+        return found.collection if found is not None else ""
 
     def _before_commit(self, collection: str, path: str, before: Entry | None, after: Object | None) -> None:
+        """A request is about to store an object."""
         answering = self._server._answering
-        if answering is None or answering[1] is None or self._recorder.racing:
+        if answering is None or self.recorder.racing or collection.startswith("leases."):
             return
-        actor = self._actor(answering[1])
+        info, client = answering
+        actor = self._actor(client)
         if not actor.name.startswith(OPERATOR):
             return
         old = before.object if before is not None else None
-        anchor = self._recorder.expected(self._recorder.anchor_of(collection, path, old, after))
+        anchor = self.recorder.expected(self.recorder.anchor_of(collection, path, old, after))
         namespace, _, name = path.rpartition("/")
-        kind = self._recorder.kinds.name(collection)
+        kind = self.recorder.kinds.name(collection)
         commit = Commit(0, 0.0, anchor, kind, namespace, name, actor.name, actor.incarnation, before=old, after=after)
-        self._collection = collection
-        decision = self._injection.before_commit(commit)
-        if decision.code:
-            raise error_of(decision.code, answering[0])
+        code = self.injection.before_commit(commit)
+        if code:
+            raise error_of(code, info)
 
-    # --- what atoms do
+    def committed(self, change: Change, info: RequestInfo | None, client: ClientProcess | None) -> None:
+        actor = Actor("server") if info is None else self._actor(client)
+        commit = self.recorder.committed(change, actor, self._cluster.clock.monotonic())
+        self._losing = self.injection.committed(commit)
+        if self._next is not None:
+            self._next.committed(change, info, client)
+
+    def answered(
+        self, request: Request, info: RequestInfo, client: ClientProcess | None, response: Response
+    ) -> Response:
+        how, self._losing = self._losing, ""
+        if how == "reset":
+            response = Response(reset=True)
+        elif how:
+            response = refusal(error_of(504, info), request)
+        return self._next.answered(request, info, client, response) if self._next is not None else response
+
+    def watching(self, watch: Watch, user_agent: str, client: ClientProcess | None) -> None:
+        if self._next is not None:
+            self._next.watching(watch, user_agent, client)
+
+    def before_event(self, watch: Watch, event: WatchEvent) -> float:
+        actor = self._actor(watch.client[1])
+        if actor.name.startswith(OPERATOR) and event.type != "BOOKMARK":
+            now = self._cluster.clock.monotonic()
+            self.recorder.delivered(watch.collection, event.entry.revision, actor, now)
+        return self._next.before_event(watch, event) if self._next is not None else 0.0
+
+    # --- what atoms do ---------------------------------------------------------------------------------------------
 
     def kill(self, operator: str) -> None:
-        self._cluster._disruptions.kill(self._process(operator))
+        found = self.operators().get(operator.removeprefix(OPERATOR))
+        if found is not None:
+            self._cluster._disruptions.kill(found.process)
 
     def start(self, operator: str) -> None:
         name = operator.removeprefix(OPERATOR)
         found = [one for one in self._cluster._background.operators if one.name == name]
-        self._cluster._relaunched(found[-1]).begin(self._cluster._bubble.loop)
+        if (found and not found[-1].is_running) or found[-1].process.fenced:
+            self._cluster._relaunched(found[-1]).begin(self._cluster._bubble.loop)
 
     def hold(self, operator: str, kind: str, revision: int) -> Callable[[], None]:
-        process = self._process(operator) if operator else None
-        plural = next(
-            (one.plural for one in self._resources() if self._recorder.kinds.name(one.collection) == kind), kind
-        )
-        return self._cluster._disruptions.hold(process, plural, "*", "*", revision, lenient=True).release
+        plurals = [
+            one.plural
+            for one in self._server.apiserver.catalog.resources()
+            if self.recorder.kinds.name(one.collection) == kind
+        ]
+        names = [operator.removeprefix(OPERATOR)] if operator else list(self.operators())
+        processes = [one.process for name, one in self.operators().items() if name in names]
+        holds = [
+            self._cluster._disruptions.hold_at(process, plurals[0] if plurals else kind, revision)
+            for process in processes
+        ]
+
+        def release() -> None:
+            for one in holds:
+                one.release()
+
+        return release
 
     def compact(self) -> None:
         self._cluster.compact()
 
     def stop(self, operator: str) -> None:
-        self._cluster._disruptions.stop(self._process(operator))
+        found = self.operators().get(operator.removeprefix(OPERATOR))
+        if found is not None and found.process.runs:
+            self._cluster._disruptions.stop(found.process)
 
     def resume(self, operator: str) -> None:
-        self._cluster._disruptions.resume(self._process(operator))
+        found = self.operators().get(operator.removeprefix(OPERATOR))
+        if found is not None and not found.process.runs:
+            self._cluster._disruptions.resume(found.process)
 
     def race(self, how: str, commit: Commit) -> None:
+        """Set an annotation or a label of an object that exists, as another client does."""
         path = self._path_of(commit)
+        if not path or commit.before is None:
+            return
         headers = {"Content-Type": "application/merge-patch+json", "User-Agent": RACER}
         field = "labels" if how == "label" else "annotations"
-        self._recorder.racing = True
+        self.recorder.racing = True
         try:
             body = json.dumps({"metadata": {field: {MARK: "1"}}}).encode()
             self._cluster.transport().begin("PATCH", path, headers=headers, body=body)
         finally:
-            self._recorder.racing = False
+            self.recorder.racing = False
 
     def jump(self, seconds: int) -> None:
         self._cluster._disruptions.jump(None, seconds)
@@ -253,79 +334,39 @@ class Run:
     def time_out_webhooks(self) -> None:
         self._cluster.fault(webhook="*", times=1, delay=3600)
 
-    def _process(self, operator: str) -> SimulatedProcess:
-        return self._operators()[operator.removeprefix(OPERATOR)].process
-
-    def _resources(self) -> list[Any]:
-        return list(self._server.apiserver.catalog.resources())
-
     def _path_of(self, commit: Commit) -> str:
         from fakekube.server.manifests import collection_path
 
-        found = next(one for one in self._resources() if one.collection == self._collection)
-        return f"{collection_path(found, commit.namespace or None)}/{commit.name}"
+        for one in self._server.apiserver.catalog.resources():
+            if self.recorder.kinds.name(one.collection) == commit.kind:
+                return f"{collection_path(one, commit.namespace or None)}/{commit.name}"
+        return ""
 
-    # --- the end
+    # --- the end ---------------------------------------------------------------------------------------------------
+
+    def note_elections(self) -> None:
+        """Note the longest lease of the operators."""
+        for one in self._cluster._background.operators:
+            election = _election_of(one)
+            if election is not None:
+                self._leases = max(self._leases, float(getattr(election.options, "lease_duration", 15.0)))
 
     def finish(self, failure: BaseException | None) -> Observation:
         """Let everything settle, look at the final state, and reconcile everything once more. Before the close."""
-        unsettled = text_of(failure) if isinstance(failure, Deadlock | HotLoop | NotQuiescent) else ""
-        failed = "" if failure is None or unsettled else text_of(failure)
-        if not unsettled:
-            try:
-                self._end()
-            except (Deadlock, HotLoop, NotQuiescent) as error:
-                unsettled = text_of(error)
-            except Exception as error:
-                self._lost.append(text_of(error))
-        final = self._final()
-        if not unsettled:
-            try:
-                self._rest()
-            except (Deadlock, HotLoop, NotQuiescent) as error:
-                unsettled = text_of(error)
-            except Exception as error:
-                self._lost.append(text_of(error))
-        return self._recorder.observation(
-            self.plan.seed,
-            failure=failed,
-            unsettled=unsettled.partition("\n")[0],
-            final=final,
-            violations=tuple(self._violations),
-            lost=tuple(self._lost),
-            fired=tuple(self._injection.fired),
-            timeline=self._cluster.timeline.render() if self._with_timeline else "",
-        )
-
-    def _end(self) -> None:
-        self._cluster.settle()
-        while self._injection.end_all():
-            self._cluster.settle()
-        self._cluster.advance(GRACE)
-
-    def _rest(self) -> None:
-        self._recorder.resting = True
-        for operator in self._operators().values():
-            for view in operator.views():
-                view.enqueue(*view.keys())
-        self._cluster.settle()
-
-    def _final(self) -> dict[str, Object]:
-        """The objects at the end by target; those with generated names are numbered."""
-        found: dict[str, Object] = {}
-        store = self._server.apiserver.store
-        for collection in store.sizes():
-            for path, entry in store.collection(collection).live.items():
-                target = self._recorder.anchor_of(collection, path, None, entry.object).target
-                number = 1
-                while (unique := f"{target}~{number}" if target.endswith("*") else target) in found:
-                    number += 1
-                found[unique] = entry.object
-        return found
+        with suppress(Exception):
+            self.note_elections()
+        return finished(self, self._cluster, failure, with_timeline=self._with_timeline)
 
 
-def _is_started(operator: Operator) -> bool:
-    """Whether its controllers have started; without leader election only."""
-    if operator.launch is None or operator.launch.options.get("election") is not None:
-        return True
-    return all(controller.started.is_set() for controller in operator.manager.controllers.values())
+def _election_of(operator: Operator) -> Any:
+    return operator.launch.options.get("election") if operator.launch is not None else None
+
+
+def _leads(operator: Operator) -> bool:
+    """Whether an operator takes no part in an election, or has been elected."""
+    return _election_of(operator) is None or operator.manager.elected.is_set()
+
+
+def process_of(operator: Operator) -> SimulatedProcess:
+    """The process of an operator."""
+    return operator.process

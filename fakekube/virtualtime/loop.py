@@ -214,6 +214,10 @@ class VirtualTimeLoop(NetworkLoop):
 
     # --- moving time
 
+    def at_rest(self, callback: Callable[[], bool] | None) -> None:
+        """Call `callback` before the test is woken; if it returns true, something goes on, and the test waits."""
+        self._quiescence.at_rest = callback
+
     async def settle(self) -> None:
         """Wait until the bubble is quiescent; time does not move."""
         await self._quiescence.reach(self.clock.us)

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections import deque
+from collections.abc import Callable
 from datetime import timedelta
 from time import monotonic as real_monotonic
 from typing import Protocol
@@ -66,6 +67,8 @@ class Quiescence:
         self._clock, self._gate, self._threads, self._connections = clock, gate, threads, connections
         self._patience, self._linger, self._horizon = patience, linger, microseconds(horizon)
         self.guard: TurnGuard = TurnGuard(max_turns)
+        self.at_rest: Callable[[], bool] | None = None
+        """Called before the test is woken; if it returns true, something goes on, and the test waits further."""
         self._waiters: list[tuple[int, asyncio.Future[None]]] = []
         self._blocked_since = 0
         self._round_done = False
@@ -193,7 +196,8 @@ class Quiescence:
                 if not ready and not threads.ready:
                     self._act()  # no worker took anything: the bubble is still quiescent
             case Wake():
-                self._wake()
+                if self.at_rest is None or not self.at_rest():
+                    self._wake()
             case Jump(us):
                 self._jump(us, blocked=goal is None)
             case Deadlocked():

@@ -34,6 +34,8 @@ class Judge:
         return [one for one in self._all(run) if one.oracle not in self.off]
 
     def _all(self, run: Observation) -> Iterator[Violation]:
+        if run.inconclusive:
+            return
         yield from predicates(run)
         yield from settles(run)
         if run.unsettled:  # the final state says nothing then
