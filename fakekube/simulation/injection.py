@@ -198,9 +198,13 @@ class Injection:
         for one in [one for one in self._pending if one.until == "reconcile" and one.armed]:
             self._end(one)
 
-    def at_rest(self) -> bool:
-        """Called when the cluster is quiescent. Whether something goes on that had waited."""
-        waiting = [one for one in self._pending if one.until in ("reconcile", "rest")]
+    def at_rest(self, time_moves: bool) -> bool:
+        """Called when the cluster is quiescent. Whether something goes on that had waited.
+
+        What waits for a reconcile may wait while time moves, but not when the test goes on.
+        """
+        ends = ("rest",) if time_moves else ("reconcile", "rest")
+        waiting = [one for one in self._pending if one.until in ends]
         for one in waiting:
             self._end(one)
         return bool(waiting)

@@ -136,7 +136,7 @@ class Planner:
             yield Hold(first.kind, first.anchor, second.anchor)
             yield Gap(first.kind, first.anchor, second.anchor)
         for one in self._foreign():
-            yield Hold(one.kind, one.anchor, "reconcile")
+            yield Hold(one.kind, one.anchor, "rest")
             yield Gap(one.kind, one.anchor, "rest")
 
     def _stale(self) -> Iterator[Atom]:

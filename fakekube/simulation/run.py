@@ -14,6 +14,7 @@ from fakekube.apiserver.response import Response
 from fakekube.apiserver.storage.store import Change, Entry
 from fakekube.apiserver.storage.watch import Watch, WatchEvent
 from fakekube.apiserver.wire.request import Request, RequestInfo
+from fakekube.apiserver.wire.status import StatusError
 from fakekube.harness.identity import Identity
 from fakekube.server.clients import ClientProcess, Interception
 from fakekube.simulation.finalstate import finished
@@ -63,6 +64,7 @@ class Run:
         self._next: Interception | None = None
         self._leases = 0.0
         self._webhooks = False
+        self._watched: dict[int, set[str]] = {}
 
     # --- what the harness asks -------------------------------------------------------------------------------------
 
@@ -118,6 +120,9 @@ class Run:
             if not one.process.runs:
                 continue
             if any(view.failures(key) for view in one.views() for key in [*view.waiting, *view.ready]):
+                return True
+            watching = {watch.collection for watch in self._server.watches if watch.client[1] is one.process}
+            if self._watched.get(id(one.process), set()) - watching:
                 return True
             if _election_of(one) is None and not all(c.started.is_set() for c in one.manager.controllers.values()):
                 return True
@@ -244,7 +249,7 @@ class Run:
     def committed(self, change: Change, info: RequestInfo | None, client: ClientProcess | None) -> None:
         actor = Actor("server") if info is None else self._actor(client)
         commit = self.recorder.committed(change, actor, self._cluster.clock.monotonic())
-        self._losing = self.injection.committed(commit)
+        self._losing = self.injection.committed(commit) or self._losing
         if self._next is not None:
             self._next.committed(change, info, client)
 
@@ -255,10 +260,13 @@ class Run:
         if how == "reset":
             response = Response(reset=True)
         elif how:
-            response = refusal(error_of(504, info), request)
+            error = error_of(504, info)
+            assert isinstance(error, StatusError), "a server answers 504 itself"
+            response = refusal(error, request)
         return self._next.answered(request, info, client, response) if self._next is not None else response
 
     def watching(self, watch: Watch, user_agent: str, client: ClientProcess | None) -> None:
+        self._watched.setdefault(id(client), set()).add(watch.collection)
         if self._next is not None:
             self._next.watching(watch, user_agent, client)
 
@@ -279,7 +287,7 @@ class Run:
     def start(self, operator: str) -> None:
         name = operator.removeprefix(OPERATOR)
         found = [one for one in self._cluster._background.operators if one.name == name]
-        if (found and not found[-1].is_running) or found[-1].process.fenced:
+        if found and (not found[-1].is_running or found[-1].process.fenced):
             self._cluster._relaunched(found[-1]).begin(self._cluster._bubble.loop)
 
     def hold(self, operator: str, kind: str, revision: int) -> Callable[[], None]:
@@ -332,7 +340,7 @@ class Run:
         self._cluster._disruptions.jump(None, seconds)
 
     def time_out_webhooks(self) -> None:
-        self._cluster.fault(webhook="*", times=1, delay=3600)
+        self._cluster.fault(webhook="*", times=1)
 
     def _path_of(self, commit: Commit) -> str:
         from fakekube.server.manifests import collection_path

@@ -214,8 +214,9 @@ class VirtualTimeLoop(NetworkLoop):
 
     # --- moving time
 
-    def at_rest(self, callback: Callable[[], bool] | None) -> None:
-        """Call `callback` before the test is woken; if it returns true, something goes on, and the test waits."""
+    def at_rest(self, callback: Callable[[bool], bool] | None) -> None:
+        """Call `callback` before time moves (True) or the test is woken (False); if it returns true, something goes on
+        first."""
         self._quiescence.at_rest = callback
 
     async def settle(self) -> None:

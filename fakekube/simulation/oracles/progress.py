@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
+from fakekube.simulation.masking import is_compared
 from fakekube.simulation.observation import Commit, Observation, ReconcileRecord, Violation
 
 #: A run may reconcile this many times as often as the reference, and this many times more.
@@ -24,7 +25,8 @@ def settles(run: Observation) -> Iterator[Violation]:
 def rest(reference: Observation, run: Observation) -> Iterator[Violation]:
     """O4: when everything is reconciled once more, nothing is written that the reference does not write there."""
     known = {one.anchor.signature for one in reference.commits if one.rest}
-    for one in _first_of_each([one for one in run.commits if one.rest and one.by_operator]):
+    written = [one for one in run.commits if one.rest and one.by_operator and is_compared(one.kind)]
+    for one in _first_of_each(written):
         if one.anchor.signature not in known:
             who = f"{one.controller} reconciling {one.key}" if one.controller else one.actor
             yield Violation("O4", one.anchor.target, f"is written at rest: {one.anchor.signature}, by {who}")
