@@ -21,6 +21,7 @@ from fakekube.simulation.atoms import (
     Race,
     Stale,
     Until,
+    Zombie,
 )
 from fakekube.simulation.observation import Commit
 from fakekube.simulation.plan import Plan
@@ -70,6 +71,17 @@ class _Pending:
     armed: bool = False
 
 
+def _is_deletion(until: Until, anchor: Anchor) -> bool:
+    """Whether an object is deleted at once that is only marked in the reference, where it has finalizers."""
+    if not isinstance(until, Anchor) or until.target != anchor.target or anchor.verb != "delete":
+        return False
+    return until.verb == "update" and any(field.startswith("metadata.deletion") for field in until.fields)
+
+
+def _itself(anchor: Anchor) -> Anchor:
+    return anchor
+
+
 @dataclass(slots=True)
 class Injection:
     """The state of a plan in one run. `fired`: the numbers of the atoms that took effect."""
@@ -91,6 +103,14 @@ class Injection:
             if self._repeats(number, atom, anchor):
                 return atom.code
         return 0
+
+    def before_write(self, verb: str, target: str) -> bool:
+        """Whether the sender of a write request is frozen, so that the write is late."""
+        for number, atom in self._of(Zombie):
+            if number not in self.fired and (atom.at.verb, atom.at.target) == (verb, target) and self._is_next(atom.at):
+                self.fired.append(number)
+                return True
+        return False
 
     def before_commit(self, commit: Commit) -> int:
         """The code with which a write fails that is about to be stored, or 0; `commit` is what it would be."""
@@ -176,12 +196,21 @@ class Injection:
             for operator in self.operators():
                 self.hands.kill(operator)
                 self.stale[operator, atom.kind] = revision
-                release = self.hands.hold(operator, atom.kind, revision)
                 self.hands.start(operator)
+                release = self.hands.hold(operator, atom.kind, revision)
                 self._pending.append(_Pending("reconcile", release))
 
     operators: Callable[[], list[str]] = list
     """The operators that run."""
+    expected: Callable[[Anchor], Anchor] = _itself
+    """The anchor that a change with this signature would have now."""
+
+    def _is_next(self, anchor: Anchor) -> bool:
+        return self.expected(anchor) == anchor
+
+    def later(self, end: Callable[[], None]) -> None:
+        """Call `end` when the cluster is quiescent."""
+        self._pending.append(_Pending("rest", end))
 
     @property
     def is_down(self) -> bool:
@@ -217,7 +246,7 @@ class Injection:
         return bool(waiting)
 
     def _end_pending(self, anchor: Anchor) -> None:
-        for one in [one for one in self._pending if one.until == anchor]:
+        for one in [one for one in self._pending if one.until == anchor or _is_deletion(one.until, anchor)]:
             self._end(one)
 
     def _end(self, one: _Pending) -> None:

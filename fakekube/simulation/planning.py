@@ -30,6 +30,9 @@ from fakekube.simulation.plan import Plan
 #: At most so many anchors of one signature, digits in names left out.
 _OF_ONE_SIGNATURE = 3
 
+#: At most so many of the last writes before a change of the test.
+_IN_A_STEP = 6
+
 #: The HTTP codes with which requests fail.
 _CODES = (503, 500, 504)
 
@@ -109,14 +112,16 @@ class Planner:
 
     def _downs(self) -> Iterator[Atom]:
         """The operator is down, from one of its last writes on, while the test changes something."""
-        recent: list[Commit] = []
+        step: list[Commit] = []  # what it has written since the change before
+        latest: list[Commit] = []
         for one in self._reference.commits:
             if one.rest:
                 break
             if one.by_operator and is_compared(one.kind):
-                recent.append(one)
-            elif one.actor == TEST and recent:
-                for write in recent[: -_OF_ONE_SIGNATURE - 1 : -1]:
+                step.append(one)
+            elif one.actor == TEST:
+                latest, step = step or latest, []
+                for write in latest[: -_IN_A_STEP - 1 : -1]:
                     yield Crash(write.anchor, one.anchor)
 
     def _failures(self) -> Iterator[Atom]:

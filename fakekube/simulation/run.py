@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
+from contextvars import copy_context
 from typing import TYPE_CHECKING, Any
 
 from controllerlib.observer import current_run
@@ -17,12 +18,14 @@ from fakekube.apiserver.wire.request import Request, RequestInfo
 from fakekube.apiserver.wire.status import StatusError
 from fakekube.harness.identity import Identity
 from fakekube.server.clients import ClientProcess, Interception
+from fakekube.simulation.anchor import target_of
 from fakekube.simulation.finalstate import finished
 from fakekube.simulation.injection import Injection
 from fakekube.simulation.legality import Facts
 from fakekube.simulation.observation import OPERATOR, Commit, Observation
 from fakekube.simulation.plan import Plan
 from fakekube.simulation.recorder import Actor, Kinds, Recorder
+from fakekube.virtualtime.simulatedprocess import entered
 
 if TYPE_CHECKING:
     from fakekube.harness.cluster import FakeKube
@@ -37,6 +40,9 @@ RECOVERY = 120.0
 
 #: The User-Agent of competing writes, and the annotation that they set.
 RACER, MARK = "race", "fakekube.dev/race"
+
+#: The verbs of requests that write one object, as verbs of state changes.
+_WRITES = {"create": "create", "update": "update", "patch": "update", "delete": "delete"}
 
 #: For how long the write of an old leader is late: longer than its lease.
 _LATE = 1.5
@@ -54,6 +60,9 @@ class Run:
         self.recorder: Recorder = Recorder(Kinds(self._server.apiserver.catalog.resources()))
         self.injection: Injection = Injection(plan, self)
         self.injection.operators = self._running
+        self.injection.expected = self.recorder.expected
+        self._late: set[str] = set()
+        self._context = copy_context()
         self.lost: list[str] = []
         self.externals: dict[str, Iterable[Any]] = {}
         self.steps: list[str] = []
@@ -62,7 +71,6 @@ class Run:
         self._from_cache: set[str] = set()
         self._losing = ""
         self._next: Interception | None = None
-        self._leases = 0.0
         self._webhooks = False
         self._watched: dict[int, set[str]] = {}
 
@@ -100,7 +108,17 @@ class Run:
         """Whether an operator has ended because of the plan, as a leader that has lost its lease; it starts again."""
         from controllerlib.manager.manager import LeaderElectionLost
 
-        return bool(self.injection.fired) and isinstance(error, LeaderElectionLost)
+        if not self.injection.fired or not isinstance(error, LeaderElectionLost):
+            return False
+        self.injection.later(self._start_ended)
+        return True
+
+    def _start_ended(self) -> None:
+        """Start operators again that have ended because they have lost their lease."""
+        latest = {one.name: one for one in self._cluster._background.operators if one.launch is not None}
+        for name, one in latest.items():
+            if not one.is_running:
+                self.start(f"{OPERATOR}{name}")
 
     async def recovered(self) -> None:
         """Let time pass while retries are due or an operator has not started, after a fault."""
@@ -116,6 +134,8 @@ class Run:
 
     def _is_recovering(self) -> bool:
         operators = self.operators()
+        if self._late:
+            return True
         for one in operators.values():
             if not one.process.runs:
                 continue
@@ -126,7 +146,7 @@ class Run:
                 return True
             if _election_of(one) is None and not all(c.started.is_set() for c in one.manager.controllers.values()):
                 return True
-        return self._leases > 0 and not any(_leads(one) for one in operators.values())
+        return self.lease > 0 and not any(_leads(one) for one in operators.values())
 
     # --- operators -------------------------------------------------------------------------------------------------
 
@@ -154,14 +174,21 @@ class Run:
         return found
 
     @property
+    def lease(self) -> float:
+        """The seconds of the longest lease of the operators; 0 without leader election."""
+        options = [getattr(_election_of(one), "_options", None) for one in self._cluster._background.operators]
+        return max((float(one.lease_duration) for one in options if one is not None), default=0.0)
+
+    @property
     def facts(self) -> Facts:
         """What the rules of legality need to know."""
-        return Facts(frozenset(self._from_cache), self._leases, self._webhooks)
+        return Facts(frozenset(self._from_cache), self.lease, self._webhooks)
 
     # --- connecting ------------------------------------------------------------------------------------------------
 
     def attach(self) -> None:
         """Observe the cluster from now on, and carry out the plan."""
+        self._context = copy_context()
         self._cluster._perturbed = self
         self._cluster._disruptions.supervise(self._supervise)
         self._cluster._bubble.loop.at_rest(self.injection.at_rest)
@@ -195,6 +222,10 @@ class Run:
     def before_request(self, request: Request, info: RequestInfo, client: ClientProcess | None) -> Fault | None:
         if info.resource.endswith("webhookconfigurations"):
             self._webhooks = True
+        if info.verb in _WRITES and info.is_resource:
+            fault = self._before_write(info, client)
+            if fault is not None:
+                return fault
         if info.verb in ("get", "list") and info.is_resource:
             fault = self._before_read(request, info, client)
             if fault is not None:
@@ -214,6 +245,27 @@ class Run:
         anchor = self.recorder.read(info.verb, collection, info.namespace, info.name, actor)
         code = self.injection.before_read(anchor)
         return Fault(error=code) if code else None
+
+    def _before_write(self, info: RequestInfo, client: ClientProcess | None) -> Fault | None:
+        """The write of a leader that is frozen before it is sent, for longer than its lease."""
+        if client is None or not any(atom.name == "zombie" for atom in self.plan.atoms):
+            return None
+        actor, collection = self._actor(client), self._collection_of(info)
+        if not actor.name.startswith(OPERATOR) or not collection or info.resource == "leases" or not info.name:
+            return None
+        target = target_of(self.recorder.kinds.name(collection), info.namespace, info.name)
+        if not self.injection.before_write(_WRITES[info.verb], target):
+            return None
+        seconds, name = _LATE * self.lease, actor.name
+        self._late.add(name)
+        self.stop(name)
+
+        def resume() -> None:
+            self._late.discard(name)
+            self.resume(name)
+
+        self._cluster._bubble.loop.call_later(seconds, resume, context=entered(copy_context(), None))
+        return Fault(delay=seconds)
 
     def _before_list(self, request: Request, collection: str, kind: str, actor: Actor) -> Fault | None:
         """The list of an informer, which may be stale if it is read from the watch cache."""
@@ -288,7 +340,11 @@ class Run:
         name = operator.removeprefix(OPERATOR)
         found = [one for one in self._cluster._background.operators if one.name == name]
         if found and (not found[-1].is_running or found[-1].process.fenced):
-            self._cluster._relaunched(found[-1]).begin(self._cluster._bubble.loop)
+            self._context.copy().run(self._begin, found[-1])
+
+    def _begin(self, operator: Operator) -> None:
+        """Start an operator again, outside of the reconcile in which it was killed."""
+        self._cluster._relaunched(operator).begin(self._cluster._bubble.loop)
 
     def hold(self, operator: str, kind: str, revision: int) -> Callable[[], None]:
         plurals = [
@@ -352,17 +408,8 @@ class Run:
 
     # --- the end ---------------------------------------------------------------------------------------------------
 
-    def note_elections(self) -> None:
-        """Note the longest lease of the operators."""
-        for one in self._cluster._background.operators:
-            election = _election_of(one)
-            if election is not None:
-                self._leases = max(self._leases, float(getattr(election.options, "lease_duration", 15.0)))
-
     def finish(self, failure: BaseException | None) -> Observation:
         """Let everything settle, look at the final state, and reconcile everything once more. Before the close."""
-        with suppress(Exception):
-            self.note_elections()
         return finished(self, self._cluster, failure, with_timeline=self._with_timeline)
 
 
