@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import os
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -10,33 +10,37 @@ from typing import TYPE_CHECKING
 import pytest
 from _pytest.runner import runtestprotocol
 
-from fakekube.simulation.explorer import Explorer, Failed, ReferenceFails, Settings
+from fakekube.pytest_plugin import PLAN, SHARD
+from fakekube.simulation.explorer import Explorer, ReferenceFails, Settings
 from fakekube.simulation.legality import Facts, IllegalPlan, check_legal
 from fakekube.simulation.marker import budget_of, settings_of
-from fakekube.simulation.observation import Observation, Violation
+from fakekube.simulation.observation import Observation
 from fakekube.simulation.plan import Plan, parse_plan
-from fakekube.simulation.report import failure, replay_line, side_by_side, success
+from fakekube.simulation.report import failure, side_by_side, success
 
 if TYPE_CHECKING:
+    from fakekube.harness.cluster import FakeKube
     from fakekube.simulation.run import Run
 
-#: The plan that the next cluster of a test runs under, and what was observed of it.
-PLAN: pytest.StashKey[Plan] = pytest.StashKey()
 RUN: pytest.StashKey[Run] = pytest.StashKey()
 OBSERVED: pytest.StashKey[Observation] = pytest.StashKey()
 
-#: The name under which a sharded test has its number.
-SHARD = "fakekube_shard"
+
+def attach(item: pytest.Item, cluster: FakeKube) -> None:
+    """Connect the cluster of a test with the plan that it runs under."""
+    from fakekube.simulation.run import Run
+
+    plan = item.stash[PLAN]
+    assert plan is not None, "the test is explored"
+    run = item.stash[RUN] = Run(cluster, plan)
+    run.attach()
 
 
-def is_explored(item: pytest.Item) -> bool:
-    """Whether a test is run as an exploration, or replays a plan."""
-    if "fakekube" not in getattr(item, "fixturenames", ()):
-        return False
-    option = item.config.option
-    if option.fakekube_plan:
-        return True
-    return item.get_closest_marker("fakekube_explore") is not None or bool(option.fakekube_explore)
+def observe(item: pytest.Item, error: Exception | None) -> None:
+    """End the run of a plan: what it has done is observed, and the cluster is let go."""
+    run = item.stash[RUN]
+    item.stash[OBSERVED] = run.finish(error)
+    run.detach()
 
 
 def settings_for(item: pytest.Item) -> Settings:
@@ -61,9 +65,11 @@ def _shard(item: pytest.Item) -> tuple[int, int]:
     return found
 
 
-def shards() -> int:
-    """Among how many workers of pytest-xdist the plans of a test are divided."""
-    return int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
+class _NextRun(pytest.Item):
+    """Stands for the next run of a test, so that only its own fixtures are torn down after this one."""
+
+    def runtest(self) -> None:
+        """Never called."""
 
 
 class ItemExplorer:
@@ -71,6 +77,8 @@ class ItemExplorer:
 
     def __init__(self, item: pytest.Item, nextitem: pytest.Item | None) -> None:
         self._item, self._nextitem = item, nextitem
+        assert item.parent is not None, "a test has a parent"
+        self._next_run: pytest.Item = _NextRun.from_parent(item.parent, name=item.name)
         self._reports: Sequence[pytest.TestReport] = ()
         self._facts = Facts()
 
@@ -123,7 +131,10 @@ class ItemExplorer:
         stash[PLAN] = plan
         if OBSERVED in stash:
             del stash[OBSERVED]
-        reports = runtestprotocol(self._item, log=False, nextitem=self._item)
+        try:
+            reports = runtestprotocol(self._item, log=False, nextitem=self._next_run)
+        finally:
+            stash[PLAN] = None
         found = stash.get(OBSERVED, None)
         if found is None:
             self._reports = reports
@@ -132,6 +143,7 @@ class ItemExplorer:
             if not self._reports or any(not report.passed for report in reports):
                 self._reports = reports
             self._facts = stash[RUN].facts
+        del stash[RUN]
         bad = next((report for report in reports if report.failed), None)
         if bad is not None and not (found.failure or found.unsettled):
             found = replace(found, failure=str(bad.longreprtext).strip().rpartition("\n")[2])
@@ -155,7 +167,7 @@ class ItemExplorer:
         return reports
 
     def _nodeid(self) -> str:
-        return self._item.nodeid.partition(f"[{SHARD}")[0]
+        return re.sub(r"\[shard \d+ of \d+\]|-shard \d+ of \d+", "", self._item.nodeid)
 
 
 def runs_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> bool:
@@ -166,17 +178,3 @@ def runs_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> bool:
         hook.pytest_runtest_logreport(report=report)
     hook.pytest_runtest_logfinish(nodeid=item.nodeid, location=item.location)
     return True
-
-
-__all__ = [
-    "OBSERVED",
-    "PLAN",
-    "RUN",
-    "SHARD",
-    "Failed",
-    "Violation",
-    "is_explored",
-    "replay_line",
-    "runs_protocol",
-    "shards",
-]
