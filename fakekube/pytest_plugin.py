@@ -17,10 +17,12 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from fakekube.simulation.stash import MARKER as EXPLORE_MARKER
+from fakekube.simulation.stash import PLAN, SHARD
+
 if TYPE_CHECKING:
     from fakekube.harness.cluster import FakeKube
     from fakekube.harness.state.sharing import SharedCluster
-    from fakekube.simulation.plan import Plan
     from fakekube.virtualtime import Bubble, VirtualClock
 
 _SHARED: pytest.StashKey[dict[str, SharedCluster]] = pytest.StashKey()
@@ -31,17 +33,6 @@ _OF_TEST = "_fakekube_of_test"
 
 #: The number of timeline entries in a report.
 TIMELINE_LINES = 60
-
-#: The plan under which the next cluster of an explored test runs.
-PLAN: pytest.StashKey[Plan | None] = pytest.StashKey()
-
-#: The parameter of an explored test whose plans are divided among workers.
-SHARD = "_fakekube_shard"
-
-EXPLORE_MARKER = (
-    "fakekube_explore(runs=200, faults=(...), budget=None, mask=(), expect_delta=(), owner_labels=(), off=(), "
-    "unrealistic=False): run this test again and again under faults, and judge each run"
-)
 
 _CLUSTER: pytest.StashKey[FakeKube] = pytest.StashKey()
 

@@ -8,13 +8,13 @@ from time import monotonic
 
 from fakekube.simulation.atoms import FAULTS, Dup, Order
 from fakekube.simulation.coverage import Coverage
-from fakekube.simulation.legality import Facts, broken_rules
-from fakekube.simulation.masking import Mask
 from fakekube.simulation.observation import Observation, Violation
 from fakekube.simulation.oracles.judge import Judge
 from fakekube.simulation.plan import Plan
 from fakekube.simulation.planning import Planner
+from fakekube.simulation.realism import Facts, broken_rules
 from fakekube.simulation.reducer import Reduced, reduce
+from fakekube.simulation.statemask import Mask
 
 #: The named budgets: how many runs.
 BUDGETS = {"smoke": 30, "pr": 200, "nightly": 5_000}

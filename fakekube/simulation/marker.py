@@ -10,11 +10,6 @@ from typing import Any
 from fakekube.simulation.atoms import FAULTS
 from fakekube.simulation.explorer import BUDGETS, Settings
 
-MARKER = (
-    "fakekube_explore(runs=200, faults=(...), budget=None, mask=(), expect_delta=(), owner_labels=(), off=(), "
-    "unrealistic=False): run this test again and again under faults, and judge each run"
-)
-
 ORACLES = ("O1", "O2", "O3", "O4", "O5", "O6", "O7", "O8", "O9", "O10", "O11", "O12", "O13", "test")
 
 _NAMES = ("runs", "faults", "budget", "mask", "expect_delta", "owner_labels", "off", "unrealistic")

@@ -90,7 +90,7 @@ class Observation:
     unsettled: why the cluster did not become quiescent, or empty.
     final: the objects at the end, by target. reads: the reads of reconciles from the server.
     violations: of predicates that must always hold.
-    lost: exceptions of tasks that nobody retrieved, and failures in the background.
+    lost: exceptions of tasks that were not retrieved, and failures in the background.
     external: the items that each declared external API has at the end.
     fired: the atoms that took effect. streams: what was wrong with watch streams of the server.
     """

@@ -23,9 +23,9 @@ from fakekube.simulation.atoms import (
     Stale,
     Zombie,
 )
-from fakekube.simulation.masking import is_compared
 from fakekube.simulation.observation import TEST, Commit, Observation
 from fakekube.simulation.plan import Plan
+from fakekube.simulation.statemask import is_compared
 
 #: At most so many anchors of one signature, digits in names left out.
 _OF_ONE_SIGNATURE = 3

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING
 import pytest
 from _pytest.runner import runtestprotocol
 
-from fakekube.pytest_plugin import PLAN, SHARD
 from fakekube.simulation.explorer import Explorer, ReferenceFails, Settings
-from fakekube.simulation.legality import Facts, IllegalPlan, check_legal
 from fakekube.simulation.marker import budget_of, settings_of
 from fakekube.simulation.observation import Observation
 from fakekube.simulation.plan import Plan, parse_plan
+from fakekube.simulation.realism import Facts, IllegalPlan, check_legal
 from fakekube.simulation.report import failure, side_by_side, success
+from fakekube.simulation.stash import PLAN, SHARD
 
 if TYPE_CHECKING:
     from fakekube.harness.cluster import FakeKube
@@ -155,7 +155,7 @@ class ItemExplorer:
             if report.when == "call":
                 if outcome == "failed":
                     report.outcome = "failed"
-                    report.longrepr = f"{self._nodeid()}  {message}"
+                    report.longrepr = message
                 else:
                     report.sections.append(("fakekube exploration", message))
             reports.append(report)

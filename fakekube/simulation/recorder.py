@@ -59,7 +59,7 @@ class _Running:
 
 
 class Recorder:
-    """The record of one run. It is told of each point by the injector, and makes the Observation at the end."""
+    """The record of one run, and the observation that is made of it at the end."""
 
     racing: bool = False
     """Whether what is written now is a competing write."""

@@ -19,12 +19,12 @@ from fakekube.apiserver.wire.status import StatusError
 from fakekube.harness.identity import Identity
 from fakekube.server.clients import ClientProcess, Interception
 from fakekube.simulation.anchor import target_of
-from fakekube.simulation.finalstate import finished
 from fakekube.simulation.injection import Injection
-from fakekube.simulation.legality import Facts
 from fakekube.simulation.observation import OPERATOR, Commit, Observation
 from fakekube.simulation.plan import Plan
+from fakekube.simulation.realism import Facts
 from fakekube.simulation.recorder import Actor, Kinds, Recorder
+from fakekube.simulation.runend import finished
 from fakekube.virtualtime.simulatedprocess import entered
 
 if TYPE_CHECKING:

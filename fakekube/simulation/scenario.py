@@ -8,9 +8,9 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from fakekube.simulation.explorer import Exploration, Explorer, Settings
-from fakekube.simulation.legality import Facts
 from fakekube.simulation.observation import Observation
 from fakekube.simulation.plan import Plan
+from fakekube.simulation.realism import Facts
 
 if TYPE_CHECKING:
     from fakekube.harness.cluster import FakeKube

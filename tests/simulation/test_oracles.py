@@ -5,9 +5,9 @@ from dataclasses import replace
 import pytest
 
 from fakekube.simulation.anchor import Anchor, changed_fields
-from fakekube.simulation.masking import Mask
 from fakekube.simulation.observation import Commit, Observation, ReconcileRecord
 from fakekube.simulation.oracles.judge import Judge
+from fakekube.simulation.statemask import Mask
 
 
 def obj(kind, name, uid="", generation=1, **more):

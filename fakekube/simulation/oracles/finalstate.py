@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
 from typing import Any
 
-from fakekube.simulation.masking import Mask, is_compared
 from fakekube.simulation.observation import Commit, Observation, Violation
+from fakekube.simulation.statemask import Mask, is_compared
 
 Object = Mapping[str, Any]
 

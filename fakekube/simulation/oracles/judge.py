@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from fakekube.simulation.masking import Mask
 from fakekube.simulation.observation import Observation, Violation
 from fakekube.simulation.oracles.failures import exceptions, own_assertions, predicates, streams
 from fakekube.simulation.oracles.finalstate import counts, final_state
@@ -13,6 +12,7 @@ from fakekube.simulation.oracles.leaks import leaks
 from fakekube.simulation.oracles.progress import effort, rest, settles
 from fakekube.simulation.oracles.truth import status_truth
 from fakekube.simulation.oracles.writers import flips, stale_decisions
+from fakekube.simulation.statemask import Mask
 
 
 @dataclass(frozen=True, slots=True)

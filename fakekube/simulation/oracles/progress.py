@@ -6,8 +6,8 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
-from fakekube.simulation.masking import is_compared
 from fakekube.simulation.observation import Commit, Observation, ReconcileRecord, Violation
+from fakekube.simulation.statemask import is_compared
 
 #: A run may reconcile this many times as often as the reference, and this many times more.
 FACTOR, MORE = 3, 20

@@ -1,4 +1,4 @@
-"""O10: a status tells the truth about what it describes."""
+"""O10: a status is that of the current object."""
 
 from __future__ import annotations
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from fakekube.simulation.masking import is_compared, leaves
 from fakekube.simulation.observation import Commit, Observation, ReconcileRecord, Violation
+from fakekube.simulation.statemask import is_compared, leaves
 
 _ABSENT = object()
 

@@ -16,7 +16,7 @@ SERVER_FIELDS = (
     "metadata.annotations.fakekube.dev/race", "metadata.labels.fakekube.dev/race",
 )  # fmt: skip
 
-#: Kinds that record what happened, rather than a state that somebody wants.
+#: Kinds that record what happened: they are no part of the desired state.
 RECORDS = frozenset({"event", "ev", "lease", "controllerrevision"})
 
 _TIME = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:?\d\d)?")

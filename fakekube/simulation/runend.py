@@ -2,18 +2,36 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
+from fakekube.simulation.injection import Injection
 from fakekube.simulation.observation import Observation
-from fakekube.simulation.recorder import text_of
+from fakekube.simulation.plan import Plan
+from fakekube.simulation.recorder import Recorder, text_of
 from fakekube.virtualtime import Deadlock, HotLoop, NotQuiescent
 
 if TYPE_CHECKING:
     from fakekube.harness.cluster import FakeKube
-    from fakekube.simulation.run import Run
+    from fakekube.harness.operator import Operator
 
 Object = dict[str, Any]
+
+
+class Run(Protocol):
+    """The run that ends."""
+
+    plan: Plan
+    recorder: Recorder
+    injection: Injection
+    lost: list[str]
+    externals: dict[str, Iterable[Any]]
+    steps: list[str]
+
+    def operators(self) -> Mapping[str, Operator]:
+        """The operators that run."""
+
 
 #: Virtual seconds that pass at the end of each run, so that what failed is retried. Odd, so that it ends between ticks.
 GRACE = 37.5

@@ -2,8 +2,8 @@
 
 import pytest
 
-from fakekube.simulation.legality import RULES, Facts, IllegalPlan, broken_rules, check_legal
 from fakekube.simulation.plan import parse_plan
+from fakekube.simulation.realism import RULES, Facts, IllegalPlan, broken_rules, check_legal
 
 FACTS = Facts(lists_from_cache=frozenset({"store"}), lease=15, webhooks=True)
 
