@@ -47,7 +47,7 @@ def test_the_second_command_runs_all_tests():
 
 
 #: Options of other programs: pip, kubectl, and the replay of the packs.
-FOREIGN = frozenset({"--cascade", "--editable", "--help", "--quiet", "--url", "--wait"})
+FOREIGN = frozenset({"--cascade", "--config-file", "--editable", "--help", "--quiet", "--url", "--wait"})
 
 
 def options_of(command):
