@@ -506,7 +506,7 @@ class FakeKube:
 
     def _launched(self, launch: Launch, restarts: str = "") -> Operator:
         """An operator, or the next incarnation of the one that is named `restarts`."""
-        process, clock = SimulatedProcess(launch.name), SkewedClock(self.clock)
+        process, clock = SimulatedProcess(launch.name or "operator"), SkewedClock(self.clock)
         recording = ReconcileObserver(self.ledger, self.clock.now)
         transport = self._operator_transport(launch.user, recording.trace)
         observer: Observer = recording
