@@ -10,6 +10,7 @@ import orjson
 
 from controllerlib.client.difference import Path, PathFilter, differences
 from fakekube.harness.records.entry import offset
+from fakekube.harness.records.kept import Records
 
 Object = dict[str, Any]
 
@@ -39,10 +40,14 @@ class FieldChange(NamedTuple):
 
 
 class VersionHistory(Sequence[Version]):
-    """The versions of an object, oldest first; `str()` shows what each has changed."""
+    """The versions of an object, oldest first; `str()` shows what each has changed.
 
-    def __init__(self, name: str, versions: Sequence[Version], epoch: datetime) -> None:
+    `dropped`: how many older changes are no longer kept that may be of this object. 0: the sequence is complete.
+    """
+
+    def __init__(self, name: str, versions: Records[Version], epoch: datetime) -> None:
         self._name, self._versions, self._epoch = name, tuple(versions), epoch
+        self.dropped: int = versions.dropped
 
     @overload
     def __getitem__(self, index: int) -> Version: ...
