@@ -92,6 +92,7 @@ class Network:
     def stop_listening(self, sock: socket.socket) -> None:
         if (address := _name(sock)) is not None:
             self._listeners.pop(address, None)
+            self._answering.pop(address[1], None)
         if not self._listeners:
             self.connections.refuse_pending()
 
