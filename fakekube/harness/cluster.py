@@ -723,10 +723,16 @@ class FakeKube:
             raise TypeError(f"task() takes a coroutine: call the async function, task(work()), not {work!r}")
         return self._background.task(work, name)
 
+    @overload
+    def thread(self, function: Callable[[*Args], object], *args: *Args, name: str | None = None) -> BubbleThread: ...
+    @overload
+    def thread(
+        self, function: Callable[..., object], *args: object, name: str | None = None, kwargs: Mapping[str, Any]
+    ) -> BubbleThread: ...
     def thread(
         self,
-        function: Callable[[*Args], object] | Callable[..., object],
-        *args: *Args,
+        function: Callable[..., object],
+        *args: object,
         name: str | None = None,
         kwargs: Mapping[str, Any] | None = None,
     ) -> BubbleThread:
