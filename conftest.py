@@ -36,6 +36,8 @@ def _nothing_is_left(caplog):
         record.msg, record.args, record.exc_info = record.getMessage(), None, None
     if left := _left(before):
         gc.collect()  # what only a cycle of references holds is not left
+        for thread in _state()["thread"] - before["thread"]:
+            thread.join(1)  # one that is about to end is not left
         left = _left(before)
     if left:
         pytest.fail("the test left behind: " + "; ".join(left), pytrace=False)
