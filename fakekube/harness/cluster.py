@@ -542,7 +542,7 @@ class FakeKube:
 
     def _launched(self, launch: Launch, restarts: str = "") -> Operator:
         """An operator, or the next incarnation of the one that is named `restarts`."""
-        process, clock = SimulatedProcess(launch.name), SkewedClock(self.clock)
+        process, clock = SimulatedProcess(launch.name or "operator"), SkewedClock(self.clock)
         recording = ReconcileObserver(self.ledger, self.clock.now)
         transport = self._operator_transport(launch.user, recording.trace)
         observer: Observer = recording
@@ -768,10 +768,16 @@ class FakeKube:
             raise TypeError(f"task() takes a coroutine: call the async function, task(work()), not {work!r}")
         return self._background.task(work, name)
 
+    @overload
+    def thread(self, function: Callable[[*Args], object], *args: *Args, name: str | None = None) -> BubbleThread: ...
+    @overload
+    def thread(
+        self, function: Callable[..., object], *args: object, name: str | None = None, kwargs: Mapping[str, Any]
+    ) -> BubbleThread: ...
     def thread(
         self,
-        function: Callable[[*Args], object] | Callable[..., object],
-        *args: *Args,
+        function: Callable[..., object],
+        *args: object,
         name: str | None = None,
         kwargs: Mapping[str, Any] | None = None,
     ) -> BubbleThread:

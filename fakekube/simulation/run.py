@@ -25,7 +25,7 @@ from fakekube.simulation.plan import Plan
 from fakekube.simulation.realism import Facts
 from fakekube.simulation.recorder import Actor, Kinds, Recorder
 from fakekube.simulation.runend import finished
-from fakekube.virtualtime.simulatedprocess import entered
+from fakekube.virtualtime.simulatedprocess import HARNESS, context_of
 
 if TYPE_CHECKING:
     from fakekube.harness.cluster import FakeKube
@@ -264,7 +264,7 @@ class Run:
             self._late.discard(name)
             self.resume(name)
 
-        self._cluster._bubble.loop.call_later(seconds, resume, context=entered(copy_context(), None))
+        self._cluster._bubble.loop.call_later(seconds, resume, context=context_of(HARNESS))
         return Fault(delay=seconds)
 
     def _before_list(self, request: Request, collection: str, kind: str, actor: Actor) -> Fault | None:

@@ -16,7 +16,7 @@ from fakekube.server.clients import Interception
 from fakekube.server.runner import ServerRunner
 from fakekube.virtualtime import Bubble
 from fakekube.virtualtime.durations import SECOND, Duration, microseconds
-from fakekube.virtualtime.simulatedprocess import SimulatedProcess, current
+from fakekube.virtualtime.simulatedprocess import SimulatedProcess, current_client
 
 Object = dict[str, Any]
 
@@ -27,7 +27,7 @@ class ProcessTable:
     def __init__(self, bubble: Bubble) -> None:
         self._bubble = bubble
 
-        self.current: Callable[[], SimulatedProcess | None] = current
+        self.current: Callable[[], SimulatedProcess | None] = current_client
 
     def connected_from(self, address: Any) -> SimulatedProcess | None:
         return self._bubble.loop.network.process_at(address)
