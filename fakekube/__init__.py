@@ -26,9 +26,9 @@ if TYPE_CHECKING:
     from fakekube.harness.cluster import FakeKube
     from fakekube.harness.ledger import Reconcile
     from fakekube.harness.operator import ControllerView, Operator
+    from fakekube.harness.pods.simulatednode import SimulatedNode
+    from fakekube.harness.pods.simulatedpods import SimulatedPods
     from fakekube.harness.records.kept import Records
-    from fakekube.harness.simulatednode import SimulatedNode
-    from fakekube.harness.simulatedpods import SimulatedPods
     from fakekube.server.manifests import ManifestError
     from fakekube.server.runner import WouldWait
     from fakekube.virtualtime.errors import Deadlock, HotLoop, NotQuiescent
@@ -84,8 +84,8 @@ _HOMES = {
     "Records": "fakekube.harness.records.kept",
     "RequestRecord": "fakekube.apiserver.requestlog",
     "Run": "fakekube.controllers.kubelet.stage",
-    "SimulatedNode": "fakekube.harness.simulatednode",
-    "SimulatedPods": "fakekube.harness.simulatedpods",
+    "SimulatedNode": "fakekube.harness.pods.simulatednode",
+    "SimulatedPods": "fakekube.harness.pods.simulatedpods",
     "Stage": "fakekube.controllers.kubelet.stage",
     "Start": "fakekube.controllers.kubelet.stage",
     "User": "fakekube.apiserver.user",

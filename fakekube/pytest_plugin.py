@@ -336,7 +336,7 @@ def pytest_fixture_setup(
     bound, bubble = _bound(function, request.instance), request.getfixturevalue(used).bubble
 
     def on_loop(**arguments: Any) -> Any:
-        from fakekube.harness import asynctests
+        from fakekube.harness.driving import asynctests
 
         return asynctests.set_up(bubble, bound, arguments, request.addfinalizer)
 
@@ -426,7 +426,7 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None, Any, Any]:
         result = yield
         _claim(item)
         return result
-    from fakekube.harness import asynctests
+    from fakekube.harness.driving import asynctests
 
     with asynctests.on_loop(item, cluster.bubble):
         if type(item) is not pytest.Function:  # pytest-asyncio's own would run it on another loop

@@ -47,7 +47,9 @@ def test_the_second_command_runs_all_tests():
 
 
 #: Options of other programs: pip, pytest, kubectl, and the replay of the packs.
-FOREIGN = frozenset({"--cascade", "--config-file", "--editable", "--help", "--lf", "--pdb", "--quiet", "--url", "--wait"})
+FOREIGN = frozenset(
+    {"--cascade", "--config-file", "--editable", "--help", "--lf", "--pdb", "--quiet", "--url", "--wait"}
+)
 
 
 def options_of(command):

@@ -34,9 +34,12 @@ from fakekube.harness import arguments
 from fakekube.harness.audit import Audit
 from fakekube.harness.background import Background
 from fakekube.harness.clustercontrollers import ClusterController, ClusterControllers, Settling, settings_for
-from fakekube.harness.driver import Driver
-from fakekube.harness.endpoint import Endpoint
-from fakekube.harness.externalwait import until
+from fakekube.harness.connecting.endpoint import Endpoint
+from fakekube.harness.connecting.users import acting, user_of
+from fakekube.harness.connecting.webhookserver import CONFIGURATIONS, WebhookServers, trusting
+from fakekube.harness.driving.driver import Driver
+from fakekube.harness.driving.externalwait import until
+from fakekube.harness.driving.steps import Steps, calling
 from fakekube.harness.faultinjection.deltaobserver import DeltaObserver
 from fakekube.harness.faultinjection.disruptions import Disruptions
 from fakekube.harness.faultinjection.leases import taken
@@ -64,10 +67,7 @@ from fakekube.harness.state.golden import GoldenFiles
 from fakekube.harness.state.loading import Manifests
 from fakekube.harness.state.snapshot import Snapshot
 from fakekube.harness.state.versionhistory import VersionHistory
-from fakekube.harness.steps import Steps, calling
 from fakekube.harness.timeline import Timeline
-from fakekube.harness.users import acting, user_of
-from fakekube.harness.webhookserver import CONFIGURATIONS, WebhookServers, trusting
 from fakekube.server import bootstrap
 from fakekube.server.direct import DirectTransport
 from fakekube.server.initialobjects import ClusterOptions
@@ -85,8 +85,8 @@ if TYPE_CHECKING:
     from fakekube.controllers.kubelet.stage import Stage
     from fakekube.controllers.scalingmetrics import Metrics
     from fakekube.harness.accessreport import AccessReport
-    from fakekube.harness.simulatednode import SimulatedNode
-    from fakekube.harness.simulatedpods import Scope, SimulatedPods
+    from fakekube.harness.pods.simulatednode import SimulatedNode
+    from fakekube.harness.pods.simulatedpods import Scope, SimulatedPods
 
 E = TypeVar("E", bound=Iterable[Any])
 F = TypeVar("F")
@@ -620,8 +620,8 @@ class FakeKube:
         `key=value:NoSchedule`. Raises RuntimeError if no kubelet runs, TypeError or ValueError for
         an invalid option, ValueError for a name in use.
         """
-        from fakekube.harness.simulatednode import SimulatedNode
-        from fakekube.harness.simulationarguments import node_spec
+        from fakekube.harness.pods.simulatednode import SimulatedNode
+        from fakekube.harness.pods.simulationarguments import node_spec
 
         scope = self._simulated("add_node()")
         agent = scope.kubelets.nodes.add_node(node_spec(name, dict(options)))
@@ -631,7 +631,7 @@ class FakeKube:
 
     def node(self, name: str) -> SimulatedNode:
         """A simulated node, which a test can lose and recover. Raises KeyError for an unknown name."""
-        from fakekube.harness.simulatednode import SimulatedNode
+        from fakekube.harness.pods.simulatednode import SimulatedNode
 
         scope = self._simulated("node()")
         agents = scope.kubelets.agents
@@ -647,8 +647,8 @@ class FakeKube:
         `namespace` None: those of all namespaces. Raises RuntimeError if no kubelet runs.
         """
         from fakekube.controllers.kubelet.stage import PodSelector
-        from fakekube.harness.simulatedpods import SimulatedPods
-        from fakekube.harness.simulationarguments import check_pods
+        from fakekube.harness.pods.simulatedpods import SimulatedPods
+        from fakekube.harness.pods.simulationarguments import check_pods
 
         check_pods(namespace, name)
         text = arguments.selector("label_selector", label_selector)
@@ -658,7 +658,7 @@ class FakeKube:
     def add_stages(self, source: str | Path | Stage) -> None:
         """Add stages, which decide before those that were added earlier: a Stage, YAML, or the path of a YAML file."""
         from fakekube.controllers.kubelet.stagedocument import stages_of
-        from fakekube.harness.simulationarguments import check_stage
+        from fakekube.harness.pods.simulationarguments import check_stage
 
         scope = self._simulated("add_stages()")
         stages = stages_of(source) if isinstance(source, str | Path) else [source]
@@ -671,7 +671,7 @@ class FakeKube:
         if kubelets is None:
             raise RuntimeError(f"{caller}: no kubelet runs; pass nodes=1, or controllers=['scheduler', 'kubelet']")
         from fakekube.controllers.kubelet.podscripts import PodScripts
-        from fakekube.harness.simulatedpods import Scope
+        from fakekube.harness.pods.simulatedpods import Scope
 
         return Scope(kubelets, PodScripts(kubelets), self.settle)
 

@@ -6,7 +6,7 @@ import re
 import pytest
 
 from fakekube import FakeKube
-from fakekube.harness.steps import NotAwaited
+from fakekube.harness.driving.steps import NotAwaited
 from tests.harness.operators import build, config_map, every
 from tests.innerruns import LEAN
 

@@ -26,6 +26,7 @@ from fakekube.harness.backends.discoveredkinds import DiscoveredKinds
 from fakekube.harness.backends.reaching import Reaching
 from fakekube.harness.backends.realloop import RealLoop
 from fakekube.harness.backends.unsupported import Unsupported, reason, skip
+from fakekube.harness.connecting.users import acting
 from fakekube.harness.keywords import DeleteOptions, EventFields, ManagerOptions, check_names
 from fakekube.harness.ledger import Ledger
 from fakekube.harness.managers import Build, build_into
@@ -36,7 +37,6 @@ from fakekube.harness.state import loading
 from fakekube.harness.state.loading import Manifests
 from fakekube.harness.state.sharing import namespace_for
 from fakekube.harness.timeline import Timeline
-from fakekube.harness.users import acting
 from fakekube.server.direct import Answer
 from fakekube.server.systemclock import SystemClock
 from fakekube.virtualtime.bubble import Done

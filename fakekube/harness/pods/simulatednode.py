@@ -7,8 +7,8 @@ from dataclasses import replace
 
 from fakekube.controllers.kubelet.nodeagent import NodeAgent
 from fakekube.controllers.kubelet.nodestatus import Pressure
-from fakekube.harness.simulatedpods import Scope
-from fakekube.harness.simulationarguments import check_pressure
+from fakekube.harness.pods.simulatedpods import Scope
+from fakekube.harness.pods.simulationarguments import check_pressure
 
 
 class SimulatedNode:

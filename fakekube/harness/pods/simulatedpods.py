@@ -27,7 +27,7 @@ from fakekube.controllers.kubelet.stage import (
     Stage,
     Start,
 )
-from fakekube.harness.simulationarguments import check_command, check_exit_code, check_log, check_probe
+from fakekube.harness.pods.simulationarguments import check_command, check_exit_code, check_log, check_probe
 from fakekube.virtualtime import Duration
 from fakekube.virtualtime.durations import microseconds
 

@@ -99,7 +99,7 @@ class Endpoint:
 
     def configure(self, user: User | None = None) -> None:
         """Point the configuration of every client at the server, as `user` if given, until the endpoint is closed."""
-        from fakekube.harness.configuration import configured
+        from fakekube.harness.connecting.configuration import configured
 
         token = self.admin if user is None else self.token_of(user)
         folder = Path(self._leave.enter_context(tempfile.TemporaryDirectory(prefix="fakekube-")))
