@@ -16,23 +16,9 @@ from fakekube.virtualtime.gate import Gate
 from fakekube.virtualtime.hotloop import MAX_TURNS
 from fakekube.virtualtime.loop import VirtualTimeLoop
 from fakekube.virtualtime.network.network import TransportKind
-from fakekube.virtualtime.patches.endings import EndingPatches
 from fakekube.virtualtime.patches.freezer import Freezer
-from fakekube.virtualtime.patches.joins import JoinPatches
-from fakekube.virtualtime.patches.locks import LockPatches
-from fakekube.virtualtime.patches.patch import PatchSet
-from fakekube.virtualtime.patches.randomness import RandomnessPatches
-from fakekube.virtualtime.patches.schedulers import SchedulerPatches
-from fakekube.virtualtime.patches.selects import SelectPatches
-from fakekube.virtualtime.patches.signals import SignalPatches
-from fakekube.virtualtime.patches.sleep import SleepPatches
-from fakekube.virtualtime.patches.sockets import SocketPatches
-from fakekube.virtualtime.patches.starts import StartPatches
-from fakekube.virtualtime.patches.tasklists import TaskListPatches
-from fakekube.virtualtime.patches.taskorder import TaskOrderPatches
-from fakekube.virtualtime.patches.tls import TlsPatches
 from fakekube.virtualtime.patches.travel import TimeMachine
-from fakekube.virtualtime.patches.waits import WaitPatches
+from fakekube.virtualtime.patching import patched
 from fakekube.virtualtime.processes import Processes, ProcessOptions
 from fakekube.virtualtime.quiescence import HORIZON, LINGER, PATIENCE
 from fakekube.virtualtime.seeds import Seed
@@ -124,37 +110,9 @@ class Bubble:
             _refuse_running_loop()
             _open.append(self)
             undo.callback(_open.remove, self)
-            sleeping = SleepPatches(self._blocking)
-            endings = EndingPatches(self.loop, self._blocking, self._note_failure)
-            locking = LockPatches(self._blocking)
-            sockets = SocketPatches(self.loop.network, self._blocking)
-            randomness = RandomnessPatches(self.seed, self._blocking)
-            patches = PatchSet(
-                [
-                    *sleeping.patches(),
-                    *locking.patches(),
-                    *SchedulerPatches(self.clock, self._blocking).patches(),
-                    *sockets.patches(),
-                    *SelectPatches(self.loop, self._blocking, sockets).patches(),
-                    *TlsPatches(self.loop.network, self._blocking).patches(),
-                    *JoinPatches(self._blocking, self.loop.threads).patches(),
-                    *SignalPatches(self.loop.threads).patches(),
-                    *StartPatches(self._blocking, self.loop.threads).patches(),
-                    *WaitPatches(self.loop, self._blocking).patches(),
-                    *TaskListPatches(self.loop).patches(),
-                    *endings.patches(),
-                    *randomness.patches(),
-                    *TaskOrderPatches(self.loop).patches(),
-                ]
-            )
-            patches.install()
-            undo.callback(patches.remove)
-            self.loop.disarm = endings.disarm
+            undo.enter_context(patched(self.loop, self._blocking, self.seed, self._note_failure))
             self.loop.watch = self._watchdog.start
             undo.callback(self._watchdog.stop)
-            for each in (sleeping, locking, randomness):
-                each.start()
-                undo.callback(each.stop)
             self._wall.start(self.clock.now())
             undo.callback(self._wall.stop)
             undo.callback(self.clock.on_move(self._moved))
