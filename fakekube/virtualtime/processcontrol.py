@@ -2,6 +2,7 @@
 
 import asyncio
 import heapq
+import warnings
 from collections import deque
 from collections.abc import Callable, Sequence
 from contextvars import Context
@@ -129,11 +130,14 @@ class ProcessControl:
         return self._loop.create_own_task(self._reap(process), f"end of {process.name}")
 
     async def _reap(self, process: SimulatedProcess) -> None:
-        for _ in range(MAX_CANCELS):
-            self._loop.threads.end_threads(process)
-            await asyncio.sleep(0)
-            if not self._cancel_tasks(process):
-                break
+        with warnings.catch_warnings():
+            # a coroutine that a dying task has created and cannot start any more is no defect of the operator
+            warnings.filterwarnings("ignore", "coroutine .* was never awaited", RuntimeWarning)
+            for _ in range(MAX_CANCELS):
+                self._loop.threads.end_threads(process)
+                await asyncio.sleep(0)
+                if not self._cancel_tasks(process):
+                    break
         self._cancel_timers(process)
         if self._loop.tasks.of(process):
             self.freeze(process)

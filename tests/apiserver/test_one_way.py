@@ -16,11 +16,7 @@ RESERVED = {
         "apiserver/commit.py",
         "apiserver/apiserver.py",  # what exists when a server starts
         "apiserver/crd/definitioncontrollers.py",  # a controller, which writes as kube-apiserver's does
-<<<<<<< Updated upstream
         "apiserver/endpoints/unchecked.py",  # a test, which writes as to etcd
-=======
-        "apiserver/endpoints/unchecked.py",  # what a test forces
->>>>>>> Stashed changes
     },
     r"\bquota\.charge\(": {"apiserver/admission/chain.py"},
     r"\badmission\.(mutate|validate|delete|connect)\w*\(": {"apiserver/endpoints/write.py"},
