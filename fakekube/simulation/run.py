@@ -16,7 +16,7 @@ from fakekube.apiserver.storage.store import Change, Entry
 from fakekube.apiserver.storage.watch import Watch, WatchEvent
 from fakekube.apiserver.wire.request import Request, RequestInfo
 from fakekube.apiserver.wire.status import StatusError
-from fakekube.harness.identity import Identity
+from fakekube.harness.records.identity import Identity
 from fakekube.server.clients import ClientProcess, Interception
 from fakekube.simulation.anchor import target_of
 from fakekube.simulation.injection import Injection
