@@ -146,10 +146,13 @@ def fakekube(request: pytest.FixtureRequest) -> Iterator[FakeKube]:
     """A new Kubernetes cluster under virtual time (`fakekube.FakeKube`)."""
     settings = _settings(request)
     configure = settings.pop("configure", False)
+    plan = request.node.stash.get(PLAN, None)
+    if plan is not None:
+        settings["seed"] = plan.seed
     cluster = _cluster(request, settings)
     request.node.stash[_CLUSTER] = cluster
     _set_golden(cluster, request)
-    if request.node.stash.get(PLAN, None) is not None:
+    if plan is not None:
         from fakekube.simulation.protocol import attach
 
         attach(request.node, cluster)
