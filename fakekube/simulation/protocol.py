@@ -110,7 +110,7 @@ class ItemExplorer:
         except ValueError as error:
             raise pytest.UsageError(f"--fakekube-plan: {error}") from None
         explorer.seeded(plan.seed)
-        reference, judge = explorer.reference()
+        reference, judge = explorer.reference(plan.skipped)
         if not settings.unrealistic:
             try:
                 check_legal(plan, self._facts)

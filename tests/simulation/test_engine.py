@@ -95,14 +95,14 @@ def test_a_lost_answer_is_that_of_a_write_that_is_stored(how, error):
 def test_a_held_watch_delivers_nothing_until_it_is_released():
     late, _ = ran(f"hold(store, create store/a#1..{PATCHED})")
     usual, _ = ran("")
-    assert [one.at for one in usual.deliveries if one.kind == "store"][0] == 0
+    assert next(one.at for one in usual.deliveries if one.kind == "store") == 0
     assert {one.at for one in late.deliveries if one.kind == "store"} == {60}
     assert times(late, "create cm/a#1") == [60]
 
 
 def test_the_watch_of_another_kind_is_not_held():
     observed, _ = ran("hold(cm, create cm/a#1..rest)")
-    assert [one.at for one in observed.deliveries if one.kind == "store"][0] == 0
+    assert next(one.at for one in observed.deliveries if one.kind == "store") == 0
 
 
 def lists_of_stores(atoms):
