@@ -106,6 +106,22 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", EXPLORE_MARKER)
     if _option(config, "timeline_for") not in (None, "all", "failed"):
         raise pytest.UsageError(f"fakekube_timeline_for={_option(config, 'timeline_for')!r}: must be all or failed")
+    options = config.option
+    if options.fakekube_plan or options.fakekube_explore:
+        _check_exploration(options.fakekube_plan, options.fakekube_explore)
+
+
+def _check_exploration(plan: str, budget: str) -> None:
+    """Raises UsageError for a plan or a budget that cannot be read."""
+    from fakekube.simulation.marker import budget_of
+    from fakekube.simulation.plan import parse_plan
+
+    for name, value, parse in (("plan", plan, parse_plan), ("explore", budget, budget_of)):
+        try:
+            if value:
+                parse(value)
+        except ValueError as error:
+            raise pytest.UsageError(f"--fakekube-{name}: {error}") from None
 
 
 def _option(config: pytest.Config, name: str) -> Any:

@@ -1,12 +1,19 @@
 """Tests of pytest that are explored: reports, replay, options, arguments, fixtures, shards, executors."""
 
+import multiprocessing
 import re
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 
 import pytest
 
 from fakekube import FakeKube
+from fakekube.simulation.explorer import Settings
+from fakekube.simulation.scenario import explore
+from tests.simulation.samples import SAMPLES
 
 pytest_plugins = ["pytester"]
+
+PLUGINS = [f"-pno:{name}" for name in ("cacheprovider", "randomly", "asyncio", "rerunfailures")]
 
 #: An operator that sets a marker before it has done its work: a crash in between loses the Secret for good.
 OPERATOR = """
@@ -50,9 +57,7 @@ CRASH = "FK1 seed=0 crash@update vault/a{status.done,status.observedGeneration}#
 @pytest.fixture(scope="module", autouse=True)
 def _imported():
     """What is imported lazily is imported once: pytester forgets what an inner run imports."""
-    import fakekube.simulation.protocol
-    import fakekube.simulation.run
-    import tests.simulation.samples  # noqa: F401
+    import fakekube.simulation.protocol  # noqa: F401
 
     with FakeKube() as kube:
         kube.settle()
@@ -64,7 +69,7 @@ def run(pytester):
 
     def runs(source, *options):
         pytester.makepyfile(OPERATOR + source)
-        return pytester.runpytest_inprocess("-p", "no:cacheprovider", "-p", "no:randomly", "-p", "no:asyncio", *options)
+        return pytester.runpytest_inprocess(*PLUGINS, *options)
 
     return runs
 
@@ -99,9 +104,9 @@ def test_an_async_test(run):
     source = """
 @pytest.mark.fakekube_explore(runs=20)
 async def test_vault(fakekube):
-    fakekube.apply(definition("Vault", size="integer"))
-    fakekube.start(builder(True))
-    fakekube.create(custom("Vault", size=1))
+    await fakekube.apply(definition("Vault", size="integer"))
+    await fakekube.start(builder(True))
+    await fakekube.create(custom("Vault", size=1))
     await fakekube.advance(60)
 """
     result = run(source)
@@ -130,14 +135,26 @@ def test_a_plan_that_is_not_exercised(run):
     [
         ("FK1 seed=0 error(409, 1)@create secret/a#1", "conflict-needs-a-writer: error(409, 1)@create secret/a#1"),
         ("FK1 seed=0 zombie@create secret/a#1", "one-leader: zombie@create secret/a#1"),
-        ("FK1 seed=0 crush@create secret/a#1", "expected one of crash, down"),
-        ("crash@create secret/a#1", "expected a text that starts with 'FK1'"),
     ],
 )
 def test_a_plan_that_is_refused(run, plan, problem):
     result = run(MARKED, "--fakekube-plan", plan)
     result.assert_outcomes(failed=1)
-    assert f"--fakekube-plan: {problem}" in text_of(result) or problem in text_of(result)
+    assert f"--fakekube-plan: {problem}" in text_of(result)
+
+
+@pytest.mark.parametrize(
+    ("option", "problem"),
+    [
+        ("--fakekube-plan=FK1 seed=0 crush@create secret/a#1", "expected one of crash, down"),
+        ("--fakekube-plan=crash@create secret/a#1", "expected a text that starts with 'FK1'"),
+        ("--fakekube-explore=fast", "'fast' is none of smoke, pr, nightly"),
+    ],
+)
+def test_an_option_that_cannot_be_read(run, option, problem):
+    result = run(MARKED, option)
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    assert problem in "\n".join(result.errlines)
 
 
 def test_an_unrealistic_plan_runs_with_the_flag(run):
@@ -308,7 +325,62 @@ def test_names_that_are_generated_differ_between_the_references(run):
 @pytest.mark.slow
 def test_workers_of_xdist_divide_the_plans(pytester):
     pytester.makepyfile(OPERATOR + MARKED.replace("scenario(fakekube)", "scenario(fakekube, bug=False)"))
-    result = pytester.runpytest_subprocess("-p", "no:cacheprovider", "-n", "2", "-rP", "-p", "xdist")
+    result = pytester.runpytest_subprocess(*PLUGINS, "-n", "2", "-rP")
     result.assert_outcomes(passed=2)
     assert re.search(r"shard 1 of 2", text_of(result))
     assert re.search(r"shard 2 of 2", text_of(result))
+
+
+# --- executors
+
+
+def samples_scenario(fakekube):
+    sample = SAMPLES["marker_before_work"]
+    sample.scenario(fakekube, sample.make(True))
+
+
+def correct_scenario(fakekube):
+    sample = SAMPLES["marker_before_work"]
+    sample.scenario(fakekube, sample.make(False))
+
+
+def processes():
+    return ProcessPoolExecutor(2, mp_context=multiprocessing.get_context("spawn"))
+
+
+@pytest.mark.slow
+def test_an_exploration_is_divided_among_processes():
+    alone = explore(correct_scenario, Settings(runs=30))
+    with processes() as executor:
+        found = explore(correct_scenario, Settings(runs=30), executor=executor, workers=2)
+    assert found.failed is None
+    tried = [str(one.plan) for one in found.trials]
+    assert len(set(tried)) == len(tried) >= 28
+    assert {str(one.plan) for one in alone.trials} <= set(tried)
+
+
+@pytest.mark.slow
+def test_a_failure_that_a_process_finds():
+    with processes() as executor:
+        found = explore(samples_scenario, Settings(runs=120), executor=executor, workers=2)
+    assert found.failed is not None
+    assert found.failed.violation.oracle == "O2"
+    assert len(found.failed.reduced.plan.atoms) == 1
+
+
+def test_a_thread_of_an_executor_explores():
+    """One cluster is open at a time in a process: a pool of one thread."""
+    with ThreadPoolExecutor(1) as executor:
+        found = explore(samples_scenario, Settings(runs=120), executor=executor, workers=1)
+    assert found.failed is not None
+
+
+@pytest.mark.slow
+def test_dask_explores():
+    distributed = pytest.importorskip("distributed")
+    with (
+        distributed.LocalCluster(2, threads_per_worker=1, dashboard_address=None) as cluster,
+        distributed.Client(cluster) as client,
+    ):
+        found = explore(samples_scenario, Settings(runs=120), executor=client.get_executor(), workers=2)
+    assert found.failed is not None
