@@ -106,6 +106,22 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", EXPLORE_MARKER)
     if _option(config, "timeline_for") not in (None, "all", "failed"):
         raise pytest.UsageError(f"fakekube_timeline_for={_option(config, 'timeline_for')!r}: must be all or failed")
+    options = config.option
+    if options.fakekube_plan or options.fakekube_explore:
+        _check_exploration(options.fakekube_plan, options.fakekube_explore)
+
+
+def _check_exploration(plan: str, budget: str) -> None:
+    """Raises UsageError for a plan or a budget that cannot be read."""
+    from fakekube.simulation.marker import budget_of
+    from fakekube.simulation.plan import parse_plan
+
+    for name, value, parse in (("plan", plan, parse_plan), ("explore", budget, budget_of)):
+        try:
+            if value:
+                parse(value)
+        except ValueError as error:
+            raise pytest.UsageError(f"--fakekube-{name}: {error}") from None
 
 
 def _option(config: pytest.Config, name: str) -> Any:
@@ -146,10 +162,13 @@ def fakekube(request: pytest.FixtureRequest) -> Iterator[FakeKube]:
     """A new Kubernetes cluster under virtual time (`fakekube.FakeKube`)."""
     settings = _settings(request)
     configure = settings.pop("configure", False)
+    plan = request.node.stash.get(PLAN, None)
+    if plan is not None:
+        settings["seed"] = plan.seed
     cluster = _cluster(request, settings)
     request.node.stash[_CLUSTER] = cluster
     _set_golden(cluster, request)
-    if request.node.stash.get(PLAN, None) is not None:
+    if plan is not None:
         from fakekube.simulation.protocol import attach
 
         attach(request.node, cluster)

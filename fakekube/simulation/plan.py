@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from urllib.parse import quote, unquote
 
 from fakekube.simulation.atoms import Atom, parse_atom
 
@@ -21,7 +22,7 @@ class Plan:
     def __str__(self) -> str:
         parts = [f"{FORMAT} seed={self.seed}"]
         if self.skipped:
-            parts.append(f"skip={','.join(self.skipped)}")
+            parts.append(f"skip={','.join(quote(name, safe='') for name in self.skipped)}")
         if self.atoms:
             parts.append(" + ".join(map(str, self.atoms)))
         return " ".join(parts)
@@ -50,6 +51,6 @@ def parse_plan(text: str) -> Plan:
                 raise ValueError(f"plan {text!r}: the seed {value!r} is no number")
             seed = int(value)
         else:
-            skipped = tuple(value.split(","))
+            skipped = tuple(map(unquote, value.split(",")))
     atoms = tuple(parse_atom(part) for part in rest.split(" + ")) if rest.strip() else ()
     return Plan(seed, atoms, skipped)

@@ -44,6 +44,9 @@ RACER, MARK = "race", "fakekube.dev/race"
 #: The verbs of requests that write one object, as verbs of state changes.
 _WRITES = {"create": "create", "update": "update", "patch": "update", "delete": "delete"}
 
+#: The delay of a request that a frozen operator makes in the step that it was frozen in: it waits until it runs again.
+_INSTANT = 1e-6
+
 #: For how long the write of an old leader is late: longer than its lease.
 _LATE = 1.5
 
@@ -62,6 +65,7 @@ class Run:
         self.injection.operators = self._running
         self.injection.expected = self.recorder.expected
         self._late: set[str] = set()
+        self._frozen: set[str] = set()
         self._context = copy_context()
         self.lost: list[str] = []
         self.externals: dict[str, Iterable[Any]] = {}
@@ -222,6 +226,8 @@ class Run:
     def before_request(self, request: Request, info: RequestInfo, client: ClientProcess | None) -> Fault | None:
         if info.resource.endswith("webhookconfigurations"):
             self._webhooks = True
+        if self._frozen and self._actor(client).name in self._frozen:
+            return Fault(delay=_INSTANT)
         if info.verb in _WRITES and info.is_resource:
             fault = self._before_write(info, client)
             if fault is not None:
@@ -372,8 +378,10 @@ class Run:
         found = self.operators().get(operator.removeprefix(OPERATOR))
         if found is not None and found.process.runs:
             self._cluster._disruptions.stop(found.process)
+            self._frozen.add(operator)
 
     def resume(self, operator: str) -> None:
+        self._frozen.discard(operator)
         found = self.operators().get(operator.removeprefix(OPERATOR))
         if found is not None and not found.process.runs:
             self._cluster._disruptions.resume(found.process)

@@ -180,6 +180,18 @@ def test_o11_a_deletion_for_a_reason_that_no_longer_holds():
     assert oracles_of(decided(3, read=("store/a",)), **mask) == []
 
 
+def test_o11_a_reconcile_knows_what_it_has_written_itself():
+    run = decided(5)
+    own = commit(5, "delete", "secret/a", before=obj("Secret", "a"), controller="db", key="default/a", incarnation=1)
+    made = commit(2, "create", "secret/a", "test", after=obj("Secret", "a"))
+    one = record(seen={"store": 5, "secret": 2})
+    run = replace(run, commits=[made, *run.commits[:1], own, *run.commits[2:]], reconciles=[replace(one, first=4)])
+    assert oracles_of(run, replace(run, final={})) == []
+    by_another = replace(own, controller="other")
+    run = replace(run, commits=[by_another if one is own else one for one in run.commits])
+    assert oracles_of(run, replace(run, final={})) == ["O11"]
+
+
 def test_o12_exceptions():
     assert oracles_of(replace(REFERENCE, reconciles=[record(error="KeyError: 'x'", unexpected=True)])) == ["O12"]
     assert oracles_of(replace(REFERENCE, reconciles=[record(error="503 ServiceUnavailable")])) == []

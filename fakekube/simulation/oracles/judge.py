@@ -51,4 +51,4 @@ class Judge:
         yield from effort(self.reference, run)
         yield from exceptions(self.reference, run)
         yield from streams(run)
-        yield from own_assertions(run)
+        yield from own_assertions(self.reference, run)

@@ -57,7 +57,8 @@ def _fields(obj: Mapping[str, Any] | None) -> dict[str, Any]:
 def stale_decisions(run: Observation) -> Iterator[Violation]:
     """O11: no deletion by a reconcile that has read an older generation of its object than the current one.
 
-    A reconcile that has read its object from the server itself has read the current one.
+    A reconcile that has read its object from the server itself has read the current one, and it knows what it has
+    written itself.
     """
     by_key: dict[tuple[str, str, str], list[Commit]] = {}
     for one in run.commits:
@@ -74,7 +75,7 @@ def stale_decisions(run: Observation) -> Iterator[Violation]:
             if any(one.startswith(f"{kind}/") for one in record.read):
                 continue
             seen = _generation(changes, record.seen[kind])
-            current = _generation(changes, deletion.revision)
+            current = _generation([one for one in changes if not _is_within(record, one)], deletion.revision)
             if seen is not None and seen != current:
                 text = f"is deleted because of {kind}/{name} at {seen}, which is at {current} by then"
                 yield Violation("O11", deletion.anchor.target, text)
@@ -87,6 +88,12 @@ def _reconcile_of(records: Sequence[ReconcileRecord], commit: Commit) -> Reconci
         ):
             return one
     return None
+
+
+def _is_within(record: ReconcileRecord, commit: Commit) -> bool:
+    """Whether a reconcile has made a change itself, and so knows of it."""
+    made_by = (commit.controller, commit.key, commit.incarnation)
+    return made_by == (record.controller, record.key, record.incarnation) and commit.revision > record.first
 
 
 def _key(namespace: str, name: str) -> str:

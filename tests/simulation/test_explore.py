@@ -1,0 +1,386 @@
+"""Tests of pytest that are explored: reports, replay, options, arguments, fixtures, shards, executors."""
+
+import multiprocessing
+import re
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+
+import pytest
+
+from fakekube import FakeKube
+from fakekube.simulation.explorer import Settings
+from fakekube.simulation.scenario import explore
+from tests.simulation.samples import SAMPLES
+
+pytest_plugins = ["pytester"]
+
+PLUGINS = [f"-pno:{name}" for name in ("cacheprovider", "randomly", "asyncio", "rerunfailures")]
+
+#: An operator that sets a marker before it has done its work: a crash in between loses the Secret for good.
+OPERATOR = """
+import pytest
+from tests.simulation.samples.definitions import API, child, custom, definition, ensure, find, report
+
+def builder(bug):
+    def build(manager):
+        live = manager.api_reader
+
+        async def reconcile(request, client):
+            vault = await find(live, API, "Vault", request.name, request.namespace)
+            if vault is None or (bug and (vault.get("status") or {}).get("done")):
+                return
+            if bug:
+                await report(live, vault, done=True)
+            await ensure(live, child(vault, "Secret", request.name, data={"key": "c2VjcmV0"}))
+            if not bug:
+                await report(live, vault, done=True)
+
+        manager.controller("vault").for_(API, "Vault").complete(reconcile)
+    return build
+
+def scenario(fakekube, bug=True):
+    fakekube.apply(definition("Vault", size="integer"))
+    fakekube.start(builder(bug))
+    fakekube.create(custom("Vault", size=1))
+    fakekube.advance(60)
+    assert fakekube.exists(API, "Vault", "a")
+"""
+
+MARKED = """
+@pytest.mark.fakekube_explore(runs=40)
+def test_vault(fakekube):
+    scenario(fakekube)
+"""
+
+CRASH = "FK1 seed=0 crash@update vault/a{status.done,status.observedGeneration}#1"
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _imported():
+    """What is imported lazily is imported once: pytester forgets what an inner run imports."""
+    import fakekube.simulation.protocol  # noqa: F401
+
+    with FakeKube() as kube:
+        kube.settle()
+
+
+@pytest.fixture
+def run(pytester):
+    """Runs a file of tests in this process."""
+
+    def runs(source, *options):
+        pytester.makepyfile(OPERATOR + source)
+        return pytester.runpytest_inprocess(*PLUGINS, *options)
+
+    return runs
+
+
+def text_of(result):
+    return "\n".join(result.outlines)
+
+
+def test_a_failure_names_the_oracle_and_replays(run):
+    result = run(MARKED)
+    result.assert_outcomes(failed=1)
+    text = text_of(result)
+    assert re.search(r"^O2: secret/a is absent at the end .* {6}\d+/40 runs, 1 atom$", text, re.M)
+    assert f"test_vault --fakekube-plan='{CRASH}'" in text
+    assert re.search(r"^reference +\| run$", text, re.M)
+    assert re.search(r"store|vault: create secret/a#1", text)
+    assert "passes: FK1 seed=0" in text
+    replayed = run(MARKED, "--fakekube-plan", CRASH)
+    replayed.assert_outcomes(failed=1)
+    assert "O2: secret/a is absent at the end" in text_of(replayed)
+
+
+def test_a_correct_operator_passes_and_what_was_tried_is_counted(run):
+    result = run(MARKED.replace("scenario(fakekube)", "scenario(fakekube, bug=False)"), "-rP")
+    result.assert_outcomes(passed=1)
+    text = text_of(result)
+    assert re.search(r"explored \d+ plans in 40 runs without a failure", text)
+    assert "crash: 2 exercised" in text
+
+
+def test_an_async_test(run):
+    source = """
+@pytest.mark.fakekube_explore(runs=20)
+async def test_vault(fakekube):
+    await fakekube.apply(definition("Vault", size="integer"))
+    await fakekube.start(builder(True))
+    await fakekube.create(custom("Vault", size=1))
+    await fakekube.advance(60)
+"""
+    result = run(source)
+    result.assert_outcomes(failed=1)
+    assert f"--fakekube-plan='{CRASH}'" in text_of(result)
+
+
+# --- replay
+
+
+def test_a_plan_that_no_oracle_objects_to(run):
+    result = run(MARKED, "--fakekube-plan", "FK1 seed=0 crash@create secret/a#1", "-rP")
+    result.assert_outcomes(passed=1)
+    assert "no oracle fails" in text_of(result)
+    assert "not exercised" not in text_of(result)
+
+
+def test_a_plan_that_is_not_exercised(run):
+    result = run(MARKED, "--fakekube-plan", "FK1 seed=0 crash@create secret/b#1", "-rP")
+    result.assert_outcomes(passed=1)
+    assert "not exercised: crash@create secret/b#1" in text_of(result)
+
+
+@pytest.mark.parametrize(
+    ("plan", "problem"),
+    [
+        ("FK1 seed=0 error(409, 1)@create secret/a#1", "conflict-needs-a-writer: error(409, 1)@create secret/a#1"),
+        ("FK1 seed=0 zombie@create secret/a#1", "one-leader: zombie@create secret/a#1"),
+    ],
+)
+def test_a_plan_that_is_refused(run, plan, problem):
+    result = run(MARKED, "--fakekube-plan", plan)
+    result.assert_outcomes(failed=1)
+    assert f"--fakekube-plan: {problem}" in text_of(result)
+
+
+@pytest.mark.parametrize(
+    ("option", "problem"),
+    [
+        ("--fakekube-plan=FK1 seed=0 crush@create secret/a#1", "expected one of crash, down"),
+        ("--fakekube-plan=crash@create secret/a#1", "expected a text that starts with 'FK1'"),
+        ("--fakekube-explore=fast", "'fast' is none of smoke, pr, nightly"),
+    ],
+)
+def test_an_option_that_cannot_be_read(run, option, problem):
+    result = run(MARKED, option)
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    assert problem in "\n".join(result.errlines)
+
+
+def test_an_unrealistic_plan_runs_with_the_flag(run):
+    source = MARKED.replace("runs=40", "unrealistic=True")
+    result = run(source, "--fakekube-plan", "FK1 seed=0 error(409, 1)@create secret/a#1")
+    assert "conflict-needs-a-writer" not in text_of(result)
+
+
+# --- options and arguments
+
+
+def test_the_option_explores_tests_without_a_marker(run):
+    source = "def test_vault(fakekube):\n    scenario(fakekube)\n\ndef test_other():\n    pass\n"
+    run(source).assert_outcomes(passed=2)
+    result = run(source, "--fakekube-explore=smoke")
+    result.assert_outcomes(passed=1, failed=1)
+    assert re.search(r"\d+/30 runs", text_of(result))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "problem"),
+    [
+        ("run=3", "has no argument run"),
+        ("faults=['crush']", "'crush' is none of crash, lost"),
+        ("200", "takes keyword arguments only"),
+    ],
+)
+def test_wrong_arguments_of_the_marker(run, arguments, problem):
+    result = run(MARKED.replace("runs=40", arguments))
+    assert result.ret != 0
+    assert problem in text_of(result) + "\n".join(result.errlines)
+
+
+def test_only_the_named_faults_are_tried(run):
+    result = run(MARKED.replace("runs=40", "runs=12, faults=['jump', 'race']"), "-rP")
+    result.assert_outcomes(passed=1)
+    assert "crash" not in text_of(result).partition("explored")[2]
+
+
+def test_a_declared_difference_is_no_failure(run):
+    result = run(MARKED.replace("runs=40", "runs=12, off=['O2']"))
+    result.assert_outcomes(passed=1)
+
+
+def test_a_reference_that_fails_is_an_ordinary_failure(run):
+    result = run(MARKED + "    assert fakekube.exists(API, 'Vault', 'b'), 'there is no b'\n")
+    result.assert_outcomes(failed=1)
+    assert "AssertionError: there is no b" in text_of(result)
+    assert "--fakekube-plan" not in text_of(result)
+
+
+# --- the test's own part
+
+
+def test_calm_is_false_under_faults(run):
+    source = MARKED.replace("scenario(fakekube)", "scenario(fakekube, bug=False)") + (
+        "    with open('calm', 'a') as file:\n        print(fakekube.calm, file=file)\n"
+    )
+    run(source).assert_outcomes(passed=1)
+    with open("calm") as file:
+        lines = file.read().split()
+    assert (lines[:2], set(lines[2:])) == (["True", "True"], {"False"})
+
+
+STEPS = """
+@pytest.mark.fakekube_explore(runs=40)
+def test_vault(fakekube):
+    scenario(fakekube)
+    with fakekube.step("second vault, later"):
+        fakekube.create(custom("Vault", "b", size=1))
+    fakekube.advance(60)
+    assert fakekube.calm or fakekube.exists(API, "Vault", "a")
+"""
+
+
+def test_steps_that_do_not_matter_are_left_out(run):
+    result = run(STEPS)
+    result.assert_outcomes(failed=1)
+    text = text_of(result)
+    found = re.search(r"--fakekube-plan='(.*)'", text)[1]
+    assert found == CRASH.replace("seed=0", "seed=0 skip=second%20vault%2C%20later")
+    assert "create vault/b" not in text
+    replayed = run(STEPS, "--fakekube-plan", found)
+    replayed.assert_outcomes(failed=1)
+    assert "O2: secret/a" in text_of(replayed)
+
+
+def test_a_step_that_matters_stays(run):
+    source = """
+@pytest.mark.fakekube_explore(runs=40)
+def test_vault(fakekube):
+    fakekube.apply(definition("Vault", size="integer"))
+    fakekube.start(builder(True))
+    with fakekube.step("create"):
+        fakekube.create(custom("Vault", size=1))
+    fakekube.advance(60)
+"""
+    result = run(source)
+    result.assert_outcomes(failed=1)
+    assert f"--fakekube-plan='{CRASH}'" in text_of(result)
+
+
+def test_items_of_an_outside_api_that_are_left(run):
+    source = """
+def buckets(manager, made):
+    live = manager.api_reader
+
+    async def reconcile(request, client):
+        vault = await find(live, API, "Vault", request.name, request.namespace)
+        if vault is None or (vault.get("status") or {}).get("bucket"):
+            return
+        made.append(f"bucket-{len(made)}")
+        await report(live, vault, bucket=True)
+
+    manager.controller("vault").for_(API, "Vault").complete(reconcile)
+
+@pytest.mark.fakekube_explore(runs=40, faults=["error", "crash"])
+def test_buckets(fakekube):
+    made = fakekube.external("buckets", [])
+    fakekube.apply(definition("Vault", size="integer"))
+    fakekube.start(lambda manager: buckets(manager, made))
+    fakekube.create(custom("Vault", size=1))
+    fakekube.advance(60)
+"""
+    result = run(source)
+    result.assert_outcomes(failed=1)
+    assert "O6: external buckets 'bucket-1' is left" in text_of(result)
+
+
+def test_fixtures_of_a_wider_scope_are_set_up_once(run):
+    source = """
+@pytest.fixture(scope="module")
+def once():
+    with open("set-up", "a") as file:
+        file.write("up ")
+    yield
+    with open("set-up", "a") as file:
+        file.write("down ")
+
+@pytest.fixture
+def each():
+    with open("each", "a") as file:
+        file.write("up ")
+
+@pytest.mark.fakekube_explore(runs=10)
+def test_vault(once, each, fakekube):
+    scenario(fakekube, bug=False)
+
+def test_after(once):
+    pass
+"""
+    run(source).assert_outcomes(passed=2)
+    with open("set-up") as file:
+        assert file.read() == "up down "
+    with open("each") as file:
+        assert file.read().count("up") == 10
+
+
+def test_names_that_are_generated_differ_between_the_references(run):
+    source = MARKED.replace("scenario(fakekube)", "scenario(fakekube, bug=False)") + (
+        "    with open('seeds', 'a') as file:\n        print(fakekube.seed, file=file)\n"
+    )
+    run(source).assert_outcomes(passed=1)
+    with open("seeds") as file:
+        assert file.read().split()[:3] == ["0", "1", "0"]
+
+
+@pytest.mark.slow
+def test_workers_of_xdist_divide_the_plans(pytester):
+    pytester.makepyfile(OPERATOR + MARKED.replace("scenario(fakekube)", "scenario(fakekube, bug=False)"))
+    result = pytester.runpytest_subprocess(*PLUGINS, "-n", "2", "-rP")
+    result.assert_outcomes(passed=2)
+    assert re.search(r"shard 1 of 2", text_of(result))
+    assert re.search(r"shard 2 of 2", text_of(result))
+
+
+# --- executors
+
+
+def samples_scenario(fakekube):
+    sample = SAMPLES["marker_before_work"]
+    sample.scenario(fakekube, sample.make(True))
+
+
+def correct_scenario(fakekube):
+    sample = SAMPLES["marker_before_work"]
+    sample.scenario(fakekube, sample.make(False))
+
+
+def processes():
+    return ProcessPoolExecutor(2, mp_context=multiprocessing.get_context("spawn"))
+
+
+@pytest.mark.slow
+def test_an_exploration_is_divided_among_processes():
+    alone = explore(correct_scenario, Settings(runs=30))
+    with processes() as executor:
+        found = explore(correct_scenario, Settings(runs=30), executor=executor, workers=2)
+    assert found.failed is None
+    tried = [str(one.plan) for one in found.trials]
+    assert len(set(tried)) == len(tried) >= 28
+    assert {str(one.plan) for one in alone.trials} <= set(tried)
+
+
+@pytest.mark.slow
+def test_a_failure_that_a_process_finds():
+    with processes() as executor:
+        found = explore(samples_scenario, Settings(runs=120), executor=executor, workers=2)
+    assert found.failed is not None
+    assert found.failed.violation.oracle == "O2"
+    assert len(found.failed.reduced.plan.atoms) == 1
+
+
+def test_a_thread_of_an_executor_explores():
+    """One cluster is open at a time in a process: a pool of one thread."""
+    with ThreadPoolExecutor(1) as executor:
+        found = explore(samples_scenario, Settings(runs=120), executor=executor, workers=1)
+    assert found.failed is not None
+
+
+@pytest.mark.slow
+def test_dask_explores():
+    distributed = pytest.importorskip("distributed")
+    with (
+        distributed.LocalCluster(2, threads_per_worker=1, dashboard_address=None) as cluster,
+        distributed.Client(cluster) as client,
+    ):
+        found = explore(samples_scenario, Settings(runs=120), executor=client.get_executor(), workers=2)
+    assert found.failed is not None
