@@ -20,6 +20,7 @@ if TYPE_CHECKING:
         Start,
     )
     from fakekube.harness.cluster import FakeKube
+    from fakekube.harness.detectors.finding import Finding, FindingError, FindingWarning
     from fakekube.harness.ledger import Reconcile
     from fakekube.harness.operator import ControllerView, Operator
     from fakekube.harness.simulatednode import SimulatedNode
@@ -35,6 +36,9 @@ __all__ = [
     "Exit",
     "FakeKube",
     "FaultRule",
+    "Finding",
+    "FindingError",
+    "FindingWarning",
     "Hang",
     "HotLoop",
     "ManifestError",
@@ -63,6 +67,9 @@ _HOMES = {
     "Exit": "fakekube.controllers.kubelet.stage",
     "FakeKube": "fakekube.harness.cluster",
     "FaultRule": "fakekube.apiserver.faults",
+    "Finding": "fakekube.harness.detectors.finding",
+    "FindingError": "fakekube.harness.detectors.finding",
+    "FindingWarning": "fakekube.harness.detectors.finding",
     "Hang": "fakekube.controllers.kubelet.stage",
     "HotLoop": "fakekube.virtualtime.errors",
     "ManifestError": "fakekube.server.manifests",

@@ -6,6 +6,7 @@ Every pytest run on the machine imports it, so it imports nothing but pytest unt
 from __future__ import annotations
 
 import inspect
+import warnings
 from collections.abc import Generator, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -28,10 +29,11 @@ _OPTIONS = (
     ("rbac", "bool", "check access, with the bootstrap roles"),
     ("controllers", "args", "built-in controllers to run"),
     ("nodes", "string", "number of simulated nodes, with the scheduler and the kubelet"),
+    ("detect", "args", "levels of detectors: NAME=error, NAME=warn or NAME=off; all=off"),
 )
 
 MARKER = (
-    "fakekube(version=None, controllers=(), nodes=None, rbac=False, seed=None, stepped=None, wall_clock=True, "
+    "fakekube(detect={}, version=None, controllers=(), nodes=None, rbac=False, seed=None, stepped=None, wall_clock=True, "
     "transport='direct', "
     "history_window=20000, service_cluster_ip_range='10.0.0.0/12', authorization_mode=None, "
     "enable_admission_plugins=(), disable_admission_plugins=()): "
@@ -56,20 +58,39 @@ def pytest_configure(config: pytest.Config) -> None:
 def _settings(request: pytest.FixtureRequest) -> dict[str, Any]:
     """The settings of the marker, else the command line, else the ini file. Raises UsageError for positional ones."""
     found: dict[str, Any] = {}
+    levels = _levels(request.config)
     for name, _, _ in _OPTIONS:
         value = request.config.getoption(f"fakekube_{name}", None)
         if value is None:
             value = request.config.getini(f"fakekube_{name}")
+        if name == "detect":
+            continue
         if value not in (None, "", []):
             number = name in ("seed", "nodes") and str(value).lstrip("-").isdigit()
             found[name] = int(value) if number else value
     for marker in reversed(list(request.node.iter_markers("fakekube"))):
         if marker.args:
             raise pytest.UsageError(f"{request.node.nodeid}: @pytest.mark.fakekube takes keyword arguments only")
+        levels.update(marker.kwargs.get("detect") or {})
         found.update(marker.kwargs)
+    if levels:
+        found["detect"] = levels
     if found.get("seed") is None:
         found["seed"] = request.node.nodeid
     return found
+
+
+def _levels(config: pytest.Config) -> dict[str, str]:
+    """The levels of detectors in the ini file and the options. Raises UsageError."""
+    texts = [*(config.getini("fakekube_detect") or ()), *(config.getoption("fakekube_detect", None) or ())]
+    if not texts:
+        return {}
+    from fakekube.harness.detectors.levels import parse_levels
+
+    try:
+        return parse_levels(texts)
+    except ValueError as error:
+        raise pytest.UsageError(str(error)) from None
 
 
 @pytest.fixture
@@ -88,6 +109,7 @@ def fakekube(request: pytest.FixtureRequest) -> Iterator[FakeKube]:
     except (TypeError, ValueError) as error:
         raise pytest.UsageError(f"@pytest.mark.fakekube: {error}") from None
     request.node.stash[_CLUSTER] = cluster
+    cluster.findings_at_exit = False
     with cluster:
         yield cluster
 
@@ -122,6 +144,25 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
 
 
 @pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item: pytest.Item) -> Generator[None, None, None]:
+    """Fails a test that has passed for what its cluster's detectors have found, or warns of it."""
+    try:
+        yield
+    except BaseException:
+        if (failed := item.stash.get(_CLUSTER, None)) is not None:
+            failed.check_findings(raising=False)  # the report shows them too
+        raise
+    cluster = item.stash.get(_CLUSTER, None)
+    if cluster is not None:
+        path, line, _ = item.reportinfo()
+
+        def warn(warning: Warning) -> None:
+            warnings.warn_explicit(warning, None, str(path), (line or 0) + 1)  # type: ignore[call-overload]
+
+        cluster.check_findings(warn=warn)
+
+
+@pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(
     item: pytest.Item, call: pytest.CallInfo[None]
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
@@ -131,4 +172,6 @@ def pytest_runtest_makereport(
     if cluster is not None and report.failed:
         text = cluster.timeline.render(TIMELINE_LINES)
         report.sections.append((f"fakekube timeline (seed {cluster.seed!r})", text))
+        if findings := cluster.findings:
+            report.sections.append(("fakekube findings", "\n".join(map(str, findings))))
     return report

@@ -33,8 +33,11 @@ from fakekube.harness import arguments
 from fakekube.harness.audit import Audit
 from fakekube.harness.background import Background
 from fakekube.harness.clustercontrollers import ClusterController, ClusterControllers, Settling, settings_for
+from fakekube.harness.detectors.detection import Detection
+from fakekube.harness.detectors.finding import Finding, FindingWarning
 from fakekube.harness.driver import Driver
 from fakekube.harness.endpoint import Endpoint
+from fakekube.harness.finalchecks import FinalChecks
 from fakekube.harness.idempotence import IdempotenceCheck
 from fakekube.harness.keywords import (
     DeleteOptions,
@@ -48,6 +51,7 @@ from fakekube.harness.keywords import (
 from fakekube.harness.ledger import Ledger
 from fakekube.harness.managers import Build, Transport, build_into, manager_for, over_http, settings_of
 from fakekube.harness.objects import TEST_AGENT, Object, Objects, Source
+from fakekube.harness.observers import Observers
 from fakekube.harness.operator import Operator
 from fakekube.harness.reconcileobserver import ReconcileObserver
 from fakekube.harness.timeline import Timeline
@@ -101,6 +105,7 @@ class FakeKube:
     enable_admission_plugins, disable_admission_plugins: by kube-apiserver's names, beside the default ones:
     ["ServiceAccount"].
     patience: real seconds after which a busy thread, task or connection is an error.
+    detect: levels of detectors, "error", "warn" or "off": `{"noop-write": "off"}`; "all" sets all others.
     Raises TypeError, ValueError naming the argument.
 
     Methods that move time (`settle`, `advance`, `start`, ...) block in a sync test and must be awaited in an async one.
@@ -117,6 +122,7 @@ class FakeKube:
         transport: Transport = "direct",
         history_window: int = 20_000,
         patience: float = 30.0,
+        detect: Mapping[str, str] | None = None,
         version: str | None = None,
         controllers: Sequence[str] = (),
         nodes: int | None = None,
@@ -172,6 +178,8 @@ class FakeKube:
         self.ledger: Ledger = Ledger(self.clock.now, self.timeline)
         self._audit = Audit(self._runner, self.clock.now, self.timeline, TEST_AGENT)
         self._objects = Objects(self._runner, self._driver.driven)
+        self._detection = Detection(self._runner, self.clock.now, TEST_AGENT, detect or {})
+        self._detection.scene.inspected = self.ledger.inspected_controllers
         secret = self._bubble.seed.random("certificate authority").getrandbits(256)
         self._webhooks = WebhookServers(self._runner, self._driver.now_or_driven, secret)
         self._background = Background(self._bubble)
@@ -182,6 +190,7 @@ class FakeKube:
 
     def __enter__(self) -> Self:
         self._bubble.open()
+        self._detection.open(self._bubble)
         if self._controllers is not None:
             self._controllers.operator.begin(self._bubble.loop)
             if not self._driver.in_async_test():
@@ -191,7 +200,11 @@ class FakeKube:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self.close()
+        try:
+            if error is None and self.findings_at_exit:
+                self.check_findings()
+        finally:
+            self.close()
         if error is None:
             self._background.raise_failure()
 
@@ -214,6 +227,7 @@ class FakeKube:
             finally:
                 self._endpoint.forget_clients()
                 self._bubble.close()
+                self._detection.retire()
                 self._runner.retire()
                 self.ledger.retire()
                 for transport in self._transports:
@@ -274,7 +288,8 @@ class FakeKube:
         """Raises what failed in the background instead of its consequences; names the writes of a hot loop."""
         try:
             try:
-                yield
+                with self._detection.step():
+                    yield
             except (Deadlock, HotLoop, NotQuiescent) as error:
                 self._background.raise_failure(error)
                 raise
@@ -390,9 +405,11 @@ class FakeKube:
         """As `start`, but without starting it."""
         transport = self._operator_transport(acting(service_account, user))
         observer = ReconcileObserver(self.ledger, self.clock.now)
-        manager = manager_for(self._bubble, transport, observer, options)
+        observed, watcher = self._detection.observe()
+        manager = manager_for(self._bubble, transport, Observers([observer, watcher]), options)
         build_into(manager, build, options.get("election") is not None)
         observer.identify(self.ledger.identities.claim(name, next(iter(manager.controllers), "operator")))
+        self._detection.built(observed, manager, observer.identity.operator)
         operator = self._operated(manager, observer)
         self._background.add(operator)
         return operator
@@ -654,7 +671,7 @@ class FakeKube:
 
         `noops_allowed`: ignore writes that change nothing, as of an operator that applies its objects each time.
         """
-        check = IdempotenceCheck(self._background.operators, self._audit, self.ledger, noops_allowed)
+        check = self._idempotence_check(noops_allowed)
         if self._driver.in_async_test():
             return self._check_idempotence(check)
         self.advance(1)
@@ -663,11 +680,47 @@ class FakeKube:
         check.end()
         return done
 
+    def _idempotence_check(self, noops_allowed: bool) -> IdempotenceCheck:
+        return IdempotenceCheck(self._background.operators, self._audit, self.ledger, noops_allowed)
+
     async def _check_idempotence(self, check: IdempotenceCheck) -> None:
         await self.advance(1)
         check.begin()
         await self.settle()
         check.end()
+
+    # --- detectors ---------------------------------------------------------------------------------------------------
+
+    #: Whether the end of the `with` block checks for findings; the pytest plugin does that itself.
+    findings_at_exit: bool = True
+
+    @property
+    def findings(self) -> Sequence[Finding]:
+        """What the detectors have found so far and the test has not allowed, oldest first."""
+        return self._detection.findings
+
+    def allow(self, detector: str, *, reason: str, match: str = "") -> None:
+        """Ignore the findings of a detector whose text matches: `allow("noop-write", reason="applies each time")`.
+
+        `match` is a regular expression. Raises TypeError without a reason, ValueError for an unknown detector.
+        """
+        self._detection.allow(detector, reason, match)
+
+    def check_findings(
+        self, *, raising: bool = True, warn: Callable[[FindingWarning], None] | None = None
+    ) -> None:
+        """Let the detectors finish; raise FindingError if one at level `error` has found something, warn of the others.
+
+        Called when the test or the `with` block ends. Later calls do nothing. `raising` False, for a test that has
+        failed already: only complete `findings`.
+        """
+        if self._detection.is_over:
+            return
+        if not raising:
+            self._detection.finish()
+        else:
+            FinalChecks(self._detection, self._bubble, self._background.operators, self._idempotence_check).run()
+            self._detection.raise_findings(warn)
 
     # --- fault injection -------------------------------------------------------------------------------------------
 
@@ -686,6 +739,7 @@ class FakeKube:
         made = FaultRule(**rule)
         arguments.check_fault(made, self._runner.apiserver.catalog.resources())
         self._runner.apiserver.faults.arm(made)
+        self._detection.fault_made(made)
         return made
 
     def compact(self) -> None:

@@ -87,6 +87,7 @@ class Ledger:
         self._observers: list[OperatorObserver] = []
         self.informer_events: list[InformerEvent] = []
         self.identities: Identities = Identities()
+        self._inspected: set[str] = set()
 
     def __iter__(self) -> Iterator[Reconcile]:
         return iter(self._reconciles)
@@ -106,6 +107,14 @@ class Ledger:
             and (not operator or r.operator == operator)
             and (not incarnation or r.incarnation == incarnation)
         ]
+
+    def inspect_errors(self, controller: str) -> None:
+        """Note that the test reads the errors or the results of a controller, and so checks them itself."""
+        self._inspected.add(controller)
+
+    def inspected_controllers(self) -> frozenset[str]:
+        """The controllers whose errors or results the test has read."""
+        return frozenset(self._inspected)
 
     def lines(self, epoch: datetime) -> Iterator[str]:
         """A line for each reconcile: start (microseconds since the epoch), worker, key, causes, result."""

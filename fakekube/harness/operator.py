@@ -60,10 +60,12 @@ class ControllerView:
 
     def results(self, key: str | Request | None = None) -> list[str]:
         """The result of each reconcile: `success`, `requeue_after` or `error`."""
+        self._ledger.inspect_errors(self.name)
         return [reconcile.label for reconcile in self.history(key)]
 
     def errors(self, key: str | Request | None = None) -> list[BaseException]:
-        """The exceptions that reconciles raised."""
+        """The exceptions that reconciles raised. A test that reads them checks them itself: they are no findings."""
+        self._ledger.inspect_errors(self.name)
         return [reconcile.error for reconcile in self.history(key) if reconcile.error is not None]
 
     def last(self, key: str | Request | None = None) -> Reconcile:

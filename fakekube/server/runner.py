@@ -43,6 +43,8 @@ log: logging.Logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
+AnswerListener = Callable[[Request, RequestInfo, Response, RequestRecord], None]
+
 #: The header in which an in-process client sends the ID of the reconcile that makes the request.
 TRACE_HEADER = "x-fakekube-trace"
 
@@ -146,6 +148,7 @@ class ServerRunner:
         apiserver.controllers.is_mapped = self.webhooks.is_mapped
         self._listeners: list[Callable[[Change], None]] = []
         self._request_listeners: list[Callable[[RequestRecord], None]] = []
+        self._answer_listeners: list[AnswerListener] = []
         self._waiters: dict[str, dict[_Waiter, None]] = {}
         self._idle: dict[_Waiter, None] = {}
         self.woken: bool = False
@@ -290,6 +293,8 @@ class ServerRunner:
         self.log.append(record)
         for listener in self._request_listeners:
             listener(record)
+        for observe in self._answer_listeners:
+            observe(request, info, response, record)
         return response
 
     def on_request(self, listener: Callable[[RequestRecord], None]) -> Callable[[], None]:
@@ -297,10 +302,17 @@ class ServerRunner:
         self._request_listeners.append(listener)
         return partial(_forget, self._request_listeners, listener)
 
+    def on_answer(self, listener: AnswerListener) -> Callable[[], None]:
+        """Call `listener` with each answered request, its response and its record. Returns a function that removes the
+        listener."""
+        self._answer_listeners.append(listener)
+        return partial(_forget, self._answer_listeners, listener)
+
     def retire(self) -> None:
         """Remove all listeners and break reference cycles so that the server is freed at once."""
         self._listeners.clear()
         self._request_listeners.clear()
+        self._answer_listeners.clear()
         self.apiserver.retire()
 
     # --- notification of writes -------------------------------------------------------------------------------------

@@ -23,6 +23,8 @@ class Blocking:
     def __init__(self, loop: VirtualTimeLoop) -> None:
         self._loop = loop
         self._owner = _thread.get_ident()
+        #: called with a call that blocks the event loop, before it is refused
+        self.on_refused: Callable[[str], None] = _ignore
 
     def concerns(self) -> bool:
         """Whether the calling thread belongs to the bubble; all others live in real time."""
@@ -42,6 +44,7 @@ class Blocking:
         if not self.is_test():
             return
         if self._loop.is_running():
+            self.on_refused(what)
             raise RuntimeError(
                 f"{what} inside a coroutine blocks the event loop that has to answer it: {instead}, or call it in a "
                 "thread with `await asyncio.to_thread(...)`"
@@ -125,6 +128,10 @@ class Blocking:
             while outcome is None:
                 loop.run_forever()
         return outcome
+
+
+def _ignore(what: str) -> None:
+    """The default of `on_refused`."""
 
 
 def _attempt(call: Callable[[], T]) -> Callable[[], T]:

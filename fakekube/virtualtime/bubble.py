@@ -250,6 +250,10 @@ class Bubble:
         """Add a note to the trace, at the present moment."""
         self.trace.append(Note(self.clock.now(), text))
 
+    def on_refused_call(self, listener: Callable[[str], None]) -> None:
+        """Call `listener` with each blocking call that is refused because it is made on the event loop."""
+        self._blocking.on_refused = listener
+
     def _moved(self) -> None:
         self._wall.move(self.clock.now())
 

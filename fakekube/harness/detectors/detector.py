@@ -1,0 +1,175 @@
+"""What detectors are given: reconciles in progress, answered requests, and the cluster."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, NamedTuple, Protocol
+
+from controllerlib import Manager
+from controllerlib.controller import Run
+from fakekube.apiserver.faults import FaultRule
+from fakekube.apiserver.requestlog import RequestRecord
+from fakekube.apiserver.response import Response
+from fakekube.apiserver.storage.store import Store
+from fakekube.apiserver.wire.request import Request, RequestInfo
+from fakekube.server.runner import ServerRunner
+
+Object = dict[str, Any]
+
+#: Verbs that change one object.
+CHANGES = frozenset({"create", "update", "patch"})
+
+
+class Detector(Protocol):
+    """Looks for one kind of defect. `report` of its scene takes what it finds.
+
+    Besides `finish` it has those of these methods that it needs; `Detection` finds them by name:
+
+    started(doing) · called(doing, call, code, answer) · finished(doing, outcome): of reconciles of controllerlib
+    answered(exchange): of requests with a verb in its `verbs`, without those of the test and of the cluster
+    committed(change, doing): of the store
+    """
+
+    names: tuple[str, ...]
+
+    def finish(self) -> None:
+        """Report what can be known only at the end of the test."""
+
+
+@dataclass(slots=True)
+class Observed:
+    """An operator of controllerlib. `owned`: the kinds that each controller owns, with the kind of the owner."""
+
+    name: str
+    manager: Manager | None = None
+    owned: dict[str, dict[tuple[str, str], str]] = field(default_factory=dict)
+    user: str = ""
+
+    def is_queued(self, controller: str, request: Any) -> bool:
+        """Whether a key is due now or later."""
+        found = self.manager.controllers.get(controller) if self.manager is not None else None
+        try:
+            queue = found.queue if found is not None else None
+        except RuntimeError:  # not started
+            return False
+        return queue is not None and (
+            request in queue.ready() or request in queue.processing() or queue.due(request) is not None
+        )
+
+
+class Sent(NamedTuple):
+    """A request of a reconcile and its answer."""
+
+    verb: str
+    path: str
+    code: int
+    body: Any
+    answer: Any
+
+
+@dataclass(slots=True)
+class Doing:
+    """A reconcile in progress, or one that has just finished."""
+
+    run: Run
+    operator: Observed
+    key: str
+    at: datetime
+    #: the number of requests that faults had affected when it started
+    faults: int
+    sent: list[Sent] = field(default_factory=list)
+    is_over: bool = False
+
+    @property
+    def who(self) -> tuple[int, str, str]:
+        """The operator, the controller and the key."""
+        return id(self.operator), self.run.controller, self.key
+
+    def __str__(self) -> str:
+        causes = "+".join(dict.fromkeys(cause.kind for cause in self.run.causes)) or "unknown"
+        return f"{self.run.controller} reconciling {self.key} [{causes}]"
+
+
+class Exchange(NamedTuple):
+    """An answered request. `doing`: the reconcile that made it, if that is known. `changed`: the store has changed."""
+
+    request: Request
+    info: RequestInfo
+    response: Response
+    record: RequestRecord
+    doing: Doing | None
+    changed: bool
+
+    @property
+    def who(self) -> str:
+        return self.record.user_agent or self.record.user
+
+    def body(self) -> Any:
+        """The decoded body of the request; None if it is not JSON."""
+        raw = self.request.body
+        if not isinstance(raw, bytes):
+            return raw
+        import orjson
+
+        try:
+            return orjson.loads(raw)
+        except orjson.JSONDecodeError:
+            return None
+
+
+class Report(Protocol):
+    """Takes a finding. Findings of the same detector with the same `key` (None: the text) are one."""
+
+    def __call__(self, detector: str, text: str, *, who: str = "", key: object = None) -> None: ...
+
+
+@dataclass(slots=True)
+class Scene:
+    """What detectors read of a cluster."""
+
+    runner: ServerRunner
+    now: Callable[[], datetime]
+    report: Report
+    operators: list[Observed] = field(default_factory=list)
+    faults: list[FaultRule] = field(default_factory=list)
+    #: names of the controllers whose errors the test reads itself
+    inspected: Callable[[], frozenset[str]] = frozenset
+
+    @property
+    def store(self) -> Store:
+        return self.runner.apiserver.store
+
+    def fault_hits(self) -> int:
+        """The number of requests that faults have affected."""
+        return sum(rule.hits for rule in self.faults)
+
+
+def version_of(obj: Any) -> str:
+    """The resourceVersion of an object; "" without one."""
+    meta = obj.get("metadata") if isinstance(obj, Mapping) else None
+    return str(meta.get("resourceVersion") or "") if isinstance(meta, Mapping) else ""
+
+
+def meta_of(obj: Any) -> Mapping[str, Any]:
+    """The metadata of an object; empty without any."""
+    meta = obj.get("metadata") if isinstance(obj, Mapping) else None
+    return meta if isinstance(meta, Mapping) else {}
+
+
+def leaves(value: Any, path: tuple[str | int, ...] = ()) -> Iterator[tuple[tuple[str | int, ...], Any]]:
+    """The path and the value of each leaf of a JSON value."""
+    if isinstance(value, Mapping):
+        for key, one in value.items():
+            yield from leaves(one, (*path, key))
+    elif isinstance(value, Sequence) and not isinstance(value, str | bytes):
+        for number, one in enumerate(value):
+            yield from leaves(one, (*path, number))
+    else:
+        yield path, value
+
+
+def shown_path(path: Sequence[str | int]) -> str:
+    """A path as text: `.spec.containers[0].image`."""
+    return "".join(f"[{one}]" if isinstance(one, int) else f".{one}" for one in path)
