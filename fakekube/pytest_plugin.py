@@ -146,6 +146,7 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_call(item: pytest.Item) -> Generator[None, None, None]:
     """Fails a test that has passed for what its cluster's detectors have found, or warns of it."""
+    __tracebackhide__ = True
     try:
         yield
     except BaseException:

@@ -179,7 +179,7 @@ class FakeKube:
         self._audit = Audit(self._runner, self.clock.now, self.timeline, TEST_AGENT)
         self._objects = Objects(self._runner, self._driver.driven)
         self._detection = Detection(self._runner, self.clock.now, TEST_AGENT, detect or {})
-        self._detection.scene.inspected = self.ledger.inspected_controllers
+        self._detection.scene.inspected = self.ledger.inspected
         secret = self._bubble.seed.random("certificate authority").getrandbits(256)
         self._webhooks = WebhookServers(self._runner, self._driver.now_or_driven, secret)
         self._background = Background(self._bubble)
@@ -660,6 +660,7 @@ class FakeKube:
         found = acting(service_account, user)
         if found is None:
             raise ValueError("rbac_report() needs service_account= or user=")
+        self.ledger.inspect_errors(found.name)
         return accessreport.report(self._runner.apiserver.store, self._runner.log, found)
 
     def noop_writes(self) -> Sequence[RequestRecord]:
@@ -714,6 +715,7 @@ class FakeKube:
         Called when the test or the `with` block ends. Later calls do nothing. `raising` False, for a test that has
         failed already: only complete `findings`.
         """
+        __tracebackhide__ = True
         if self._detection.is_over:
             return
         if not raising:

@@ -108,12 +108,12 @@ class Ledger:
             and (not incarnation or r.incarnation == incarnation)
         ]
 
-    def inspect_errors(self, controller: str) -> None:
-        """Note that the test reads the errors or the results of a controller, and so checks them itself."""
-        self._inspected.add(controller)
+    def inspect_errors(self, name: str) -> None:
+        """Note that the test reads the errors of a controller, or the permissions of a user: it checks them itself."""
+        self._inspected.add(name)
 
-    def inspected_controllers(self) -> frozenset[str]:
-        """The controllers whose errors or results the test has read."""
+    def inspected(self) -> frozenset[str]:
+        """The controllers and users whose errors the test checks itself."""
         return frozenset(self._inspected)
 
     def lines(self, epoch: datetime) -> Iterator[str]:

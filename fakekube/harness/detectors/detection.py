@@ -195,6 +195,7 @@ class Detection:
 
     def raise_findings(self, warn: Callable[[FindingWarning], None] | None = None) -> None:
         """Issue warnings, and raise FindingError if there are findings at level `error`."""
+        __tracebackhide__ = True
         errors = [one for one in self.findings if self.levels[one.detector] == "error"]
         if errors:
             raise FindingError(errors)

@@ -61,7 +61,6 @@ class HotLoops:
             chain.events += 1
         path, times = chain.writes.most_common(1)[0]
         if chain.events >= LIMIT and times >= LIMIT:
-            self._report(doing, path, times)
             causes = ", ".join(map(str, doing.run.causes))
             raise HotLoop(
                 f"controller {doing.run.controller!r} has written {path} {times} times in reconciles of {doing.key} that "

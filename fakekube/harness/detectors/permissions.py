@@ -8,13 +8,17 @@ VERBS = frozenset({"get", "list", "watch", "create", "update", "patch", "delete"
 
 
 class MissingPermissions:
-    """Requests of operators that were denied, other than by a fault or by admission."""
+    """Requests of operators that were denied, other than by a fault or by admission.
+
+    Not reported: those of controllers whose errors the test reads, and of users whose permissions it has compared.
+    """
 
     names = ("missing-permission",)
     verbs = VERBS
 
     def __init__(self, scene: Scene) -> None:
         self._scene = scene
+        self._denied: list[tuple[Exchange, str]] = []
 
     def answered(self, exchange: Exchange) -> None:
         record = exchange.record
@@ -23,6 +27,14 @@ class MissingPermissions:
         body = exchange.response.body.to_object() if exchange.response.body is not None else None
         message = body.get("message", "") if isinstance(body, dict) else ""
         if f'User "{record.user}" cannot' in message:
+            self._denied.append((exchange, exchange.doing.run.controller if exchange.doing is not None else ""))
+
+    def finish(self) -> None:
+        inspected = self._scene.inspected()
+        for exchange, controller in self._denied:
+            record = exchange.record
+            if controller in inspected or record.user in inspected:
+                continue
             what = f"{record.resource}/{record.subresource}" if record.subresource else record.resource
             group = f" of {record.group}" if record.group else ""
             self._scene.report(
@@ -31,6 +43,3 @@ class MissingPermissions:
                 who=exchange.who,
                 key=(record.user, record.verb, record.group, what),
             )
-
-    def finish(self) -> None:
-        """Nothing is left to report."""

@@ -60,11 +60,7 @@ class IgnoredStatus:
         if resource is None or "status" not in resource.subresources:
             return
         stored = self._stored_status(resource, info.namespace, info.name)
-        if record.verb == "patch":
-            ignored = not _contains(_tidied(stored), _tidied(wanted))
-        else:
-            ignored = _tidied(stored) != _tidied(wanted)
-        if ignored:
+        if _is_ignored(record.verb, stored, wanted) and _is_ignored(record.verb, _answered_status(exchange), wanted):
             by = f", in {exchange.doing}" if exchange.doing is not None else ""
             self._scene.report(
                 "ignored-status",
@@ -84,7 +80,10 @@ class IgnoredStatus:
 
 
 class UnguardedUpdates:
-    """Updates without a resourceVersion, which overwrite what others have changed since the object was read."""
+    """Updates of an object that was read, without its resourceVersion: they overwrite what others have changed since.
+
+    An object without a uid was not read, but replaces the stored one on purpose.
+    """
 
     names = ("unguarded-update",)
     verbs = frozenset({"update"})
@@ -94,18 +93,35 @@ class UnguardedUpdates:
 
     def answered(self, exchange: Exchange) -> None:
         record = exchange.record
-        if record.code != 200 or not exchange.changed or meta_of(exchange.body()).get("resourceVersion"):
+        if record.code != 200 or not exchange.changed:
+            return
+        meta = meta_of(exchange.body())
+        if meta.get("resourceVersion") or not meta.get("uid"):
             return
         by = f", in {exchange.doing}" if exchange.doing is not None else ""
         self._scene.report(
             "unguarded-update",
-            f"{record} has no resourceVersion{by}: it overwrites what others have changed meanwhile",
+            f"{record} sent back an object that was read, without its resourceVersion{by}: it overwrites what "
+            "others have changed meanwhile",
             who=exchange.who,
             key=(exchange.who, record.resource, record.subresource),
         )
 
     def finish(self) -> None:
         """Nothing is left to report."""
+
+
+def _is_ignored(verb: str, stored: Any, wanted: Any) -> bool:
+    if verb == "patch":
+        return not _contains(_tidied(stored), _tidied(wanted))
+    return bool(_tidied(stored) != _tidied(wanted))
+
+
+def _answered_status(exchange: Exchange) -> Any:
+    """The status in the version of the request, to which the stored one may have been converted."""
+    body = exchange.response.body
+    answer = body.to_object() if body is not None else None
+    return answer.get("status") if isinstance(answer, dict) else None
 
 
 def _patched_status(body: Any) -> Any:
