@@ -33,8 +33,8 @@ _OPTIONS = (
 )
 
 MARKER = (
-    "fakekube(detect={}, version=None, controllers=(), nodes=None, rbac=False, seed=None, stepped=None, wall_clock=True, "
-    "transport='direct', "
+    "fakekube(detect={}, version=None, controllers=(), nodes=None, rbac=False, seed=None, stepped=None, "
+    "wall_clock=True, transport='direct', "
     "history_window=20000, service_cluster_ip_range='10.0.0.0/12', authorization_mode=None, "
     "enable_admission_plugins=(), disable_admission_plugins=()): "
     "the cluster that the `fakekube` fixture makes for this test"
@@ -146,7 +146,7 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_call(item: pytest.Item) -> Generator[None, None, None]:
     """Fails a test that has passed for what its cluster's detectors have found, or warns of it."""
-    __tracebackhide__ = True
+    from_findings = ""
     try:
         yield
     except BaseException:
@@ -158,9 +158,14 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None, None, None]:
         path, line, _ = item.reportinfo()
 
         def warn(warning: Warning) -> None:
-            warnings.warn_explicit(warning, None, str(path), (line or 0) + 1)  # type: ignore[call-overload]
+            warnings.warn_explicit(warning, None, str(path), (line or 0) + 1)
 
-        cluster.check_findings(warn=warn)
+        try:
+            cluster.check_findings(warn=warn)
+        except AssertionError as error:
+            from_findings = str(error)
+        if from_findings:
+            pytest.fail(from_findings, pytrace=False)
 
 
 @pytest.hookimpl(wrapper=True)

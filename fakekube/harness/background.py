@@ -21,6 +21,7 @@ class Background:
         self._operators: list[Operator] = []
         self._tasks: list[asyncio.Task[None]] = []
         self._failures: list[BaseException] = []
+        self._threads_started = 0
 
     @property
     def operators(self) -> Sequence[Operator]:
@@ -41,6 +42,10 @@ class Background:
         except Exception as error:  # raised by the next step of the test
             self.failed(error)
 
+    def has_threads(self) -> bool:
+        """Whether the test has started a thread."""
+        return self._threads_started > 0
+
     def thread(self, function: Callable[[*Args], object], args: tuple[*Args], name: str | None) -> BubbleThread:
         def guarded() -> None:
             try:
@@ -48,6 +53,7 @@ class Background:
             except Exception as error:  # raised by the next step of the test
                 self.failed(error)
 
+        self._threads_started += 1
         return self._bubble.thread(guarded, name=name or getattr(function, "__qualname__", None))
 
     def failed(self, error: BaseException) -> None:

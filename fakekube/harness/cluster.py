@@ -13,7 +13,7 @@ import os
 from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from functools import partial
 from pathlib import Path
 from types import TracebackType
@@ -29,7 +29,7 @@ from fakekube.apiserver.registry.core.service.ranges import DEFAULT_RANGE
 from fakekube.apiserver.requestlog import RequestRecord
 from fakekube.apiserver.user import ADMIN, User
 from fakekube.controllers.catalogue import named, selection
-from fakekube.harness import arguments
+from fakekube.harness import arguments, assertions
 from fakekube.harness.audit import Audit
 from fakekube.harness.background import Background
 from fakekube.harness.clustercontrollers import ClusterController, ClusterControllers, Settling, settings_for
@@ -39,6 +39,7 @@ from fakekube.harness.driver import Driver
 from fakekube.harness.endpoint import Endpoint
 from fakekube.harness.finalchecks import FinalChecks
 from fakekube.harness.idempotence import IdempotenceCheck
+from fakekube.harness.invariants import Invariant, Invariants, Predicate
 from fakekube.harness.keywords import (
     DeleteOptions,
     EventFields,
@@ -53,6 +54,7 @@ from fakekube.harness.managers import Build, Transport, build_into, manager_for,
 from fakekube.harness.objects import TEST_AGENT, Object, Objects, Source
 from fakekube.harness.observers import Observers
 from fakekube.harness.operator import Operator
+from fakekube.harness.readonly import ReadOnlyCluster
 from fakekube.harness.reconcileobserver import ReconcileObserver
 from fakekube.harness.timeline import Timeline
 from fakekube.harness.users import acting, user_of
@@ -180,6 +182,9 @@ class FakeKube:
         self._objects = Objects(self._runner, self._driver.driven)
         self._detection = Detection(self._runner, self.clock.now, TEST_AGENT, detect or {})
         self._detection.scene.inspected = self.ledger.inspected
+        self._read_only = ReadOnlyCluster(self._runner, self._objects.resource, self.clock.now)
+        self._invariants = Invariants(self._read_only, self.timeline, self.clock.epoch)
+        self._runner.on_write(self._invariants.committed)
         secret = self._bubble.seed.random("certificate authority").getrandbits(256)
         self._webhooks = WebhookServers(self._runner, self._driver.now_or_driven, secret)
         self._background = Background(self._bubble)
@@ -190,7 +195,7 @@ class FakeKube:
 
     def __enter__(self) -> Self:
         self._bubble.open()
-        self._detection.open(self._bubble)
+        self._detection.open(self._bubble, self._background.has_threads)
         if self._controllers is not None:
             self._controllers.operator.begin(self._bubble.loop)
             if not self._driver.in_async_test():
@@ -294,6 +299,7 @@ class FakeKube:
                 self._background.raise_failure(error)
                 raise
             self._background.raise_failure()
+            self._invariants.raise_violation()
         except HotLoop as error:
             for writer in self._audit.busiest():
                 error.add_note(f"writes within this virtual second: {writer}")
@@ -690,6 +696,93 @@ class FakeKube:
         await self.settle()
         check.end()
 
+    # --- assertions ----------------------------------------------------------------------------------------------
+
+    def assert_reconciled(
+        self,
+        key: str,
+        *,
+        controller: str = "",
+        times: int | None = None,
+        causes: Sequence[str] | None = None,
+        results: Sequence[str] | None = None,
+        within: Duration | None = None,
+    ) -> None:
+        """Assert that a key was reconciled: `times`, for these `causes`, with these `results`; else at least once.
+
+        `within`: only the reconciles that have started in the last so much virtual time count. Raises AssertionError
+        with all reconciles, and LookupError if several controllers have reconciled the key and none is named.
+        """
+        done = [one for one in self.ledger if one.key == key and controller in ("", one.controller)]
+        names = list(dict.fromkeys(one.controller for one in done))
+        if len(names) > 1:
+            raise LookupError(f"{key} was reconciled by {', '.join(names)}: pass controller=")
+        if results is not None:
+            self.ledger.inspect_errors(names[0] if names else controller)
+        since = None if within is None else timedelta(seconds=arguments.seconds_of("within", within))
+        assertions.check_reconciled(
+            key, assertions.recent(done, self.clock.now(), since), self.clock.epoch,
+            times=times, causes=causes, results=results,
+        )  # fmt: skip
+
+    def assert_requests(self, times: int | None = None, **wanted: Unpack[RequestFields]) -> None:
+        """Assert that there were `times` requests with these fields, by default at least one; see `requests`."""
+        assertions.check_requests(self.requests(**wanted), self.requests(), wanted, times)
+
+    def assert_written(
+        self,
+        api_version: str,
+        kind: str,
+        name: str,
+        fields: Mapping[str, Any],
+        namespace: str = "default",
+        *,
+        by: str = "*",
+    ) -> None:
+        """Assert that one version of an object had all these fields: `{"spec.replicas": 3, "status.phase": callable}`.
+
+        A field is a path and a value, or a function that returns whether the value is as wanted. `by`: a shell pattern
+        for the User-Agent of its writer. Raises AssertionError with these fields in all versions.
+        """
+        writers = {str(record.revision): record.user_agent or record.user for record in self._audit.writes_since(0)}
+        writers.update({str(record.revision): TEST_AGENT for record in self.requests(user_agent=TEST_AGENT)})
+        assertions.check_written(
+            f"{kind} {namespace}/{name}", self.versions(api_version, kind, name, namespace), writers, fields, by,
+            self.clock.epoch,
+        )  # fmt: skip
+
+    def always(self, predicate: Predicate, text: str) -> Invariant:
+        """Check `predicate(cluster)` after each stored change: the next step raises AssertionError if it was false.
+
+        `cluster` is a ReadOnlyCluster. It is checked until `stop()`, or the end of a `with` block.
+        """
+        return self._invariants.add(predicate, text, wanted=True)
+
+    def never(self, predicate: Predicate, text: str) -> Invariant:
+        """As `always`, for a predicate that must never be true."""
+        return self._invariants.add(predicate, text, wanted=False)
+
+    def eventually(self, predicate: Predicate, text: str = "", *, within: Duration) -> Awaitable[None]:
+        """Move time until `predicate(cluster)` is true. Raises AssertionError with the timeline after `within`."""
+        if not callable(predicate):
+            raise TypeError(f"{predicate!r}: pass a function of the cluster, like `lambda cluster: ...`")
+        if self._driver.in_async_test():
+            return self._eventually(predicate, text, within)
+        try:
+            return self.advance_until(partial(predicate, self._read_only), within)
+        except TimeoutError:
+            raise self._not_so(text, within) from None
+
+    async def _eventually(self, predicate: Predicate, text: str, within: Duration) -> None:
+        try:
+            await self.advance_until(partial(predicate, self._read_only), within)
+        except TimeoutError:
+            raise self._not_so(text, within) from None
+
+    def _not_so(self, text: str, within: Duration) -> AssertionError:
+        what = f"eventually: {text}\n" if text else ""
+        return AssertionError(f"{what}not so within {within} of virtual time\n\n{self.timeline.render(30)}")
+
     # --- detectors ---------------------------------------------------------------------------------------------------
 
     #: Whether the end of the `with` block checks for findings; the pytest plugin does that itself.
@@ -707,20 +800,18 @@ class FakeKube:
         """
         self._detection.allow(detector, reason, match)
 
-    def check_findings(
-        self, *, raising: bool = True, warn: Callable[[FindingWarning], None] | None = None
-    ) -> None:
+    def check_findings(self, *, raising: bool = True, warn: Callable[[FindingWarning], None] | None = None) -> None:
         """Let the detectors finish; raise FindingError if one at level `error` has found something, warn of the others.
 
         Called when the test or the `with` block ends. Later calls do nothing. `raising` False, for a test that has
         failed already: only complete `findings`.
         """
-        __tracebackhide__ = True
         if self._detection.is_over:
             return
         if not raising:
             self._detection.finish()
         else:
+            self._invariants.raise_violation()
             FinalChecks(self._detection, self._bubble, self._background.operators, self._idempotence_check).run()
             self._detection.raise_findings(warn)
 

@@ -5,15 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from fakekube.harness.detectors.detection import Detection
+from fakekube.harness.detectors.timestamps import TimestampLoops
 from fakekube.harness.idempotence import IdempotenceCheck
 from fakekube.harness.operator import Operator
 from fakekube.virtualtime import Bubble, Deadlock, HotLoop, NotQuiescent
 
 
 class FinalChecks:
-    """Reconciles the suspects of a timestamp loop once more, a second later; then the detectors finish.
+    """The detectors finish; then the suspects of a timestamp loop are reconciled once more, a second later.
 
-    With the detector `writes-at-rest`, which is off by default, every key is reconciled once more.
+    With the detector `writes-at-rest`, which is off by default, every key is. Other detectors report nothing meanwhile:
+    what the test has set up for the operator may be gone.
     """
 
     def __init__(
@@ -27,38 +29,39 @@ class FinalChecks:
         self._idempotence = idempotence
 
     def run(self) -> None:
-        detection = self._detection
+        detection, timestamps = self._detection, self._detection.timestamps
         at_rest = detection.levels["writes-at-rest"] != "off"
-        suspects = detection.timestamps is not None and bool(detection.timestamps.suspects)
-        if (at_rest or suspects) and not self._bubble.loop.is_closed() and not self._bubble.loop.is_running():
+        suspects = timestamps is not None and bool(timestamps.suspects)
+        can_run = not self._bubble.loop.is_closed() and not self._bubble.loop.is_running()
+        detection.finish()
+        if can_run and (at_rest or suspects):
             try:
-                with detection.step():
-                    if suspects:
-                        self._probe_timestamps()
-                    if at_rest:
-                        self._probe_everything()
+                if at_rest:
+                    self._probe_everything()
+                if timestamps is not None and suspects:
+                    self._probe_timestamps(timestamps)
             except (Deadlock, HotLoop, NotQuiescent):
                 pass  # the test has ended: what cannot be reconciled once more is not judged
-        detection.finish()
 
-    def _probe_timestamps(self) -> None:
-        timestamps = self._detection.timestamps
-        assert timestamps is not None
+    def _probe_timestamps(self, timestamps: TimestampLoops) -> None:
         timestamps.is_probing = True
-        self._bubble.advance(1)
-        for suspect in list(timestamps.suspects.values()):
-            for operator in self._operators:
-                if operator.manager is suspect.operator.manager and operator.is_running:
-                    operator[suspect.controller].enqueue(suspect.key)
-        self._bubble.settle()
-        timestamps.is_probing = False
+        with self._detection.reporting_only("timestamp-loop"):
+            self._bubble.advance(1)
+            for suspect in list(timestamps.suspects.values()):
+                for operator in self._operators:
+                    running = operator.manager is suspect.operator.manager and operator.is_running
+                    if running and timestamps.can_be_probed(suspect):
+                        suspect.probed = True
+                        operator[suspect.controller].enqueue(suspect.key)
+            self._bubble.settle()
 
     def _probe_everything(self) -> None:
         check = self._idempotence(True)
-        self._bubble.advance(1)
-        check.begin()
-        self._bubble.settle()
-        try:
-            check.end()
-        except AssertionError as error:
-            self._detection.report("writes-at-rest", str(error))
+        with self._detection.reporting_only("writes-at-rest"):
+            self._bubble.advance(1)
+            check.begin()
+            self._bubble.settle()
+            try:
+                check.end()
+            except AssertionError as error:
+                self._detection.report("writes-at-rest", str(error))

@@ -82,7 +82,9 @@ class Ledger:
     """Records the reconciles of all operators, and adds them to the timeline."""
 
     def __init__(self, now: Callable[[], datetime], timeline: Timeline) -> None:
-        self._now, self._timeline = now, timeline
+        self._timeline = timeline
+        self.now: Callable[[], datetime] = now
+        self.epoch: datetime = timeline.epoch
         self._reconciles: list[Reconcile] = []
         self._observers: list[OperatorObserver] = []
         self.informer_events: list[InformerEvent] = []
@@ -149,7 +151,7 @@ class Ledger:
         """Called by an observer: an event of an informer."""
         self.informer_events.append(event)
         if event.kind == "failed" or event.again:
-            self._timeline.add(self._now(), Summary, *_informer_summary(event))
+            self._timeline.add(self.now(), Summary, *_informer_summary(event))
 
     def retire(self) -> None:
         """Detach from the observers, so that controllers that remain do not keep the ledger alive.

@@ -12,9 +12,11 @@ from typing import Any
 from controllerlib import Controller, Manager, Request
 from controllerlib.workqueue import Cause, WorkQueue
 from fakekube.apiserver.catalog import Catalog
-from fakekube.harness.arguments import key_of
+from fakekube.harness.arguments import key_of, seconds_of
+from fakekube.harness.assertions import check_reconciled, recent
 from fakekube.harness.identity import Identity
 from fakekube.harness.ledger import Ledger, Reconcile
+from fakekube.virtualtime import Duration
 
 
 class ControllerView:
@@ -74,6 +76,26 @@ class ControllerView:
         if not history:
             raise LookupError(f"controller {self.name!r} has not reconciled {key or 'anything'} yet")
         return history[-1]
+
+    def assert_reconciled(
+        self,
+        key: str | Request,
+        *,
+        times: int | None = None,
+        causes: Sequence[str] | None = None,
+        results: Sequence[str] | None = None,
+        within: Duration | None = None,
+    ) -> None:
+        """Assert that a key was reconciled: `times`, for these `causes`, with these `results`; else at least once.
+
+        A cause may be a shell pattern. `within`: only the reconciles that have started in the last so much virtual time
+        count. Raises AssertionError with all reconciles.
+        """
+        if results is not None:
+            self._ledger.inspect_errors(self.name)
+        since = None if within is None else timedelta(seconds=seconds_of("within", within))
+        done = recent(self.history(key), self._ledger.now(), since)
+        check_reconciled(key_of(key), done, self._ledger.epoch, times=times, causes=causes, results=results)
 
     # --- the queue -------------------------------------------------------------------------------------------------
 

@@ -37,6 +37,11 @@ class Timeline:
         self._entries: deque[tuple[Any, ...]] = deque(maxlen=limit)
         self._total = 0
 
+    @property
+    def epoch(self) -> datetime:
+        """The virtual time at which the cluster has started."""
+        return self._epoch
+
     def __iter__(self) -> Iterator[TimelineEntry]:
         return (TimelineEntry(at, *summarize(*args)) for at, summarize, *args in self._entries)
 

@@ -15,15 +15,17 @@ from fakekube.harness.detectors.leadership import FollowerWrites
 from fakekube.harness.detectors.loops import HotLoops
 from fakekube.harness.detectors.permissions import MissingPermissions
 from fakekube.harness.detectors.polling import PlainWatches, PolledLists, ShortRequeues
+from fakekube.harness.detectors.resyncs import ResyncWrites
 from fakekube.harness.detectors.tasks import Tasks
+from fakekube.harness.detectors.threads import Threads
 from fakekube.harness.detectors.timestamps import TimestampLoops
 from fakekube.harness.detectors.updates import IgnoredStatus, NoopWrites, UnguardedUpdates
 
 #: The hot loop comes last: it raises, and the others have to know of the reconcile by then.
 ALL: Sequence[Callable[[Scene], Detector]] = (
     ReconcileErrors, TimestampLoops, NoopWrites, IgnoredStatus, UnguardedUpdates, CacheMutations, IgnoredConflicts,
-    Finalizers, Children, Tasks, MissingPermissions, FollowerWrites, UnusedFaults, PolledLists, ShortRequeues,
-    PlainWatches, HotLoops,
+    Finalizers, Children, Tasks, Threads, MissingPermissions, FollowerWrites, UnusedFaults, PolledLists, ShortRequeues,
+    ResyncWrites, PlainWatches, HotLoops,
 )  # fmt: skip
 
 

@@ -24,6 +24,7 @@ from fakekube.harness.detectors.detector import Detector, Doing, Exchange, Obser
 from fakekube.harness.detectors.finding import Finding, FindingError, FindingWarning
 from fakekube.harness.detectors.levels import Level, check_name, levels_of
 from fakekube.harness.detectors.tasks import Tasks
+from fakekube.harness.detectors.threads import Threads
 from fakekube.harness.detectors.timestamps import TimestampLoops
 from fakekube.server.runner import ServerRunner
 from fakekube.virtualtime import Bubble
@@ -59,6 +60,7 @@ class Detection:
         #: how many steps of the test (`settle`, `advance`) are in progress
         self.steps: int = 0
         self.is_over: bool = False
+        self._only = ""
         active = [name for name, level in self.levels.items() if level != "off"]
         self.detectors: Sequence[Detector] = detectors_for(active, self.scene)
         self._started = _hooks(self.detectors, "started")
@@ -74,18 +76,24 @@ class Detection:
         if self._committed:
             runner.on_write(self._commit)
 
-    def open(self, bubble: Bubble) -> None:
-        """Observe the tasks and the blocking calls of a bubble, too."""
+    def open(self, bubble: Bubble, has_threads: Callable[[], bool]) -> None:
+        """Observe the tasks, threads and blocking calls of a bubble, too."""
         for detector in self.detectors:
             if isinstance(detector, Tasks):
                 detector.open(bubble.loop, self.doing)
+            elif isinstance(detector, Threads):
+                detector.open(has_threads)
         bubble.on_refused_call(self._refused)
 
     def _refused(self, what: str) -> None:
         doing = self.doing()
         if doing is not None or self.steps:
             by = f"{doing} called" if doing is not None else "a coroutine called"
-            self.report("blocking-call", f"{by} {what}, which blocks the event loop and everything that runs on it")
+            self.report(
+                "blocking-call",
+                f"{by} {what}, which blocks the event loop and everything that runs on it",
+                key=(doing.run.controller if doing is not None else "", what),
+            )
 
     @contextmanager
     def step(self) -> Iterator[None]:
@@ -162,11 +170,21 @@ class Detection:
         for hook in self._committed:
             hook(change, doing)
 
+    @contextmanager
+    def reporting_only(self, detector: str) -> Iterator[None]:
+        """A step after the test has ended, in which only one detector reports."""
+        self._only = detector
+        try:
+            with self.step():
+                yield
+        finally:
+            self._only = ""
+
     # --- findings ----------------------------------------------------------------------------------------------------
 
     def report(self, detector: str, text: str, *, who: str = "", key: object = None) -> None:
         """Add a finding, or count another occurrence of one."""
-        if self.levels[detector] == "off":
+        if self.levels[detector] == "off" or self._only not in ("", detector):
             return
         place = (detector, (who, text) if key is None else key)
         known = self._findings.get(place)
@@ -195,7 +213,6 @@ class Detection:
 
     def raise_findings(self, warn: Callable[[FindingWarning], None] | None = None) -> None:
         """Issue warnings, and raise FindingError if there are findings at level `error`."""
-        __tracebackhide__ = True
         errors = [one for one in self.findings if self.levels[one.detector] == "error"]
         if errors:
             raise FindingError(errors)

@@ -12,8 +12,8 @@ from controllerlib.controller import Run
 from fakekube.apiserver.faults import FaultRule
 from fakekube.apiserver.requestlog import RequestRecord
 from fakekube.apiserver.response import Response
-from fakekube.apiserver.storage.store import Store
-from fakekube.apiserver.wire.request import Request, RequestInfo
+from fakekube.apiserver.storage.store import Entry, Store, path_of
+from fakekube.apiserver.wire.request import Request, RequestInfo, parse
 from fakekube.server.runner import ServerRunner
 
 Object = dict[str, Any]
@@ -32,7 +32,9 @@ class Detector(Protocol):
     committed(change, doing): of the store
     """
 
-    names: tuple[str, ...]
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of what it reports."""
 
     def finish(self) -> None:
         """Report what can be known only at the end of the test."""
@@ -140,6 +142,14 @@ class Scene:
     @property
     def store(self) -> Store:
         return self.runner.apiserver.store
+
+    def entry(self, path: str) -> Entry | None:
+        """The stored object that the path of a request addresses, if it exists."""
+        info = parse(Request("GET", path))
+        resource = self.runner.apiserver.catalog.find(info.group, info.version, info.resource)
+        if resource is None:
+            return None
+        return self.store.get(resource.collection, path_of(info.namespace if resource.namespaced else "", info.name))
 
     def fault_hits(self) -> int:
         """The number of requests that faults have affected."""

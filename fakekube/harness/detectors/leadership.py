@@ -12,7 +12,7 @@ COLLECTION = "leases.coordination.k8s.io"
 
 
 class FollowerWrites:
-    """Writes of reconciles while another replica holds the Lease for which the operator is a candidate."""
+    """Writes of reconciles, also refused ones, while another replica holds the Lease of the election."""
 
     names = ("follower-write",)
     verbs = frozenset({"create", "update", "patch", "delete", "deletecollection"})
@@ -22,7 +22,7 @@ class FollowerWrites:
 
     def answered(self, exchange: Exchange) -> None:
         doing, record = exchange.doing, exchange.record
-        if doing is None or record.code >= 300 or record.resource in ("leases", "events"):
+        if doing is None or record.resource in ("leases", "events"):
             return
         identity, name = _candidate(doing.operator)
         if not identity:

@@ -33,6 +33,7 @@ DEFAULTS: Mapping[str, Level] = {
     "unused-fault": "error",
     "poll-list": "warn",
     "short-requeue": "warn",
+    "resync-write": "warn",
     "plain-watch": "off",
     "writes-at-rest": "off",
 }

@@ -63,8 +63,8 @@ class HotLoops:
         if chain.events >= LIMIT and times >= LIMIT:
             causes = ", ".join(map(str, doing.run.causes))
             raise HotLoop(
-                f"controller {doing.run.controller!r} has written {path} {times} times in reconciles of {doing.key} that "
-                f"its own writes trigger, while nothing else changed; the last time because of: {causes}"
+                f"controller {doing.run.controller!r} has written {path} {times} times in reconciles of {doing.key} "
+                f"that its own writes trigger, while nothing else changed; the last time because of: {causes}"
             )
         if times == SLOW_LIMIT and chain.events < SLOW_LIMIT // 2:
             self._report(doing, path, times)

@@ -98,9 +98,7 @@ class PlainWatches:
         if not request.option("resourceVersion") and request.option("sendInitialEvents") not in ("true", "1"):
             lacks.append("resourceVersion")
         if lacks:
-            self._scene.report(
-                "plain-watch", f"watches {record.path} without {' and '.join(lacks)}", who=exchange.who
-            )
+            self._scene.report("plain-watch", f"watches {record.path} without {' and '.join(lacks)}", who=exchange.who)
 
     def finish(self) -> None:
         """Nothing is left to report."""

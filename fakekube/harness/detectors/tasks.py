@@ -26,10 +26,11 @@ class Tasks:
     """The tasks that reconciles start, which they should await or cancel.
 
     `leaked-task`: one still runs at the end of the test, and its reconcile is over. `failed-task`: one has failed and
-    its exception was never retrieved. `unawaited-coroutine`: a coroutine was created and never awaited.
+    its exception was never retrieved. `swallowed-cancellation`: one was cancelled and still runs.
+    `unawaited-coroutine`: a coroutine was created and never awaited.
     """
 
-    names = ("leaked-task", "failed-task", "unawaited-coroutine")
+    names = ("leaked-task", "failed-task", "unawaited-coroutine", "swallowed-cancellation")
 
     def __init__(self, scene: Scene) -> None:
         self._scene = scene
@@ -77,6 +78,7 @@ class Tasks:
         self._scene.report(
             "failed-task",
             f"{of} of {what} failed with {type(error).__name__}: {error}; nothing awaits it, so the error is lost",
+            key=(what, type(error)),
         )
 
     def _unawaited(self, coro: Any) -> None:
@@ -85,7 +87,9 @@ class Tasks:
         if not _is_ours(coro):
             doing = self._doing()
             frame = f" in {doing}" if doing is not None else ""
-            self._scene.report("unawaited-coroutine", f"{_named(coro)}(...) was called and never awaited{frame}")
+            self._scene.report(
+                "unawaited-coroutine", f"{_named(coro)}(...) was called and never awaited{frame}", key=_named(coro)
+            )
         self._real_warning(coro)
 
     def finish(self) -> None:
@@ -95,7 +99,13 @@ class Tasks:
                 if _is_unretrieved(task):
                     error = task.exception()  # retrieves it: it is reported once
                     if error is not None:
-                        self._report_failure(what, error, f"a task that {doing} started")
+                        self._report_failure(what, error, f"a task (started by {doing})")
+            elif task.cancelling():
+                self._scene.report(
+                    "swallowed-cancellation",
+                    f"a task of {what} that {doing} started was cancelled and goes on: raise CancelledError again",
+                    key=(doing.run.controller, what),
+                )
             elif doing.is_over:
                 self._scene.report(
                     "leaked-task",
@@ -123,5 +133,3 @@ def _named(coro: Any) -> str:
     code = getattr(coro, "cr_code", None) or getattr(coro, "gi_code", None)
     name = getattr(coro, "__qualname__", None) or repr(coro)
     return f"{name} ({Path(code.co_filename).name}:{code.co_firstlineno})" if code is not None else str(name)
-
-

@@ -9,18 +9,26 @@ from typing import Any
 
 import orjson
 
+from controllerlib.controller import Outcome
 from controllerlib.observer import Call
-from fakekube.harness.detectors.detector import CHANGES, Doing, Observed, Scene, leaves, shown_path, version_of
+from fakekube.harness.detectors.detector import CHANGES, Doing, Observed, Scene, leaves, meta_of, shown_path, version_of
 
 Field = tuple[str | int, ...]
+Who = tuple[int, str, str]
+
+#: How many writes of the present time are remembered.
+REMEMBERED = 1000
 
 #: Fields that the server sets.
 _OF_THE_SERVER = frozenset({"creationTimestamp", "deletionTimestamp", "managedFields"})
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Suspect:
-    """A key that wrote the present time, was triggered by that, and wrote it again: to be reconciled once more."""
+    """A key that has written the present time and was triggered by that at once.
+
+    `wrote`: the triggered reconcile has written it again. `probed`: the key is reconciled once more at the end.
+    """
 
     operator: Observed
     controller: str
@@ -28,67 +36,134 @@ class Suspect:
     path: str
     fields: tuple[Field, ...]
     at: datetime
+    wrote: bool = False
+    probed: bool = False
+
+    def text(self) -> str:
+        """The finding."""
+        return (
+            f"each reconcile of {self.key} writes the present time to {', '.join(map(shown_path, self.fields))} of "
+            f"{self.path}, and that write triggers the next one; it ends here only because virtual time stands still"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Stamped:
+    """A write of the present time, which made the version `version`."""
+
+    who: Who
+    at: datetime
+    path: str
+    fields: tuple[Field, ...]
 
 
 class TimestampLoops:
     """Two reconciles at the same instant write the same time, so that the second changes nothing and the loop ends.
 
-    On a cluster time moves, and it never ends. Whether the second one has written the time or only kept it shows when
-    the key is reconciled later, without another cause: `suspects` has the keys to reconcile for that.
+    On a cluster time moves, and it never ends. Whether a reconcile always writes the time, or only when something has
+    changed, shows at a later time: a later reconcile that does not write it clears the key; the keys that remain in
+    `suspects` are to be reconciled once more when the test has ended.
     """
 
     names = ("timestamp-loop",)
 
     def __init__(self, scene: Scene) -> None:
         self._scene = scene
-        #: the version that a write made -> who made it, when, where, and the fields with the present time
-        self._written: dict[str, tuple[tuple[int, str, str], datetime, str, tuple[Field, ...]]] = {}
-        self._echoes: dict[int, tuple[str, tuple[Field, ...]]] = {}
-        self.suspects: dict[tuple[int, str, str], Suspect] = {}
+        #: by the version that the write has made
+        self._stamped: dict[str, Stamped] = {}
+        self._echoes: dict[int, Stamped] = {}
+        self._fields: dict[int, tuple[Field, ...]] = {}
+        self._cleared: set[Who] = set()
+        self.suspects: dict[Who, Suspect] = {}
         self.is_probing: bool = False
 
     def started(self, doing: Doing) -> None:
-        if not self._written:
+        if not self._stamped or doing.who in self._cleared:
             return
         for cause in doing.run.causes:
-            written = self._written.get(cause.resource_version)
-            if written is not None and written[0] == doing.who and written[1] == doing.at:
-                self._echoes[id(doing.run)] = written[2:]
+            made = self._stamped.get(cause.resource_version)
+            if made is not None and made.who == doing.who and made.at == doing.at:
+                self._echoes[id(doing.run)] = made
+                known = self.suspects.get(doing.who)
+                if known is None or known.path != made.path:
+                    run, operator = doing.run, doing.operator
+                    self.suspects[doing.who] = Suspect(
+                        operator, run.controller, doing.key, made.path, made.fields, doing.at
+                    )
 
     def called(self, doing: Doing, call: Call, code: int, answer: Any) -> None:
         if call.verb not in CHANGES or not 200 <= code < 300:
             return
-        fields = present_fields(call.body, self._scene.now())
+        fields = tuple(one for one in present_fields(call.body, self._scene.now()) if not _is_transition(one))
         if not fields:
             return
-        if self.is_probing:
-            self._confirm(doing, call, fields)
-            return
-        echo = self._echoes.pop(id(doing.run), None)
-        if echo is not None and echo[0] == call.path and (both := tuple(one for one in fields if one in echo[1])):
-            self.suspects.setdefault(
-                doing.who, Suspect(doing.operator, doing.run.controller, doing.key, call.path, both, doing.at)
-            )
-        self._written[version_of(answer)] = (doing.who, doing.at, call.path, fields)
-        if len(self._written) > 1000:
-            del self._written[next(iter(self._written))]
-
-    def _confirm(self, doing: Doing, call: Call, fields: tuple[Field, ...]) -> None:
         suspect = self.suspects.get(doing.who)
-        if suspect is None or suspect.path != call.path or suspect.at >= doing.at:
+        if suspect is not None and suspect.path == call.path:
+            self._fields[id(doing.run)] = fields
+            echo = self._echoes.get(id(doing.run))
+            if echo is not None and any(
+                one in suspect.fields and not _is_kept(doing, call.body, one) for one in fields
+            ):
+                suspect.wrote = True
+        self._stamped[version_of(answer)] = Stamped(doing.who, doing.at, call.path, fields)
+        if len(self._stamped) > REMEMBERED:
+            del self._stamped[next(iter(self._stamped))]
+
+    def finished(self, doing: Doing, outcome: Outcome) -> None:
+        fields = self._fields.pop(id(doing.run), ())
+        self._echoes.pop(id(doing.run), None)
+        suspect = self.suspects.get(doing.who)
+        if suspect is None or doing.at <= suspect.at or outcome.error is not None:
             return
-        again = [shown_path(one) for one in suspect.fields if one in fields]
-        if again:
-            self._scene.report(
-                "timestamp-loop",
-                f"each reconcile of {doing.key} writes the present time to {', '.join(again)} of {call.path}, and that "
-                "write triggers the next one; it ends here only because virtual time stands still",
-                who=doing.run.controller,
-                key=doing.who,
-            )
+        if any(one in fields for one in suspect.fields):
+            if self.is_probing:
+                self._report(suspect)
+        elif not self.is_probing and not self._is_terminating(suspect):
+            del self.suspects[doing.who]
+            self._cleared.add(doing.who)
+
+    def can_be_probed(self, suspect: Suspect) -> bool:
+        """Whether the object still exists, so that a reconcile shows what it writes."""
+        return not self._is_terminating(suspect)
+
+    def _is_terminating(self, suspect: Suspect) -> bool:
+        entry = self._scene.entry(suspect.path)
+        return entry is None or "deletionTimestamp" in meta_of(entry.object)
 
     def finish(self) -> None:
-        """Nothing is left to report."""
+        for suspect in self.suspects.values():
+            if suspect.wrote and self._is_terminating(suspect):  # it cannot be reconciled once more
+                self._report(suspect)
+
+    def _report(self, suspect: Suspect) -> None:
+        self._scene.report("timestamp-loop", suspect.text(), who=suspect.controller, key=id(suspect))
+
+
+def _is_transition(field: Field) -> bool:
+    """Whether a field has by convention the time of a change, as those of conditions."""
+    return str(field[-1]).endswith("TransitionTime")
+
+
+def _is_kept(doing: Doing, body: Any, field: Field) -> bool:
+    """Whether a value is the same Python object as in the operator's cache: a copy of an object shares its leaves."""
+    manager = doing.operator.manager
+    if manager is None or not isinstance(body, Mapping):
+        return False
+    informer = manager.cache.informers.find(body.get("apiVersion", ""), body.get("kind", ""))
+    meta = meta_of(body)
+    key = f"{meta['namespace']}/{meta.get('name')}" if meta.get("namespace") else str(meta.get("name"))
+    stores = [shared.indexer for shared in informer.informers.values()] if informer is not None else []
+    value = _at(body, field)
+    return any(_at(obj, field) is value for store in stores if (obj := store.get_by_key(key)) is not None)
+
+
+def _at(value: Any, field: Field) -> Any:
+    for step in field:
+        try:
+            value = value[step]
+        except (KeyError, IndexError, TypeError):
+            return None
+    return value
 
 
 def present_fields(body: Any, now: datetime) -> tuple[Field, ...]:
@@ -111,5 +186,5 @@ def present_fields(body: Any, now: datetime) -> tuple[Field, ...]:
 
 def _is_present(value: Any, text: str, seconds: int) -> bool:
     if isinstance(value, str):
-        return value.startswith(text) or value.startswith(str(seconds))
+        return value.startswith((text, str(seconds)))
     return isinstance(value, int | float) and not isinstance(value, bool) and int(value) == seconds

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from fakekube.apiserver.resource import Resource
-from fakekube.apiserver.storage.store import path_of
 from fakekube.harness.detectors.detector import Exchange, Scene, meta_of
 
 UPDATES = frozenset({"update", "patch"})
@@ -59,7 +57,8 @@ class IgnoredStatus:
         resource = self._scene.runner.apiserver.catalog.find(info.group, info.version, info.resource)
         if resource is None or "status" not in resource.subresources:
             return
-        stored = self._stored_status(resource, info.namespace, info.name)
+        entry = self._scene.entry(info.path)
+        stored = None if entry is None else entry.object.get("status")
         if _is_ignored(record.verb, stored, wanted) and _is_ignored(record.verb, _answered_status(exchange), wanted):
             by = f", in {exchange.doing}" if exchange.doing is not None else ""
             self._scene.report(
@@ -69,11 +68,6 @@ class IgnoredStatus:
                 who=exchange.who,
                 key=(exchange.who, record.verb, info.resource),
             )
-
-    def _stored_status(self, resource: Resource, namespace: str, name: str) -> Any:
-        path = path_of(namespace if resource.namespaced else "", name)
-        entry = self._scene.store.get(resource.collection, path)
-        return None if entry is None else entry.object.get("status")
 
     def finish(self) -> None:
         """Nothing is left to report."""
