@@ -108,7 +108,7 @@ class UnguardedUpdates:
 def _is_ignored(verb: str, stored: Any, wanted: Any) -> bool:
     if verb == "patch":
         return not _contains(_tidied(stored), _tidied(wanted))
-    return bool(_tidied(stored) != _tidied(wanted))
+    return bool((_tidied(stored) or {}) != (_tidied(wanted) or {}))
 
 
 def _answered_status(exchange: Exchange) -> Any:
