@@ -776,9 +776,13 @@ def test_without_pytest_a_finding_is_raised_at_the_end_of_the_block():
 
 
 def test_an_exception_of_the_block_is_not_hidden():
-    with pytest.raises(LookupError, match="mine"), FakeKube() as kube:
-        run(kube, failing(10_000))
-        raise LookupError("mine")
+    def fails():
+        with FakeKube() as kube:
+            run(kube, failing(10_000))
+            raise LookupError("mine")
+
+    with pytest.raises(LookupError, match="mine"):
+        fails()
 
 
 def test_detectors_that_are_off_cost_nothing():

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import orjson
 
+from controllerlib.cache.informermap import CacheInformer
+from controllerlib.cache.store import Indexer
 from controllerlib.controller import Outcome
 from fakekube.apiserver.resource import Resource
 from fakekube.harness.detectors.detector import Doing, Observed, Scene, shown_path, version_of
+
+Compared = tuple[Resource, Indexer]
 
 #: Fields that are added to the objects of a list.
 _TYPE = ("apiVersion", "kind")
@@ -26,44 +30,58 @@ class CacheMutations:
     def __init__(self, scene: Scene) -> None:
         self._scene = scene
         self._reported: set[tuple[str, str]] = set()
+        #: by the identity of the operator: the number of its informers, and what `_compared` returns for them
+        self._known: dict[int, tuple[int, Sequence[Compared]]] = {}
 
     def finished(self, doing: Doing, outcome: Outcome) -> None:
-        for resource, store in self._stores(doing.operator):
-            obj = store.get_by_key(doing.key)
+        key = doing.key
+        for resource, store in self._compared(doing.operator):
+            obj = store.get_by_key(key)
             if obj is not None:
                 self._check(resource, doing.key, obj, str(doing))
 
     def finish(self) -> None:
         for operator in self._scene.operators:
-            for resource, store in self._stores(operator):
+            for resource, store in self._compared(operator):
                 for obj in store.list():
                     self._check(resource, store.key(obj), obj, operator.name or "a reconcile, handler or predicate")
 
-    def _stores(self, operator: Observed) -> Iterator[tuple[Resource, Any]]:
+    def _compared(self, operator: Observed) -> Sequence[Compared]:
         """The resource and the indexer of each informer whose objects are stored as the server sent them."""
         if operator.manager is None:
+            return ()
+        informers = operator.manager.cache.informers.all()
+        known = self._known.get(id(operator))
+        if known is not None and known[0] == len(informers):
+            return known[1]
+        found = [one for informer in informers for one in self._stores(informer)]
+        self._known[id(operator)] = (len(informers), found)
+        return found
+
+    def _stores(self, informer: CacheInformer) -> Iterator[Compared]:
+        catalog, of = self._scene.runner.apiserver.catalog, informer.resource
+        resource = catalog.find_kind(of.api_version, of.kind)
+        if informer.form == "metadata" or resource is None:
             return
-        catalog = self._scene.runner.apiserver.catalog
-        for informer in operator.manager.cache.informers.all():
-            found = informer.resource
-            resource = catalog.find_kind(found.api_version, found.kind)
-            if informer.form == "metadata" or resource is None:
-                continue
-            for held, shared in informer.informers.items():
-                if informer.selections[held].transform is None:
-                    yield resource, shared.indexer
+        for held, shared in informer.informers.items():
+            if informer.selections[held].transform is None:
+                yield resource, shared.indexer
+
+    def retire(self) -> None:
+        self._known.clear()
 
     def _check(self, resource: Resource, key: str, obj: Any, who: str) -> None:
         version = version_of(obj)
-        if not version.isdigit() or (resource.collection, key) in self._reported:
+        if not version.isdigit():
             return
-        entry = self._scene.store.collection(resource.collection).live.get(key)
-        if entry is None or str(entry.revision) != version:
-            entry = self._scene.store.collection(resource.collection).at(key, int(version))
-            if entry is None or str(entry.revision) != version:
+        revision, collection = int(version), self._scene.store.collection(resource.collection)
+        entry = collection.live.get(key)
+        if entry is None or entry.revision != revision:
+            entry = collection.at(key, revision)
+            if entry is None or entry.revision != revision:
                 return  # compacted
-        if _same(obj, entry.object):
-            return
+        if orjson.dumps(obj).endswith(entry.json[1:]) or (resource.collection, key) in self._reported:
+            return  # the encoded object begins with its apiVersion and kind
         view = self._scene.runner.apiserver.registration(resource).view
         difference = first_difference(orjson.loads(view.encode(entry)), obj)
         if difference is not None:
@@ -74,12 +92,6 @@ class CacheMutations:
                 f"{who} has modified the cached {resource.kind} {key}: {shown_path(path)} is {cached!r} in the cache "
                 f"and {stored!r} in the cluster at resourceVersion {version}; copy an object before you change it",
             )
-
-
-def _same(obj: Any, stored: Any) -> bool:
-    return all(stored.get(key) == value for key, value in obj.items() if key not in _TYPE) and all(
-        key in obj for key in stored
-    )
 
 
 def first_difference(

@@ -83,11 +83,11 @@ class Doing:
     faults: int
     sent: list[Sent] = field(default_factory=list)
     is_over: bool = False
+    #: the operator, the controller and the key
+    who: tuple[int, str, str] = field(init=False)
 
-    @property
-    def who(self) -> tuple[int, str, str]:
-        """The operator, the controller and the key."""
-        return id(self.operator), self.run.controller, self.key
+    def __post_init__(self) -> None:
+        self.who = (id(self.operator), self.run.controller, self.key)
 
     def __str__(self) -> str:
         causes = "+".join(dict.fromkeys(cause.kind for cause in self.run.causes)) or "unknown"
@@ -158,8 +158,8 @@ class Scene:
 
 def version_of(obj: Any) -> str:
     """The resourceVersion of an object; "" without one."""
-    meta = obj.get("metadata") if isinstance(obj, Mapping) else None
-    return str(meta.get("resourceVersion") or "") if isinstance(meta, Mapping) else ""
+    meta = obj.get("metadata") if isinstance(obj, dict) else None
+    return str(meta.get("resourceVersion") or "") if isinstance(meta, dict) else ""
 
 
 def meta_of(obj: Any) -> Mapping[str, Any]:

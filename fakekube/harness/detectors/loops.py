@@ -52,10 +52,12 @@ class HotLoops:
     def started(self, doing: Doing) -> None:
         who = doing.who
         chain = self._chains.get(who)
-        if chain is None or not self._continues(doing):
-            self._chains[who] = Chain()
+        if chain is None or not chain.writes:
+            if chain is None:
+                self._chains[who] = Chain()
             return
-        if not chain.writes:
+        if not self._continues(doing):
+            self._chains[who] = Chain()
             return
         if doing.run.causes and doing.run.causes[0].kind in EVENTS:
             chain.events += 1

@@ -10,6 +10,7 @@ from typing import Any
 
 import controllerlib
 import fakekube
+from controllerlib.observer import current_run
 from fakekube.harness.detectors.detector import Doing, Scene
 
 #: Where the tasks of the project itself come from, which end with their operator.
@@ -60,7 +61,7 @@ class Tasks:
 
     def _make(self, loop: asyncio.AbstractEventLoop, coro: Any, **options: Any) -> asyncio.Future[Any]:
         task: asyncio.Task[Any] = asyncio.Task(coro, loop=loop, **options)
-        doing = self._doing()
+        doing = self._doing() if current_run() is not None else None
         if doing is not None and not _is_ours(coro):
             self._tasks.append((task, doing))
             if len(self._tasks) > _KEPT:
