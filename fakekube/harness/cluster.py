@@ -718,7 +718,8 @@ class FakeKube:
         if len(names) > 1:
             raise LookupError(f"{key} was reconciled by {', '.join(names)}: pass controller=")
         if results is not None:
-            self.ledger.inspect_errors(names[0] if names else controller)
+            for one in done:
+                self.ledger.inspect_errors(f"{one.operator}/{one.controller}")
         since = None if within is None else timedelta(seconds=arguments.seconds_of("within", within))
         assertions.check_reconciled(
             key, assertions.recent(done, self.clock.now(), since), self.clock.epoch,

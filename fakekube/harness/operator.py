@@ -62,12 +62,12 @@ class ControllerView:
 
     def results(self, key: str | Request | None = None) -> list[str]:
         """The result of each reconcile: `success`, `requeue_after` or `error`."""
-        self._ledger.inspect_errors(self.name)
+        self._ledger.inspect_errors(f"{self._identity.operator}/{self.name}")
         return [reconcile.label for reconcile in self.history(key)]
 
     def errors(self, key: str | Request | None = None) -> list[BaseException]:
         """The exceptions that reconciles raised. A test that reads them checks them itself: they are no findings."""
-        self._ledger.inspect_errors(self.name)
+        self._ledger.inspect_errors(f"{self._identity.operator}/{self.name}")
         return [reconcile.error for reconcile in self.history(key) if reconcile.error is not None]
 
     def last(self, key: str | Request | None = None) -> Reconcile:
@@ -92,7 +92,7 @@ class ControllerView:
         count. Raises AssertionError with all reconciles.
         """
         if results is not None:
-            self._ledger.inspect_errors(self.name)
+            self._ledger.inspect_errors(f"{self._identity.operator}/{self.name}")
         since = None if within is None else timedelta(seconds=seconds_of("within", within))
         done = recent(self.history(key), self._ledger.now(), since)
         check_reconciled(key_of(key), done, self._ledger.epoch, times=times, causes=causes, results=results)

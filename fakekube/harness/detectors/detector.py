@@ -86,6 +86,11 @@ class Doing:
     #: the operator, the controller and the key
     who: tuple[int, str, str] = field(init=False)
 
+    @property
+    def inspected_as(self) -> str:
+        """The operator and the controller, as in `Scene.inspected`."""
+        return f"{self.operator.name}/{self.run.controller}"
+
     def __post_init__(self) -> None:
         self.who = (id(self.operator), self.run.controller, self.key)
 
@@ -136,7 +141,7 @@ class Scene:
     report: Report
     operators: list[Observed] = field(default_factory=list)
     faults: list[FaultRule] = field(default_factory=list)
-    #: names of the controllers whose errors the test reads itself
+    #: OPERATOR/CONTROLLER whose errors the test reads itself, and users whose permissions it compares
     inspected: Callable[[], frozenset[str]] = frozenset
 
     @property

@@ -56,7 +56,7 @@ class ReconcileErrors:
         text = f"{doing} failed with {type(error).__name__}: {error}"
         conflict = isinstance(error, ApiError) and error.code == 409
         bug = isinstance(error, RecoveredPanic)
-        self._failing[who] = Failures(doing.run.controller, text, 1, bug, conflict)
+        self._failing[who] = Failures(doing.inspected_as, text, 1, bug, conflict)
 
     def finish(self) -> None:
         inspected = self._scene.inspected()

@@ -27,7 +27,7 @@ class MissingPermissions:
         body = exchange.response.body.to_object() if exchange.response.body is not None else None
         message = body.get("message", "") if isinstance(body, dict) else ""
         if f'User "{record.user}" cannot' in message:
-            self._denied.append((exchange, exchange.doing.run.controller if exchange.doing is not None else ""))
+            self._denied.append((exchange, exchange.doing.inspected_as if exchange.doing is not None else ""))
 
     def finish(self) -> None:
         inspected = self._scene.inspected()

@@ -9,12 +9,11 @@ from pathlib import Path
 from typing import Any
 
 import controllerlib
-import fakekube
 from controllerlib.observer import current_run
 from fakekube.harness.detectors.detector import Doing, Scene
 
 #: Where the tasks of the project itself come from, which end with their operator.
-_OWN = tuple(str(Path(module.__file__ or "").parent) for module in (controllerlib, fakekube))
+_OWN = (str(Path(controllerlib.__file__ or "").parent), str(Path(__file__).parents[2]))
 
 #: Packages whose tasks belong to connections.
 _CONNECTIONS = tuple(f"/site-packages/{name}/" for name in ("aiohttp", "httpx", "httpcore", "anyio", "grpc"))

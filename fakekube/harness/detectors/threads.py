@@ -9,13 +9,13 @@ from pathlib import Path
 from typing import Any
 
 import controllerlib
-import fakekube
 from fakekube.harness.detectors.detector import Scene
 
 #: Where the threads of libraries come from, which keep some for later use.
 _LIBRARIES = (
     *(sysconfig.get_path(name) for name in ("stdlib", "purelib", "platlib")),
-    *(str(Path(module.__file__ or "").parent) for module in (controllerlib, fakekube)),
+    str(Path(controllerlib.__file__ or "").parent),
+    str(Path(__file__).parents[2]),
 )
 
 
