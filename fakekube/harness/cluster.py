@@ -233,6 +233,7 @@ class FakeKube:
                 self._endpoint.forget_clients()
                 self._bubble.close()
                 self._detection.retire()
+                self._bubble.on_refused_call(str)
                 self._runner.retire()
                 self.ledger.retire()
                 for transport in self._transports:

@@ -233,6 +233,7 @@ class Detection:
         self._started = self._called = self._finished = self._committed = ()
         self._answered = {}
         self.scene.operators.clear()
+        self.scene.report = _unreported
         self.scene.inspected = frozenset
 
 
@@ -254,6 +255,10 @@ class OperatorObserver(Observer):
     async def after_call(self, call: Call, code: int, answer: Any) -> None:
         if self.detection is not None and call.run is not None:
             self.detection.called(call, code, answer)
+
+
+def _unreported(detector: str, text: str, *, who: str = "", key: object = None) -> None:
+    """Ignores what is reported after the end of the cluster."""
 
 
 def _hooks(detectors: Iterable[Detector], name: str) -> tuple[Callable[..., None], ...]:
