@@ -233,7 +233,7 @@ class FakeKube:
                 self._endpoint.forget_clients()
                 self._bubble.close()
                 self._detection.retire()
-                self._bubble.on_refused_call(str)
+                self._bubble.on_refused_call(_ignored)
                 self._runner.retire()
                 self.ledger.retire()
                 for transport in self._transports:
@@ -866,6 +866,10 @@ class FakeKube:
         """`handler` answers data that is sent to a port of a pod (ForwardRequest -> bytes)."""
         self._runner.apiserver.kubelet.forward = _function(handler)
         return handler
+
+
+def _ignored(what: str) -> None:
+    """Ignores a blocking call after the end of the cluster."""
 
 
 def _function(handler: F) -> F:
