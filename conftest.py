@@ -1,5 +1,13 @@
 """Configuration of this repository's own test run."""
 
+import asyncio
+import gc
+import os
+import sys
+import threading
+import time
+
+import pytest
 from hypothesis import settings
 
 pytest_plugins = ["pytester"]
@@ -9,3 +17,55 @@ pytest_plugins = ["pytester"]
 settings.register_profile("repeatable", derandomize=True, deadline=None)
 settings.register_profile("search", print_blob=True, deadline=None)
 settings.load_profile("repeatable")
+
+_DESCRIPTORS = "/proc/self/fd"
+_real_sleep = time.sleep  # noqa: TID251 - compared, not called
+
+
+@pytest.fixture(autouse=True)
+def _nothing_is_left():
+    """Fails a test that leaves a thread, task, file, socket, frozen time or open bubble behind."""
+    before = _state()
+    yield
+    if left := _left(before):
+        gc.collect()  # what only a cycle of references holds is not left
+        left = _left(before)
+    if left:
+        pytest.fail("the test left behind: " + "; ".join(left), pytrace=False)
+
+
+def _state():
+    bubble = sys.modules.get("fakekube.virtualtime.bubble")
+    freezer = sys.modules.get("freezegun.api")
+    return {
+        "thread": {thread for thread in threading.enumerate() if thread.is_alive()},
+        "task": {task for task in getattr(asyncio.tasks, "_scheduled_tasks", ()) if not task.done()},
+        "open bubble": set(bubble.opened()) if bubble is not None else set(),
+        "frozen time": set(map(id, freezer.freeze_factories)) if freezer is not None else set(),
+        "time.sleep": set() if vars(time)["sleep"] is _real_sleep else {"patched"},
+        "file or socket": _descriptors(),
+    }
+
+
+def _descriptors():
+    """The open descriptors, each with what it refers to."""
+    return set(os.listdir(_DESCRIPTORS)) if os.path.isdir(_DESCRIPTORS) else set()
+
+
+def _left(before):
+    left = []
+    for kind, now in _state().items():
+        if kind == "file or socket":
+            # a number may be used again, and one is the listing's own
+            if len(now) > len(before[kind]):
+                left += [f"{kind} {_target(number)}" for number in sorted(now - before[kind])]
+        else:
+            left += [f"{kind} {one!r}" for one in now - before[kind]]
+    return left
+
+
+def _target(number):
+    try:
+        return os.readlink(f"{_DESCRIPTORS}/{number}")
+    except OSError:
+        return number

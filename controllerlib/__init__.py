@@ -3,6 +3,8 @@
 The names below are what an operator's main file needs. Everything else is in the packages `client`, `cache`,
 `workqueue`, `leaderelection`, `record`, `controller`, `manager` and `metrics`, and in the modules `clock`, `random`,
 `wait`, `tasks` and `observer`; nothing below these is public.
+
+No assertion here is meant for a test: PYTEST_DONT_REWRITE
 """
 
 from controllerlib.client import ApiError, BlockingClient, Client, create_or_patch, create_or_update

@@ -1,10 +1,14 @@
-"""A Kubernetes API server for tests: kube-apiserver's semantics, virtual time, and the cause of every reconcile."""
+"""A Kubernetes API server for tests: kube-apiserver's semantics, virtual time, and the cause of every reconcile.
+
+No assertion here is meant for a test: PYTEST_DONT_REWRITE
+"""
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from fakekube.apiserver.faults import FaultRule
+    from fakekube.apiserver.kubelet import ExecResult
     from fakekube.apiserver.requestlog import RequestRecord
     from fakekube.apiserver.user import User
     from fakekube.controllers.kubelet.stage import (
@@ -33,6 +37,7 @@ __all__ = [
     "ControllerView",
     "CreateError",
     "Deadlock",
+    "ExecResult",
     "Exit",
     "FakeKube",
     "FaultRule",
@@ -64,6 +69,7 @@ _HOMES = {
     "ControllerView": "fakekube.harness.operator",
     "CreateError": "fakekube.controllers.kubelet.stage",
     "Deadlock": "fakekube.virtualtime.errors",
+    "ExecResult": "fakekube.apiserver.kubelet",
     "Exit": "fakekube.controllers.kubelet.stage",
     "FakeKube": "fakekube.harness.cluster",
     "FaultRule": "fakekube.apiserver.faults",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
+import stat
 import sys
 import tempfile
 from collections.abc import Coroutine, Sequence
@@ -284,12 +285,26 @@ def _greeting(found: Running, options: Options, controllers: Sequence[str]) -> l
     elif found.ca is None and not found.token:
         lines.append(f"  kubectl --server {url} get namespaces")
     else:
-        lines.append("  use --kubeconfig FILE to write a kubeconfig with the certificate authority and credentials")
+        content = "the certificate authority and credentials" if found.ca is not None else "a token"
+        lines.append(f"  use --kubeconfig FILE to write a kubeconfig with {content}")
     if options.bind_address not in ("127.0.0.1", "localhost", "::1") and options.authorization_mode == "AlwaysAllow":
         lines.append("  warning: all requests to this address are allowed")
+    if options.token_auth_file:
+        lines += _token_file_warnings(options.token_auth_file, options.authorization_mode)
     if controllers and "kubelet" not in controllers:
         lines.append("  no nodes: pods stay Pending; --nodes 2 simulates two nodes, with a scheduler and kubelets")
     lines.append("  press Ctrl-C to stop")
+    return lines
+
+
+def _token_file_warnings(path: Path, mode: str) -> list[str]:
+    lines = []
+    if mode == "AlwaysAllow":
+        lines.append("  warning: requests without a token are allowed, too; --authorization-mode RBAC checks access")
+    else:
+        lines.append("  requests without a token are those of system:anonymous")
+    if path.is_file() and path.stat().st_mode & stat.S_IROTH:
+        lines.append(f"  warning: {path} is readable by every user of this machine (chmod 600 {path})")
     return lines
 
 

@@ -5,9 +5,15 @@ Every pytest run on the machine imports it, so it imports nothing but pytest unt
 
 from __future__ import annotations
 
+import hashlib
 import inspect
+import re
+import sys
+import types
 import warnings
-from collections.abc import Generator, Iterator
+from collections.abc import Callable, Generator, Iterator
+from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +21,14 @@ import pytest
 
 if TYPE_CHECKING:
     from fakekube.harness.cluster import FakeKube
-    from fakekube.virtualtime import VirtualClock
+    from fakekube.harness.state.sharing import SharedCluster
+    from fakekube.virtualtime import Bubble, VirtualClock
+
+_SHARED: pytest.StashKey[dict[str, SharedCluster]] = pytest.StashKey()
+
+_SHARED_NAMES = ("fakekube_module", "fakekube_session")
+
+_OF_TEST = "_fakekube_of_test"
 
 #: The number of timeline entries in a report.
 TIMELINE_LINES = 60
@@ -32,27 +45,66 @@ _OPTIONS = (
     ("detect", "args", "levels of detectors: NAME=error, NAME=warn or NAME=off; all=off"),
 )
 
+_TIMELINE_OPTIONS = (
+    ("timeline", "DIR", "write the timeline of each test with a cluster to this directory, as an HTML page"),
+    ("timeline_for", "TESTS", "the tests whose timeline is written: all (default) or failed"),
+)
+
+#: The same, for the choice of the server that tests run against.
+_BACKEND_OPTIONS = (
+    ("backend", "string", "the API server: fakekube (default), envtest (binaries) or cluster (an existing one)"),
+    ("context", "string", "context of the kubeconfig, for --fakekube-backend=cluster"),
+    ("keep_crds", "bool", "leave the CustomResourceDefinitions that tests have created in a real cluster"),
+    ("quiet", "string", "seconds without activity after which operators at a real cluster are settled (0.3)"),
+)
+
 MARKER = (
     "fakekube(detect={}, version=None, controllers=(), nodes=None, rbac=False, seed=None, stepped=None, "
     "wall_clock=True, transport='direct', "
     "history_window=20000, service_cluster_ip_range='10.0.0.0/12', authorization_mode=None, "
-    "enable_admission_plugins=(), disable_admission_plugins=()): "
+    "enable_admission_plugins=(), disable_admission_plugins=(), configure=False): "
     "the cluster that the `fakekube` fixture makes for this test"
 )
 
 
-def pytest_addoption(parser: pytest.Parser) -> None:
+def pytest_addoption(parser: pytest.Parser, pluginmanager: pytest.PytestPluginManager) -> None:
+    _exempt_from_rewriting(pluginmanager)
     group = parser.getgroup("fakekube")
-    for name, kind, text in _OPTIONS:
+    for name, kind, text in _OPTIONS + _BACKEND_OPTIONS:
         parser.addini(f"fakekube_{name}", text, type=kind, default=None)  # type: ignore[arg-type]
         action = {"action": "store_true", "default": None} if kind == "bool" else {}
         if kind == "args":
             action = {"action": "append", "metavar": "NAME"}
-        group.addoption(f"--fakekube-{name}", dest=f"fakekube_{name}", help=text, **action)
+        group.addoption(f"--fakekube-{name.replace('_', '-')}", dest=f"fakekube_{name}", help=text, **action)
+    for name, metavar, text in _TIMELINE_OPTIONS:
+        parser.addini(f"fakekube_{name}", text, default=None)
+        group.addoption(f"--fakekube-{name.replace('_', '-')}", dest=f"fakekube_{name}", metavar=metavar, help=text)
+    group.addoption("--fakekube-update-golden", action="store_true", help="write the files of assert_state()")
+
+
+def _exempt_from_rewriting(pluginmanager: pytest.PytestPluginManager) -> None:
+    """Import these packages as they are.
+
+    pytest rewrites the assertions of every package of a distribution that has a plugin. Here no assertion is meant for
+    a test, and where no bytecode is written, every run would compile several hundred modules.
+    """
+    marked = getattr(getattr(pluginmanager, "rewrite_hook", None), "_must_rewrite", None)
+    if isinstance(marked, set):
+        marked -= {"fakekube", "controllerlib"}
 
 
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", MARKER)
+    if _option(config, "timeline_for") not in (None, "all", "failed"):
+        raise pytest.UsageError(f"fakekube_timeline_for={_option(config, 'timeline_for')!r}: must be all or failed")
+
+
+def _option(config: pytest.Config, name: str) -> Any:
+    """The value of the command line, else that of the ini file; None if neither has one."""
+    value = config.getoption(f"fakekube_{name}", None)
+    if value is None:
+        value = config.getini(f"fakekube_{name}")
+    return None if value in ("", []) else value
 
 
 def _settings(request: pytest.FixtureRequest) -> dict[str, Any]:
@@ -60,12 +112,10 @@ def _settings(request: pytest.FixtureRequest) -> dict[str, Any]:
     found: dict[str, Any] = {}
     levels = _levels(request.config)
     for name, _, _ in _OPTIONS:
-        value = request.config.getoption(f"fakekube_{name}", None)
-        if value is None:
-            value = request.config.getini(f"fakekube_{name}")
         if name == "detect":
             continue
-        if value not in (None, "", []):
+        value = _option(request.config, name)
+        if value is not None:
             number = name in ("seed", "nodes") and str(value).lstrip("-").isdigit()
             found[name] = int(value) if number else value
     for marker in reversed(list(request.node.iter_markers("fakekube"))):
@@ -76,7 +126,7 @@ def _settings(request: pytest.FixtureRequest) -> dict[str, Any]:
     if levels:
         found["detect"] = levels
     if found.get("seed") is None:
-        found["seed"] = request.node.nodeid
+        found["seed"] = request.node.nodeid or "session"
     return found
 
 
@@ -93,25 +143,162 @@ def _levels(config: pytest.Config) -> dict[str, str]:
         raise pytest.UsageError(str(error)) from None
 
 
+def _set_golden(cluster: FakeKube, request: pytest.FixtureRequest) -> None:
+    """Golden files are relative to the test's file."""
+    if cluster.backend != "fakekube":
+        return
+    cluster.golden.folder = request.path.parent
+    cluster.golden.update = request.config.getoption("--fakekube-update-golden")
+
+
 @pytest.fixture
 def fakekube(request: pytest.FixtureRequest) -> Iterator[FakeKube]:
     """A new Kubernetes cluster under virtual time (`fakekube.FakeKube`)."""
+    settings = _settings(request)
+    configure = settings.pop("configure", False)
+    cluster = _cluster(request, settings)
+    request.node.stash[_CLUSTER] = cluster
+    _set_golden(cluster, request)
+    with cluster:
+        _configure(cluster, configure)
+        yield cluster
+
+
+def _configure(cluster: FakeKube, configure: bool | str) -> None:
+    """Let clients that load their own configuration find the cluster: as a service account, or its administrator."""
+    if configure:
+        cluster.configure(service_account="" if configure is True else configure)
+
+
+def _cluster(request: pytest.FixtureRequest, settings: dict[str, Any]) -> FakeKube:
+    """A new cluster, which is not open. Raises UsageError for settings that it does not have."""
     from fakekube.harness.cluster import FakeKube
 
-    settings = _settings(request)
+    backend = _option(request.config, "backend") or "fakekube"
+    if backend != "fakekube":
+        real: FakeKube = _real_cluster(request, settings)
+        return real
     known = set(inspect.signature(FakeKube).parameters)
     if unknown := sorted(settings.keys() - known):
-        raise pytest.UsageError(
-            f"@pytest.mark.fakekube has no argument {', '.join(unknown)} (it has {', '.join(sorted(known))})"
-        )
+        accepted = ", ".join(sorted([*known, "configure"]))
+        raise pytest.UsageError(f"@pytest.mark.fakekube has no argument {', '.join(unknown)} (it has {accepted})")
+    _refuse_survivors(request.node)
     try:
         cluster = FakeKube(**settings)
     except (TypeError, ValueError) as error:
         raise pytest.UsageError(f"@pytest.mark.fakekube: {error}") from None
+    cluster.findings_at_exit = False  # they are checked when the test has been called
+    # an outcome, for example of pytest-timeout, that is raised in a task of an operator ends the test
+    cluster.bubble.loop.fatal_errors = (pytest.fail.Exception, pytest.skip.Exception, pytest.exit.Exception)
+    return cluster
+
+
+# --- real clusters ---------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="session")
+def _fakekube_connection(request: pytest.FixtureRequest) -> Iterator[Any]:
+    """The backend of the run: binaries that run until its end, or an existing cluster."""
+    from fakekube.harness.backends import selection
+
+    try:
+        with selection.connected(_option(request.config, "backend"), _option(request.config, "context")) as connection:
+            yield connection
+    except selection.NoBackend as problem:
+        raise pytest.UsageError(str(problem)) from None
+
+
+def _real_cluster(request: pytest.FixtureRequest, settings: dict[str, Any]) -> Any:
+    """A cluster of the backend, with a namespace of its own. Skips a test with settings that it does not have."""
+    from fakekube.harness.backends import selection
+
+    connection = request.getfixturevalue("_fakekube_connection")
+    options = {name: _option(request.config, name) for name in ("keep_crds", "quiet")}
+    return selection.cluster_of(connection, settings, request.node.nodeid or "session", options)
+
+
+# --- clusters of several tests ---------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def fakekube_module(request: pytest.FixtureRequest) -> Iterator[FakeKube]:
+    """A cluster for a module: fixtures of the module prepare it, and each test begins with what they have made."""
+    yield from _shared(request)
+
+
+@pytest.fixture(scope="session")
+def fakekube_session(request: pytest.FixtureRequest) -> Iterator[FakeKube]:
+    """A cluster for all tests: fixtures of the session prepare it, and each test begins with what they have made."""
+    yield from _shared(request)
+
+
+def _shared(request: pytest.FixtureRequest) -> Iterator[Any]:
+    from fakekube.harness.state.sharing import ClusterProxy, SharedCluster
+
+    settings = _settings(request)
+    settings.pop("configure", None)
+    if (_option(request.config, "backend") or "fakekube") != "fakekube":
+        with _real_cluster(request, settings) as real:
+            yield real
+        return
+    shared = SharedCluster(lambda: _cluster(request, settings))
+    every = request.config.stash.setdefault(_SHARED, {})
+    every[str(request.fixturename)] = shared
+    yield ClusterProxy(shared)
+    del every[str(request.fixturename)]
+    shared.close()
+
+
+@pytest.fixture
+def _fakekube_of_test(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Opens and closes the cluster of a test that uses a shared one, before its other fixtures of function scope."""
+    used = [name for name in (*_SHARED_NAMES, "fakekube") if name in request.fixturenames]
+    if len(used) > 1:
+        raise pytest.UsageError(f"{request.node.nodeid} uses {' and '.join(used)}: a test has one cluster")
+    shared = request.config.stash.get(_SHARED, {}).get(used[0])
+    if shared is None:
+        real = request.node.stash[_CLUSTER] = request.getfixturevalue(used[0])
+        with real.test():
+            yield
+        return
+    settings = _settings(request)
+    configure = settings.pop("configure", False)
+    try:
+        cluster: Any = shared.begin(lambda: _cluster(request, settings))
+    except ValueError as error:
+        raise pytest.UsageError(f"{request.node.nodeid}: {error}") from None
     request.node.stash[_CLUSTER] = cluster
-    cluster.findings_at_exit = False
-    with cluster:
-        yield cluster
+    _set_golden(cluster, request)
+    _configure(cluster, configure)
+    yield
+    shared.end()
+
+
+@pytest.fixture
+def fakekube_namespace(request: pytest.FixtureRequest) -> str:
+    """A namespace of the test's cluster, with a name of its own: the same in each run."""
+    from fakekube.harness.state.sharing import namespace_for
+
+    used = next((name for name in _SHARED_NAMES if name in request.fixturenames), "fakekube")
+    cluster = request.getfixturevalue(used)
+    name = namespace_for(request.node.nodeid, "" if cluster.backend == "fakekube" else cluster.namespace)
+    cluster.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
+    return name
+
+
+def _open_for_test(item: pytest.Item) -> None:
+    """Opens the cluster of a test that uses a shared one after the fixtures of wider scope, before all others."""
+    names: list[str] = getattr(item, "fixturenames", [])
+    if isinstance(item, pytest.Function) and any(name in names for name in _SHARED_NAMES) and _OF_TEST not in names:
+        definitions = item._fixtureinfo.name2fixturedefs
+        scopes = [definitions[name][-1].scope if name in definitions else "" for name in names]
+        names.insert(scopes.index("function") if "function" in scopes else len(names), _OF_TEST)
+
+
+def _keep_shared(item: pytest.Item) -> None:
+    """Closes clusters of wider fixtures that a failed set-up has left open."""
+    for shared in list(item.config.stash.get(_SHARED, {}).values()):
+        shared.keep()
 
 
 @pytest.fixture
@@ -127,45 +314,196 @@ def fakekube_client(fakekube: FakeKube) -> Any:
 
 
 @pytest.fixture
+def fakekube_configured(fakekube: FakeKube) -> FakeKube:
+    """The cluster, at which the configuration of every client points (`FakeKube.configure`)."""
+    fakekube.configure()
+    return fakekube
+
+
+@pytest.fixture
 def fakekube_kubeconfig(fakekube: FakeKube) -> Path:
     """The path of a kubeconfig file for the cluster."""
     return fakekube.kubeconfig
 
 
-@pytest.hookimpl(tryfirst=True)
-def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
-    """Runs async tests that have a cluster on its event loop; no other plugin is needed."""
-    cluster = pyfuncitem.stash.get(_CLUSTER, None)
-    if cluster is None or not inspect.iscoroutinefunction(pyfuncitem.obj):
-        return None
-    names = pyfuncitem._fixtureinfo.argnames
-    cluster.bubble.run(pyfuncitem.obj(**{name: pyfuncitem.funcargs[name] for name in names}))
-    return True
+# --- async tests and fixtures
 
 
-@pytest.hookimpl(wrapper=True)
-def pytest_runtest_call(item: pytest.Item) -> Generator[None, None, None]:
-    """Fails a test that has passed for what its cluster's detectors have found, or warns of it."""
-    from_findings = ""
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_fixture_setup(
+    fixturedef: pytest.FixtureDef[Any], request: pytest.FixtureRequest
+) -> Generator[None, Any, Any]:
+    """Runs async fixtures of tests that have a cluster on its event loop, before another plugin sees that they are."""
+    function = fixturedef.func
+    used = next((name for name in ("fakekube", *_SHARED_NAMES) if name in request.fixturenames), "")
+    if request.scope != "function" or not used or not _is_async(function):
+        result = yield
+        _claim(request.node)
+        return result
+    bound, bubble = _bound(function, request.instance), request.getfixturevalue(used).bubble
+
+    def on_loop(**arguments: Any) -> Any:
+        from fakekube.harness import asynctests
+
+        return asynctests.set_up(bubble, bound, arguments, request.addfinalizer)
+
+    fixturedef.func = on_loop  # type: ignore[misc]
+    try:
+        return (yield)
+    finally:
+        fixturedef.func = function  # type: ignore[misc]
+
+
+def _is_async(function: object) -> bool:
+    return inspect.iscoroutinefunction(function) or inspect.isasyncgenfunction(function)
+
+
+def _bound(function: Any, instance: object) -> Any:
+    """The function of a fixture, as a method of the instance that the test belongs to."""
+    if instance is not None and inspect.ismethod(function) and isinstance(instance, type(function.__self__)):
+        return types.MethodType(function.__func__, instance)
+    return function
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> Generator[None, None, None]:
+    _open_for_test(item)
+    if _CLUSTER in item.stash:  # that of the run before, if the test is run again
+        del item.stash[_CLUSTER]
+    yield
+    if _CLUSTER in item.stash and _backend(item) not in (None, "asyncio"):
+        pytest.fail(
+            f"the anyio backend of this test is {_backend(item)!r}, and the event loop of a cluster is asyncio's: "
+            "define a fixture `anyio_backend` that returns 'asyncio', or parametrize the test with it",
+            pytrace=False,
+        )
+
+
+def _backend(item: pytest.Item) -> object:
+    found = getattr(item, "funcargs", {}).get("anyio_backend")
+    return found[0] if isinstance(found, tuple) else found
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_runtest_call(item: pytest.Item) -> Generator[None, Any, Any]:
+    """Runs async tests that have a cluster on its event loop, whatever plugin they are marked for."""
+    cluster = item.stash.get(_CLUSTER, None)
+    if cluster is None or not isinstance(item, pytest.Function):
+        result = yield
+        _claim(item)
+        return result
+    from fakekube.harness import asynctests
+
+    with asynctests.on_loop(item, cluster.bubble):
+        if type(item) is not pytest.Function:  # pytest-asyncio's own would run it on another loop
+            item.runtest = types.MethodType(pytest.Function.runtest, item)  # type: ignore[method-assign]
+        try:
+            result = yield
+        except BaseException as error:
+            _note_problems(cluster, error)
+            raise
+        finally:
+            vars(item).pop("runtest", None)
+    try:
+        cluster.finish()
+        cluster.check_findings(warn=partial(_warn, item))
+    except AssertionError as found:
+        text = str(found)
+    except Exception as problem:
+        text = f"{type(problem).__name__}: {problem}"
+    else:
+        return result
+    pytest.fail(text, pytrace=False)
+
+
+def _note_problems(cluster: FakeKube, error: BaseException) -> None:
+    """Adds to the error of a test what it did not await, and completes the findings that its report shows."""
+    try:
+        cluster.finish()
+    except Exception as problem:
+        if str(problem) != str(error):
+            error.add_note(f"{type(problem).__name__}: {problem}")
+    cluster.check_findings(raising=False)
+
+
+def _warn(item: pytest.Item, warning: Warning) -> None:
+    """Issue a warning at the test's function."""
+    path, line, _ = item.reportinfo()
+    warnings.warn_explicit(warning, None, str(path), (line or 0) + 1)
+
+
+# --- no cluster survives the test, or the module, that it was opened in
+
+
+def _claim(node: pytest.Item | pytest.Collector) -> None:
+    """Note for which node the open cluster was opened."""
+    for bubble in _open_bubbles():
+        if bubble.opened_by is None:
+            bubble.opened_by = node
+
+
+def _open_bubbles() -> list[Bubble]:
+    module = sys.modules.get("fakekube.virtualtime.bubble")
+    return module.opened() if module is not None else []
+
+
+def _refuse_survivors(item: pytest.Item) -> None:
+    """Close clusters of other nodes than those of this test. Raises RuntimeError naming them."""
+    chain = item.listchain()
+    left = [bubble for bubble in _open_bubbles() if bubble.opened_by is not None and bubble.opened_by not in chain]
+    names = [getattr(bubble.opened_by, "nodeid", "") for bubble in left]
+    for bubble in left:
+        with suppress(Exception):
+            bubble.abandon()
+    if left:
+        raise RuntimeError(
+            f"the cluster of {', '.join(names)} was still open, and was closed now: use the fixture `fakekube`, or "
+            "`with FakeKube() as fakekube`"
+        )
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> Generator[None, None, None]:
+    """Runs all finalizers: pytest stops at the first that raises neither an Exception nor an outcome.
+
+    asyncio.CancelledError is such one. The fixtures that are set up earlier would leak into the next test.
+    """
+    stack = item.session._setupstate.stack
+    finalizers = [entry[0] for node, entry in stack.items() if nextitem is None or node not in nextitem.listchain()]
     try:
         yield
-    except BaseException:
-        if (failed := item.stash.get(_CLUSTER, None)) is not None:
-            failed.check_findings(raising=False)  # the report shows them too
+    except BaseException as error:
+        for remaining in reversed(finalizers):
+            _run_all(remaining, error)
+        _keep_shared(item)
+        _close_survivors(item)
         raise
-    cluster = item.stash.get(_CLUSTER, None)
-    if cluster is not None:
-        path, line, _ = item.reportinfo()
+    _keep_shared(item)
+    left = _close_survivors(item)
+    if left:
+        pytest.fail(left, pytrace=False)
 
-        def warn(warning: Warning) -> None:
-            warnings.warn_explicit(warning, None, str(path), (line or 0) + 1)
 
+def _run_all(finalizers: list[Callable[[], object]], because: BaseException) -> None:
+    while finalizers:
         try:
-            cluster.check_findings(warn=warn)
-        except AssertionError as error:
-            from_findings = str(error)
-        if from_findings:
-            pytest.fail(from_findings, pytrace=False)
+            finalizers.pop()()
+        except BaseException as error:
+            because.add_note(f"a finalizer that ran after this raised {error!r}")
+
+
+def _close_survivors(item: pytest.Item) -> str:
+    """Close the cluster that this test has opened and not closed; returns what to say of it."""
+    left = [bubble for bubble in _open_bubbles() if bubble.opened_by is item]
+    for bubble in left:
+        with suppress(Exception):
+            bubble.abandon()
+    if not left:
+        return ""
+    return (
+        f"{item.nodeid} left its cluster open, and it was closed now: use the fixture `fakekube`, or "
+        "`with FakeKube() as fakekube`"
+    )
 
 
 @pytest.hookimpl(wrapper=True)
@@ -175,9 +513,31 @@ def pytest_runtest_makereport(
     """Adds the timeline of the cluster to the report of a failing test."""
     report = yield
     cluster = item.stash.get(_CLUSTER, None)
-    if cluster is not None and report.failed:
+    if cluster is None:
+        return report
+    page = _write_page(item, cluster, report)
+    if report.failed:
         text = cluster.timeline.render(TIMELINE_LINES)
+        if page is not None:
+            text += f"\n\nthe whole timeline: {page}"
         report.sections.append((f"fakekube timeline (seed {cluster.seed!r})", text))
         if findings := cluster.findings:
             report.sections.append(("fakekube findings", "\n".join(map(str, findings))))
     return report
+
+
+def _write_page(item: pytest.Item, cluster: FakeKube, report: pytest.TestReport) -> Path | None:
+    """Write the page of a test that has been called, or failed. Returns its path, or None if it was not written."""
+    directory = _option(item.config, "timeline")
+    wanted = report.failed or (report.when == "call" and _option(item.config, "timeline_for") != "failed")
+    if directory is None or not wanted:
+        return None
+    root = item.config.invocation_params.dir
+    title = f"{item.nodeid} {report.outcome}"
+    return cluster.timeline.html(root / directory / page_name(item.nodeid), title=title)
+
+
+def page_name(nodeid: str) -> str:
+    """The name of a test's page: readable, safe in every file system, and unique."""
+    readable = re.sub(r"[^\w.-]+", "-", nodeid, flags=re.ASCII).strip("-.")[-120:]
+    return f"{readable}-{hashlib.sha256(nodeid.encode()).hexdigest()[:8]}.html"

@@ -28,6 +28,14 @@ def test_the_how_to_of_controllers_is_text_of_examples(block):
     assert block in EXAMPLES
 
 
+FAULTS = (ROOT / "docs" / "faults.md").read_text()
+
+
+@pytest.mark.parametrize("block", re.findall(r"^```python\n(.*?)^```", FAULTS, re.M | re.S))
+def test_the_page_about_faults_is_text_of_examples(block):
+    assert block in EXAMPLES
+
+
 @pytest.mark.parametrize("link", re.findall(r"\]\(((?!http)[^)#]+)\)", README))
 def test_links_lead_somewhere(link):
     assert (ROOT / link).exists()

@@ -134,6 +134,8 @@ class Controller:
         drawn = int(self._random.fraction("reconcile-id", name, 0) * _DRAWS)
         #: The first part of its reconcile ids, which have the form of a random UUID (version 4).
         self._id_head = f"{drawn >> 20:08x}-{drawn >> 4 & 0xFFFF:04x}-400{drawn & 0xF:x}-8000-"
+        self.reconciled_kind: tuple[str, str] | None = None
+        """The apiVersion and kind of the reconciled objects, if a Builder has made the controller for one."""
         self._queue: WorkQueue[Any] | None = None
         self._own_requests: RequestQueue | None = None
         self._tasks: Tasks | None = None

@@ -185,6 +185,8 @@ class Builder:
             taken=manager.controller_names,
             log=self._log,
         )
+        if self._for:
+            controller.reconciled_kind = self._for[0].api_version, self._for[0].kind
         for source in self._sources(manager):
             controller.add_source(source)
         manager.add_controller(controller)

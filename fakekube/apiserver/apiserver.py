@@ -28,7 +28,8 @@ from fakekube.apiserver.crd.customversion import CustomVersion, compile_versions
 from fakekube.apiserver.endpoints import nonresource
 from fakekube.apiserver.endpoints.representation import represented
 from fakekube.apiserver.endpoints.rest import endpoint
-from fakekube.apiserver.faults import FaultRule, Faults, error_of
+from fakekube.apiserver.faults import Fault, FaultRule, Faults, error_of
+from fakekube.apiserver.faults.injectederrors import HTML, ProxyAnswer
 from fakekube.apiserver.kubelet import Kubelet
 from fakekube.apiserver.needs import Abandoned, Delay
 from fakekube.apiserver.registry.apiextensions.customresourcedefinition.strategy import definition_strategy
@@ -75,12 +76,26 @@ def _ignore_change(change: Change) -> None:
     """Ignores changes; the default of `on_commit`."""
 
 
+def _ignore_release() -> None:
+    """The default of `on_release`."""
+
+
+@dataclass(frozen=True, slots=True)
+class ServerState:
+    """A saved state of a server: its store, and the custom resources that it served with their compiled versions."""
+
+    store: Store
+    custom: tuple[Resource, ...]
+    versions: Mapping[str, dict[str, CustomVersion]]
+
+
 @dataclass(slots=True)
 class ApiServer:
     """The state of a server: its catalog, its store, its authorizer and its injected faults.
 
-    `on_commit` is called with each change after it is stored. `version` is the document at `/version`, `address` the
-    server address that discovery reports, `secure` whether it is one of HTTPS, `networks` the ranges of cluster IPs.
+    `on_commit` is called with each change after it is stored, `on_release` when a held watch may go on. `version` is
+    the document at `/version`, `address` the server address that discovery reports, `secure` whether it is one of
+    HTTPS, `networks` the ranges of cluster IPs.
     """
 
     catalog: Catalog
@@ -93,6 +108,7 @@ class ApiServer:
     faults: Faults = field(default_factory=Faults)
     kubelet: Kubelet = field(default_factory=Kubelet)
     on_commit: Callable[[Change], None] = _ignore_change
+    on_release: Callable[[], None] = _ignore_release
     address: str = ""
     networks: tuple[Network, ...] = parse_ranges(DEFAULT_RANGE)
     secure: bool = True
@@ -121,6 +137,8 @@ class ApiServer:
         except PlainAnswer as plain:
             headers = {"X-Content-Type-Options": "nosniff"}
             return Response(plain.code, Text(plain.text), content_type="text/plain; charset=utf-8", headers=headers)
+        except ProxyAnswer as page:
+            return Response(page.code, Text(page.text), content_type=HTML)
 
     def _admitted(self, request: Request, info: RequestInfo, user: User, context: RequestContext) -> Step:
         if request.query:
@@ -128,9 +146,13 @@ class ApiServer:
         decision = self.authorizer.decide(self.store, user, info)
         if not decision.allowed:
             raise forbidden(*self._denied_subject(info), rbac.denied_text(user, info, decision.reason))
-        rule = self.faults.take(info, request.user_agent) if self.faults.rules else None
+        rule = self.faults.take(info, request.user_agent, request.query) if self.faults.rules else None
         if rule is not None:
-            return (yield from self._faulty(rule, request, info, user, context))
+            return (yield from self._ruled(rule, request, info, user, context))
+        if self.faults.choose is not None:
+            fault = self.faults.choose(request, info)
+            if fault is not None:
+                return (yield from self._faulty(fault, request, info, user, context))
         if self.controllers.aggregates:
             remote = aggregation.api_service_of(self.store, request.path)
             if remote is not None:
@@ -139,28 +161,50 @@ class ApiServer:
             return nonresource.answer(self, request)
         return (yield from self._served(request, info, user, context))
 
-    def _faulty(
-        self, rule: FaultRule, request: Request, info: RequestInfo, user: User, context: RequestContext
+    def _processed(
+        self, request: Request, info: RequestInfo, user: User, context: RequestContext, stale: int | None = None
     ) -> Step:
-        """Answer a request to which a fault applies."""
-        try:
-            if rule.delay:
-                yield Delay(rule.delay)
-            if rule.reset == "before":
-                return Response(reset=True)
-            if rule.error is not None:
-                raise error_of(rule.error, info)
-            remote = aggregation.api_service_of(self.store, request.path) if self.controllers.aggregates else None
+        """As `_admitted`, for a request with a fault (it is not called there, as every request goes that way)."""
+        if self.controllers.aggregates:
+            remote = aggregation.api_service_of(self.store, request.path)
             if remote is not None:
-                response: Response = yield from aggregation.forwarded(remote, request, user)
-            elif not info.is_resource:
-                return nonresource.answer(self, request)
-            else:
-                response = yield from self._served(request, info, user, context)
+                return (yield from aggregation.forwarded(remote, request, user))
+        if not info.is_resource:
+            return nonresource.answer(self, request)
+        return (yield from self._served(request, info, user, context, stale))
+
+    def _ruled(self, rule: FaultRule, request: Request, info: RequestInfo, user: User, context: RequestContext) -> Step:
+        """Answer a request that a rule affects."""
+        try:
+            response = yield from self._faulty(rule.fault(), request, info, user, context)
         except Abandoned:
             rule.give_back()
             raise
-        return Response(reset=True) if rule.reset == "after" else response
+        if response.watch is not None:
+            response.watch.fault = rule.watch_fault()
+            if response.watch.fault is not None:
+                rule.on_disarm.append(self.on_release)
+        return response
+
+    def _faulty(self, fault: Fault, request: Request, info: RequestInfo, user: User, context: RequestContext) -> Step:
+        """Answer a request to which a fault applies."""
+        if fault.delay:
+            yield Delay(fault.delay)
+        if fault.before is not None:
+            fault.before()
+        if fault.reset == "before":
+            return Response(reset=True)
+        if fault.error == 410:
+            self.store.compact_with_key()
+        elif fault.error is not None and not fault.committed:
+            raise error_of(fault.error, info)
+        response = yield from self._processed(request, info, user, context, fault.stale)
+        if fault.reset == "after":
+            return Response(reset=True)
+        if fault.committed and fault.error is not None:
+            raise error_of(fault.error, info)
+        response.damage = fault.damage
+        return response
 
     @staticmethod
     def _denied_subject(info: RequestInfo) -> tuple[str, str]:
@@ -199,7 +243,9 @@ class ApiServer:
 
     # --- routing ---------------------------------------------------------------------------------------------------
 
-    def _served(self, request: Request, info: RequestInfo, user: User, context: RequestContext) -> Step:
+    def _served(
+        self, request: Request, info: RequestInfo, user: User, context: RequestContext, stale: int | None = None
+    ) -> Step:
         resource = self.catalog.find(info.group, info.version, info.resource)
         if resource is None:
             if self.catalog.serves_group(info.group) and not self.catalog.is_custom_group(info.group):
@@ -217,6 +263,7 @@ class ApiServer:
             raise
         call = Call(self, request, info, user, registration, context, representation)
         call.warnings += warnings
+        call.stale = stale
         try:
             response = endpoint(call)(call)
             if not isinstance(response, Response):
@@ -293,9 +340,30 @@ class ApiServer:
         else:
             self.on_commit(self.store.update(collection, path, before, obj))
 
+    # --- saved states ----------------------------------------------------------------------------------------------
+
+    def save(self) -> ServerState:
+        """The state, which shares the stored objects with this server and with those that restore it."""
+        custom = tuple(resource for resource in self.catalog.resources() if resource.custom)
+        return ServerState(self.store.copy(self.store.window), custom, dict(self._versions))
+
+    def restore(self, state: ServerState, *, after: int | None = None) -> None:
+        """Return to a saved state of this server or of one with the same settings; `after`: see `Store.restore`."""
+        definitions = self.store.collection(crd.COLLECTION).live
+        self.store.restore(state.store, after=after)
+        if self.store.collection(crd.COLLECTION).live != definitions:
+            for name in dict.fromkeys(one.collection for one in self.catalog.resources() if one.custom):
+                self.stop_serving(name)
+            for resource in state.custom:
+                self.catalog.add(resource)
+            self._versions = dict(state.versions)
+        self.allocations = ServiceAllocations(self.store, self.networks, self.allocations.tracked)
+        self.controllers.resume()
+
     def retire(self) -> None:
         """Break reference cycles so that the server is freed at once."""
-        self.on_commit = _ignore_change
+        self.on_commit, self.on_release = _ignore_change, _ignore_release
+        self.faults.choose = None
         self.controllers.retire()
         self.updaters.clear()
 

@@ -116,6 +116,8 @@ class Call:
     context: RequestContext
     representation: Representation = PLAIN
     warnings: list[str] = field(default_factory=list)
+    stale: int | None = None
+    """The revision of the watch cache, which reads with resourceVersion=0 see (None: it does not lag)."""
     resource: Resource = field(init=False)
     strategy: Strategy = field(init=False)
     namespace: str = field(init=False)
@@ -167,6 +169,11 @@ class Call:
 
     def stored(self) -> Entry | None:
         return self.server.store.get(self.resource.collection, self.path)
+
+    def cached(self, revision: int) -> Entry | None:
+        """The object in a watch cache that lags at `revision`."""
+        store = self.server.store
+        return store.collection(self.resource.collection).at(self.path, store.cached(revision))
 
     def allocator(self, *, dry_run: bool) -> Allocator:
         """The allocator of addresses and ports for this request."""

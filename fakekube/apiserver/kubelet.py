@@ -5,7 +5,8 @@ A handler receives a request and returns the response; it may raise StatusError 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import inspect
+from collections.abc import Callable, Generator
 from dataclasses import dataclass
 
 from fakekube.apiserver.resource import Object
@@ -52,8 +53,12 @@ class ForwardRequest:
     data: bytes
 
 
+#: What an interactive handler is: it yields output, gets input, and returns the result.
+Conversation = Generator[ExecResult | str | bytes | None, bytes, ExecResult | str | bytes | None]
+
 LogHandler = Callable[[LogRequest], str | bytes]
 ExecHandler = Callable[[ExecRequest], ExecResult | str | bytes]
+InteractiveHandler = Callable[[ExecRequest], Conversation]
 ForwardHandler = Callable[[ForwardRequest], bytes]
 
 
@@ -62,8 +67,8 @@ class Kubelet:
     """The handlers of pod requests; requests without a handler are rejected."""
 
     logs: LogHandler | None = None
-    exec: ExecHandler | None = None
-    attach: ExecHandler | None = None
+    exec: ExecHandler | InteractiveHandler | None = None
+    attach: ExecHandler | InteractiveHandler | None = None
     forward: ForwardHandler | None = None
 
 
@@ -71,6 +76,22 @@ def in_bytes(value: str | bytes) -> bytes:
     return value.encode() if isinstance(value, str) else value
 
 
-def result_of(value: ExecResult | str | bytes) -> ExecResult:
+def result_of(value: ExecResult | str | bytes | None) -> ExecResult:
     """The result of a handler; a plain text is the standard output of a successful command."""
-    return value if isinstance(value, ExecResult) else ExecResult(value)
+    return value if isinstance(value, ExecResult) else ExecResult(value or b"")
+
+
+def is_interactive(handler: ExecHandler | InteractiveHandler) -> bool:
+    """Whether a handler is a generator function."""
+    return inspect.isgeneratorfunction(handler)
+
+
+def conversation_of(handler: InteractiveHandler, request: ExecRequest) -> Generator[ExecResult, bytes, ExecResult]:
+    """The conversation of an interactive handler, which begins when it is advanced."""
+    conversation = handler(request)
+    try:
+        output = next(conversation)
+        while True:
+            output = conversation.send((yield result_of(output)))
+    except StopIteration as end:
+        return result_of(end.value)

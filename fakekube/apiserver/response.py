@@ -8,6 +8,7 @@ from typing import Any, Protocol
 
 import orjson
 
+from fakekube.apiserver.damage import Damage
 from fakekube.apiserver.needs import Stream
 from fakekube.apiserver.resource import Object
 from fakekube.apiserver.storage.store import Entry
@@ -161,8 +162,8 @@ class Response:
     """A response. With `watch` a stream of events follows, with `stream` the bytes of an aggregated API server, with
     `upgrade` a WebSocket; `body` is unused then.
 
-    `reset`: the connection is broken instead. `flow`: the effective user and the attributes of the request, by which
-    API Priority and Fairness classifies it (None: it is not classified).
+    `reset`: the connection is broken instead. `damage`: how the body arrives (None: intact). `flow`: the effective user
+    and the attributes of the request, by which API Priority and Fairness classifies it (None: it is not classified).
     """
 
     status: int = 200
@@ -173,5 +174,20 @@ class Response:
     watch: Watch | None = None
     upgrade: Upgrade | None = None
     reset: bool = False
+    damage: Damage | None = None
     flow: tuple[User, RequestInfo] | None = None
     stream: Stream | None = None
+
+
+def outcome(response: Response) -> tuple[str, str, str]:
+    """For the record of a request: the name of the created object, the reason and the message of a failure."""
+    if isinstance(response.body, StoredObject):
+        return response.body.entry.object["metadata"].get("name", ""), "", ""
+    if response.status < 400 or response.body is None:
+        return "", "", ""
+    body = response.body.to_object()
+    if not isinstance(body, dict):
+        return "", "", ""
+    details = body.get("details")
+    name = details.get("name", "") if isinstance(details, dict) and details.get("kind") else ""
+    return name, body.get("reason", ""), body.get("message", "")

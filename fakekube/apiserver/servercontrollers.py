@@ -81,6 +81,13 @@ class ServerControllers:
             for path, obj in flowcontrol.status_updates(self.server.store, context.now):
                 self.server.write(flowcontrol.FLOW_SCHEMAS, path, obj)
 
+    def resume(self) -> None:
+        """Continue after the store was restored: its groups are registered, and the servers of APIServices unknown."""
+        self._registered = self.server.store.collection(crd.COLLECTION).revision
+        self.show_remote()
+        if self.aggregates:
+            self.check_api_services()
+
     def retire(self) -> None:
         """Break reference cycles. The controllers cannot be used afterwards."""
         self.is_mapped, self.on_unchecked = _is_never, _ignore_name

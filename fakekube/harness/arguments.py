@@ -46,7 +46,10 @@ def check_cluster(
         raise TypeError(f"rbac={rbac!r}: pass True to check access, False not to")
     if not (stepped is None or isinstance(stepped, bool)):
         raise TypeError(f"stepped={stepped!r}: pass True, False, or None (True in sync tests only)")
-    if not isinstance(wall_clock, bool) and not all(hasattr(wall_clock, name) for name in _WALL_CLOCK):
+    if isinstance(wall_clock, str):
+        if wall_clock not in ("freezegun", "time-machine"):
+            raise ValueError(f"wall_clock={wall_clock!r}: pass True, False, 'freezegun' or 'time-machine'")
+    elif not isinstance(wall_clock, bool) and not all(hasattr(wall_clock, name) for name in _WALL_CLOCK):
         raise TypeError(f"wall_clock={wall_clock!r}: pass True to freeze the wall clock, False not to")
     if transport not in ("direct", "memory", "tcp"):
         raise ValueError(f"transport={transport!r}: pass 'direct', 'memory' or 'tcp'")

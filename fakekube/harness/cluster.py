@@ -11,35 +11,47 @@ import builtins
 import inspect
 import os
 from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from datetime import datetime, timedelta
 from functools import partial
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar, TypeVarTuple, Unpack
+from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar, TypeVarTuple, Unpack, overload
 
 from controllerlib import Manager
 from controllerlib.cache import CacheOptions, Selection
 from controllerlib.client import Writable, parse_selector
+from controllerlib.observer import Observer
 from fakekube.apiserver.faults import FaultRule
-from fakekube.apiserver.kubelet import ExecHandler, ForwardHandler, LogHandler
+from fakekube.apiserver.kubelet import ExecHandler, ForwardHandler, InteractiveHandler, LogHandler
 from fakekube.apiserver.needs import Service
 from fakekube.apiserver.registry.core.service.ranges import DEFAULT_RANGE
 from fakekube.apiserver.requestlog import RequestRecord
 from fakekube.apiserver.user import ADMIN, User
 from fakekube.controllers.catalogue import named, selection
-from fakekube.harness import arguments, assertions
+from fakekube.harness import arguments
+from fakekube.harness.assertions import recorded
+from fakekube.harness.assertions.invariants import Invariant, Invariants, Predicate
+from fakekube.harness.assertions.readonly import ReadOnlyCluster
 from fakekube.harness.audit import Audit
 from fakekube.harness.background import Background
 from fakekube.harness.clustercontrollers import ClusterController, ClusterControllers, Settling, settings_for
 from fakekube.harness.detectors.detection import Detection
+from fakekube.harness.detectors.finalchecks import FinalChecks
 from fakekube.harness.detectors.finding import Finding, FindingWarning
+from fakekube.harness.detectors.levels import levels_of
+from fakekube.harness.detectors.observers import Observers
 from fakekube.harness.driver import Driver
 from fakekube.harness.endpoint import Endpoint
-from fakekube.harness.finalchecks import FinalChecks
+from fakekube.harness.externalwait import until
+from fakekube.harness.faultinjection.deltaobserver import DeltaObserver
+from fakekube.harness.faultinjection.disruptions import Disruptions
+from fakekube.harness.faultinjection.leases import taken
+from fakekube.harness.faultinjection.plannedkill import PlannedKill
+from fakekube.harness.faultinjection.skewedclock import SkewedClock
+from fakekube.harness.faultinjection.watchhold import Hold
 from fakekube.harness.idempotence import IdempotenceCheck
-from fakekube.harness.invariants import Invariant, Invariants, Predicate
 from fakekube.harness.keywords import (
     DeleteOptions,
     EventFields,
@@ -50,12 +62,17 @@ from fakekube.harness.keywords import (
     check_names,
 )
 from fakekube.harness.ledger import Ledger
-from fakekube.harness.managers import Build, Transport, build_into, manager_for, over_http, settings_of
-from fakekube.harness.objects import TEST_AGENT, Object, Objects, Source
-from fakekube.harness.observers import Observers
-from fakekube.harness.operator import Operator
-from fakekube.harness.readonly import ReadOnlyCluster
+from fakekube.harness.managers import Build, Connection, Transport, build_into, manager_for, over_http, settings_of
+from fakekube.harness.objects import TEST_AGENT, DirectRequests, Object, Objects, Source, key_in
+from fakekube.harness.operator import Launch, Operator
 from fakekube.harness.reconcileobserver import ReconcileObserver
+from fakekube.harness.state import loading
+from fakekube.harness.state.clusterstate import ClusterState
+from fakekube.harness.state.golden import GoldenFiles
+from fakekube.harness.state.loading import Manifests
+from fakekube.harness.state.snapshot import Snapshot
+from fakekube.harness.state.versionhistory import VersionHistory
+from fakekube.harness.steps import Steps, calling
 from fakekube.harness.timeline import Timeline
 from fakekube.harness.users import acting, user_of
 from fakekube.harness.webhookserver import CONFIGURATIONS, WebhookServers, trusting
@@ -65,13 +82,14 @@ from fakekube.server.initialobjects import ClusterOptions
 from fakekube.server.random import SeededRandom
 from fakekube.server.runner import ServerRunner
 from fakekube.virtualtime import Bubble, Deadlock, HotLoop, NotQuiescent, VirtualClock
+from fakekube.virtualtime.bubble import Done
 from fakekube.virtualtime.durations import Duration, TimeUnits
 from fakekube.virtualtime.processes import ProcessOptions
 from fakekube.virtualtime.seeds import Seed
+from fakekube.virtualtime.simulatedprocess import SimulatedProcess, running_in
 from fakekube.virtualtime.threads.scheduler import BubbleThread
 
 if TYPE_CHECKING:
-    from controllerlib.client import HttpTransport
     from fakekube.controllers.kubelet.stage import Stage
     from fakekube.controllers.scalingmetrics import Metrics
     from fakekube.harness.accessreport import AccessReport
@@ -79,7 +97,12 @@ if TYPE_CHECKING:
     from fakekube.harness.simulatedpods import Scope, SimulatedPods
 
 F = TypeVar("F")
+T = TypeVar("T")
+Exec = TypeVar("Exec", bound=ExecHandler | InteractiveHandler)
 Args = TypeVarTuple("Args")
+
+#: What runs in a process of its own: an operator, or what `task` and `thread` return.
+Target = Operator | asyncio.Task[None] | BubbleThread
 
 #: Bearer token of the cluster's administrator, where access is checked.
 ADMIN_TOKEN = "admin-token"
@@ -97,6 +120,7 @@ class FakeKube:
     seed: the source of all randomness. rbac: whether access is checked, with the bootstrap roles.
     stepped: reconciles run only when the test settles or moves time (None: in sync tests, not in async ones).
     wall_clock: whether `datetime.now()`, `time.time()` and `time.sleep()` of the code under test read virtual time.
+    "time-machine" makes them do so with that library instead of freezegun.
     transport: how operators that are started here reach the server.
     controllers: the cluster's own controllers that run: names, "*" for those of kube-controller-manager, "-name".
     nodes: the number of simulated nodes, which need the scheduler and the kubelet: they run too.
@@ -120,7 +144,7 @@ class FakeKube:
         seed: int | str = 0,
         rbac: bool = False,
         stepped: bool | None = None,
-        wall_clock: bool = True,
+        wall_clock: bool | Literal["freezegun", "time-machine"] = True,
         transport: Transport = "direct",
         history_window: int = 20_000,
         patience: float = 30.0,
@@ -146,6 +170,7 @@ class FakeKube:
             nodes=nodes,
             service_cluster_ip_range=service_cluster_ip_range,
         )
+        levels = levels_of(detect or {})
         selected = [one.name for one in selection(controllers, nodes)]
         mode = arguments.authorization_mode_of(rbac, authorization_mode, kubelets="kubelet" in selected)
         plugins = arguments.admission_plugins_of(enable_admission_plugins, disable_admission_plugins, controllers)
@@ -154,7 +179,7 @@ class FakeKube:
         kind: Literal["memory", "tcp"] = "tcp" if transport == "tcp" else "memory"
         self._bubble = Bubble(seed=drawn, stepped=stepped, wall_clock=wall_clock, transport=kind, patience=patience)
         self._transport: Transport = transport
-        random = SeededRandom(drawn)
+        self._random = random = SeededRandom(drawn)
         apiserver = bootstrap.api_server(
             self.clock.now(),
             random,
@@ -172,15 +197,23 @@ class FakeKube:
             random,
             tokens=tokens,
             rounds=self._bubble.gate,
-            spawn=self._bubble.loop.create_task,
+            spawn=self._bubble.loop.create_own_task,
         )
         self._driver = Driver(self._bubble.loop)
-        self._endpoint = Endpoint(self._runner, self._driver.now_or_driven, tokens, ADMIN_TOKEN if tokens else "")
-        self.timeline: Timeline = Timeline(self.clock.epoch)
-        self.ledger: Ledger = Ledger(self.clock.now, self.timeline)
-        self._audit = Audit(self._runner, self.clock.now, self.timeline, TEST_AGENT)
-        self._objects = Objects(self._runner, self._driver.driven)
-        self._detection = Detection(self._runner, self.clock.now, TEST_AGENT, detect or {})
+        self._endpoint = Endpoint(
+            self._runner,
+            self._driver.now_or_driven,
+            tokens,
+            ADMIN_TOKEN if tokens else "",
+            network=self._bubble.loop.network,
+        )
+        self._disruptions = Disruptions(self._bubble, self._runner, self._endpoint.disconnect)
+        serials = self._runner.serials
+        self.timeline: Timeline = Timeline(self.clock.epoch, serials, partial(key_in, apiserver.catalog))
+        self.ledger: Ledger = Ledger(self.clock.now, self.timeline, serials)
+        self._audit = Audit(self._runner, self.timeline, self.ledger.identities, TEST_AGENT)
+        self._objects = Objects(apiserver, DirectRequests(self._runner, self._driver.driven))
+        self._detection = Detection(self._runner, self.clock.now, TEST_AGENT, levels)
         self._detection.scene.inspected = self.ledger.inspected
         self._read_only = ReadOnlyCluster(self._runner, self._objects.resource, self.clock.now)
         self._invariants = Invariants(self._read_only, self.timeline, self.clock.epoch)
@@ -188,6 +221,10 @@ class FakeKube:
         secret = self._bubble.seed.random("certificate authority").getrandbits(256)
         self._webhooks = WebhookServers(self._runner, self._driver.now_or_driven, secret)
         self._background = Background(self._bubble)
+        self._steps = Steps()
+        self._state = ClusterState(
+            self._runner, random, self._bubble, self._objects, self._audit, self.timeline, self._background
+        )
         self._transports: list[DirectTransport] = []
         self._faults_made = 0
         self._metrics: Metrics | None = None
@@ -195,6 +232,7 @@ class FakeKube:
 
     def __enter__(self) -> Self:
         self._bubble.open()
+        self._bubble.closer = self.close
         self._detection.open(self._bubble, self._background.has_threads)
         if self._controllers is not None:
             self._controllers.operator.begin(self._bubble.loop)
@@ -212,6 +250,7 @@ class FakeKube:
             self.close()
         if error is None:
             self._background.raise_failure()
+            self._steps.finish()
 
     def __repr__(self) -> str:
         store = self._runner.apiserver.store
@@ -223,30 +262,55 @@ class FakeKube:
     def close(self) -> None:
         """End operators, watches and connections, and restore the wall clock. May be called again.
 
-        The records can still be read. They are freed with the cluster, as nothing else refers to them.
+        Operators and tasks are cancelled, and have 30 seconds of virtual time to clean up. Raises NotQuiescent naming
+        those that do not end, after everything else is closed. The records can still be read. They are freed with the
+        cluster, as nothing else refers to them.
         """
-        if not self._bubble.loop.is_closed():
-            try:
-                self._bubble.loop.threads.close()  # before the server, which they call, is closed
-                self._bubble.loop.drive(self._end())
-            finally:
-                self._endpoint.forget_clients()
-                self._bubble.close()
-                self._detection.retire()
-                self._bubble.on_refused_call(_ignored)
-                self._runner.retire()
-                self.ledger.retire()
-                for transport in self._transports:
-                    transport.retire()
+        loop = self._bubble.loop
+        if loop.is_closed():
+            return
+        with ExitStack() as steps:  # callbacks run in reverse order, each even if those before it failed
+            for transport in self._transports:
+                steps.callback(transport.retire)
+            steps.callback(self._disruptions.retire)
+            steps.callback(self.ledger.retire)
+            steps.callback(self._runner.retire)
+            steps.callback(self._detection.retire)
+            steps.callback(self._bubble.close)
+            steps.callback(self._endpoint.forget_clients)
+            steps.callback(lambda: loop.drive(self._end()))
+            own = self._controllers.operator if self._controllers is not None else None
+            steps.callback(lambda: loop.drive(self._background.end(own)))
+            steps.callback(loop.threads.close)  # before the server, which they call, is closed
+            steps.callback(loop.processes.thaw_all)
 
     async def _end(self) -> None:
-        await self._background.end()
-        if self._controllers is not None:
-            await self._controllers.operator.end()
         self._runner.end_watches()
         await self._runner.aclose()
         await self._endpoint.aclose()
         await self._webhooks.aclose()
+
+    def finish(self) -> None:
+        """Called when the test has ended, before the tear-down of its fixtures.
+
+        Raises NotAwaited naming what an async test had to await and did not.
+        """
+        self._steps.finish()
+
+    @property
+    def backend(self) -> str:
+        """Which API server this is: "fakekube"; the fixtures also offer "envtest" and "cluster"."""
+        return "fakekube"
+
+    @property
+    def namespace(self) -> str:
+        """The namespace of objects that name none: "default". On other backends each test has one of its own."""
+        return "default"
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether an operator, a task or a thread runs beside the test."""
+        return self._background.is_busy
 
     # --- time ------------------------------------------------------------------------------------------------------
 
@@ -281,9 +345,18 @@ class FakeKube:
 
     def _step(self, move: Callable[[], Awaitable[None]]) -> Awaitable[None]:
         if self._driver.in_async_test():
-            return self._checked(move)
+            return self._awaited(self._checked(move), "step")
         with self._reporting():
             return move()
+
+    def _awaited(self, work: Coroutine[Any, Any, T], name: str) -> Coroutine[Any, Any, T]:
+        """`work`, which an async test must await: the test fails if it does not."""
+        try:
+            self._steps.check()
+        except BaseException:
+            work.close()
+            raise
+        return self._steps.make(work, name)
 
     async def _checked(self, move: Callable[[], Awaitable[None]]) -> None:
         with self._reporting():
@@ -308,7 +381,7 @@ class FakeKube:
 
     def why(self) -> str:
         """What is runnable, what waits and where, what holds time, and the work queues: one fact a line."""
-        return "\n".join([self._bubble.why(), *self._background.facts()])
+        return "\n".join([self._bubble.why(), *self._background.facts(), *self._disruptions.facts()])
 
     # --- reaching the server ---------------------------------------------------------------------------------------
 
@@ -321,6 +394,15 @@ class FakeKube:
     def kubeconfig(self) -> Path:
         """The path of a kubeconfig file for this cluster, which is removed when it closes."""
         return self._endpoint.kubeconfig
+
+    def configure(self, *, service_account: str = "", user: User | str | None = None) -> None:
+        """Point the configuration that operators load themselves at this cluster, until it closes.
+
+        For every client: `KUBECONFIG`, also where a client has read it already; the files and the address that
+        `load_incluster_config()` reads; default configurations are restored. As a service account
+        (`namespace/name`), as a user, or by default as the administrator.
+        """
+        self._endpoint.configure(acting(service_account, user))
 
     def api_client(self, *, user: User | str | None = None) -> Any:
         """An official `kubernetes.client.ApiClient` for this cluster, as `user` (with `rbac=True`); closed with it."""
@@ -362,7 +444,7 @@ class FakeKube:
                     self.update(changed)
 
     def run_process(self, argv: Sequence[str], **options: Unpack[ProcessOptions]) -> Any:
-        """Run a command (`kubectl apply ...`) to completion with KUBECONFIG set to this cluster; time is held.
+        """Run a command (`kubectl apply ...`) to completion with KUBECONFIG and FAKEKUBE_URL set; time is held.
 
         `options` are those of `subprocess.run`. Returns a CompletedProcess with the output as text; in an async test it
         must be awaited.
@@ -371,9 +453,39 @@ class FakeKube:
             raise TypeError(f"run_process({argv!r}): pass a list, {argv.split()!r}")
         if not argv:
             raise ValueError("run_process([]): the list names a program and its arguments")
-        env = {**os.environ, **(options.get("env") or {}), "KUBECONFIG": str(self.kubeconfig)}
+        reached = {"KUBECONFIG": str(self.kubeconfig), "FAKEKUBE_URL": self.url}
+        env = {**os.environ, **(options.get("env") or {}), **reached}
         options["env"] = env
+        if self._driver.in_async_test():
+            return self._awaited(self._bubble.run_process(argv, **options), "run_process")
         return self._bubble.run_process(argv, **options)
+
+    def wait_for(
+        self,
+        condition: Callable[[], object] | None = None,
+        *,
+        times: int = 1,
+        timeout: float = 10.0,
+        **wanted: Unpack[RequestFields],
+    ) -> Awaitable[None]:
+        """Wait in real time for an operator in another process: for `times` requests with these fields, in the whole
+        test (`wait_for(verb="create", resource="pods")`), or until `condition()` is true.
+
+        Virtual time is held. Raises TimeoutError after `timeout` real seconds. In an async test it must be awaited.
+        """
+        if condition is None and not wanted:
+            raise TypeError("wait_for() needs a condition, or the fields of requests, as requests() takes them")
+        self._audit.requests(wanted)  # checks the fields
+
+        def is_done() -> object:
+            return condition() if condition is not None else len(self._audit.requests(wanted)) >= times
+
+        what = f"waiting for {wanted}" if condition is None else "waiting for a condition"
+        work = until(is_done, self._bubble, self._runner, timeout, what)
+        if self._driver.in_async_test():
+            return work
+        self._bubble.loop.drive(work)
+        return Done()
 
     # --- what runs beside the test -----------------------------------------------------------------------------------
 
@@ -395,7 +507,11 @@ class FakeKube:
         """
         operator = self.operator(build, name=name, service_account=service_account, user=user, **options)
         operator.begin(self._bubble.loop)
-        if not self._driver.in_async_test():
+        if self._driver.in_async_test():
+            self._steps.check()
+            number = self._steps.expect(calling("start"))
+            operator.when_awaited(lambda: self._steps.awaited(number))
+        else:
             self.settle()
             operator.warn_of_unserved()
         return operator
@@ -410,35 +526,56 @@ class FakeKube:
         **options: Unpack[ManagerOptions],
     ) -> Operator:
         """As `start`, but without starting it."""
-        transport = self._operator_transport(acting(service_account, user))
-        observer = ReconcileObserver(self.ledger, self.clock.now)
-        observed, watcher = self._detection.observe()
-        manager = manager_for(self._bubble, transport, Observers([observer, watcher]), options)
-        build_into(manager, build, options.get("election") is not None)
-        observer.identify(self.ledger.identities.claim(name, next(iter(manager.controllers), "operator")))
-        self._detection.built(observed, manager, observer.identity.operator)
-        operator = self._operated(manager, observer)
+        return self._launched(Launch(build, acting(service_account, user), options, name))
+
+    def _launched(self, launch: Launch, restarts: str = "") -> Operator:
+        """An operator, or the next incarnation of the one that is named `restarts`."""
+        process, clock = SimulatedProcess(launch.name), SkewedClock(self.clock)
+        recording = ReconcileObserver(self.ledger, self.clock.now)
+        transport = self._operator_transport(launch.user, recording.trace)
+        observed, watcher = self._detection.observe(process)
+        observer: Observer = Observers([recording, watcher])
+        if self._disruptions.injector is not None:
+            observer = DeltaObserver(
+                observer, self._disruptions.injector, process, clock, partial(self._disruptions.kill, process)
+            )
+        with running_in(process):
+            manager = manager_for(self._bubble, transport, observer, launch.options, process, clock)
+            build_into(manager, launch.build, launch.options.get("election") is not None)
+        identities, default = self.ledger.identities, next(iter(manager.controllers), "operator")
+        identity = identities.next_incarnation(restarts) if restarts else identities.claim(launch.name, default)
+        recording.identify(identity, manager.controllers)
+        self._detection.built(observed, manager, identity.operator)
+        operator = self._operated(manager, recording, process, clock)
+        operator.launch = launch
         self._background.add(operator)
         return operator
 
-    def _operated(self, manager: Manager, observer: ReconcileObserver) -> Operator:
+    def _operated(
+        self, manager: Manager, observer: ReconcileObserver, process: SimulatedProcess, clock: SkewedClock
+    ) -> Operator:
         catalog, monotonic, failed = self._runner.apiserver.catalog, self.clock.monotonic, self._background.failed
-        return Operator(manager, observer.identity, self.ledger, monotonic, self.settle, failed, catalog)
+        process.name = str(observer.identity)
+        return Operator(
+            manager, observer.identity, self.ledger, monotonic, self.settle, failed, catalog, process, clock
+        )
 
-    def _operator_transport(self, user: User | None) -> DirectTransport | HttpTransport:
+    def _operator_transport(self, user: User | None, trace: Callable[[], str]) -> Connection:
         if self._transport == "direct":
-            self._transports.append(DirectTransport(self._runner, user=user or ADMIN))
+            self._transports.append(DirectTransport(self._runner, user=user or ADMIN, trace=trace))
             return self._transports[-1]
         token = self._endpoint.admin if user is None else self._endpoint.token_of(user)
-        return over_http(self.url, self._bubble, token)
+        return over_http(self.url, self._bubble, token, trace)
 
     def _cluster_controllers(self, names: Sequence[str], nodes: int | None) -> ClusterControllers:
         from fakekube.controllers.componentusers import component_user
         from fakekube.controllers.controllermanager import controller_manager
         from fakekube.controllers.nodespec import numbered
 
+        observer = ReconcileObserver(self.ledger, self.clock.now)
+
         def connect(user: str) -> DirectTransport:
-            self._transports.append(DirectTransport(self._runner, user=component_user(user)))
+            self._transports.append(DirectTransport(self._runner, user=component_user(user), trace=observer.trace))
             return self._transports[-1]
 
         settings = settings_for(names, self._runner.apiserver.issuer, lambda: self._webhooks.authority)
@@ -446,14 +583,14 @@ class FakeKube:
         cache = CacheOptions(
             sync_period_jitter=0.0, min_watch_timeout=WATCH_TIMEOUT, default=Selection(bookmarks=False)
         )
-        observer = ReconcileObserver(self.ledger, self.clock.now)
+        process, clock = SimulatedProcess(CLUSTER), SkewedClock(self.clock)
         observer.identify(self.ledger.identities.claim(CLUSTER, CLUSTER))
-        options = {**settings_of(self._bubble, observer), "cache": cache}
+        options = {**settings_of(self._bubble, observer, process, clock), "cache": cache}
         running = controller_manager(names, connect, settings, **options)
         if "kubelet" in running.parts:
             running.parts["kubelet"].answers.install(self._runner.apiserver.kubelet)
-        operator = self._operated(running.manager, observer)
-        return ClusterControllers(running, operator, Settling(self.settle, self._driver.in_async_test))
+        operator = self._operated(running.manager, observer, process, clock)
+        return ClusterControllers(running, operator, Settling(self.settle, self._driver.in_async_test, self._awaited))
 
     @property
     def metrics(self) -> Metrics:
@@ -547,13 +684,61 @@ class FakeKube:
         if not isinstance(operator, Operator):
             raise TypeError(f"stop() takes an operator as start() returns it, not {operator!r}")
         if self._driver.in_async_test():
-            return self._stopped(operator)
+            return self._awaited(self._stopped(operator), "stop")
         self._bubble.loop.drive(operator.end())
         return self.settle()
 
     async def _stopped(self, operator: Operator) -> None:
         await operator.end()
         await self.settle()
+
+    @overload
+    def kill(self, operator: Target) -> Awaitable[None]: ...
+    @overload
+    def kill(self, operator: Target, *, after_write: int) -> PlannedKill: ...
+    @overload
+    def kill(self, operator: Target, *, at: str) -> PlannedKill: ...
+
+    def kill(
+        self, operator: Target, *, after_write: int | None = None, at: str | None = None
+    ) -> Awaitable[None] | PlannedKill:
+        """Kill an operator, as SIGKILL does: at once, after its nth write from now on, or after the write of an anchor.
+
+        Its connections break first, so that code which runs while its tasks end writes nothing. The last write is
+        stored, and its answer is lost. `at`: `verb kind/name{field}#occurrence`, like
+        `update statefulset/default/db{spec.replicas}#2`. An operator is what `start`, `task` or `thread` returned.
+        """
+        process = self._background.process_of(operator)
+        if after_write is not None or at is not None:
+            return self._disruptions.plan_kill(process, after_write, at)
+        self._disruptions.kill(process)
+        return self.settle()
+
+    def restart(self, operator: Operator) -> Operator:
+        """Start an operator again, as a new process with new caches: its `build` is called with a new manager.
+
+        It is killed first if it still runs. In an async test the result must be awaited. For what `task` or `thread`
+        runs, call these again.
+        """
+        if not isinstance(operator, Operator) or operator.launch is None:
+            raise TypeError(f"restart() takes an operator as start() returns it, not {operator!r}")
+        if operator.is_running:
+            self._disruptions.kill(operator.process)
+        started = self._launched(operator.launch, operator.name)
+        started.begin(self._bubble.loop)
+        if not self._driver.in_async_test():
+            self.settle()
+            started.warn_of_unserved()
+        return started
+
+    def pause(self, operator: Target) -> None:
+        """Stop an operator, as SIGSTOP does: none of its code runs, and its connections stay open."""
+        self._disruptions.stop(self._background.process_of(operator))
+
+    def resume(self, operator: Target) -> Awaitable[None]:
+        """Let a paused operator run on, as SIGCONT does. Timers that were due meanwhile fire at once."""
+        self._disruptions.resume(self._background.process_of(operator))
+        return self.settle()
 
     def task(self, work: Coroutine[Any, Any, Any], *, name: str = "") -> asyncio.Task[None]:
         """Run a coroutine beside the test, for example a hand-written controller, until the cluster closes.
@@ -564,16 +749,34 @@ class FakeKube:
             raise TypeError(f"task() takes a coroutine: call the async function, task(work()), not {work!r}")
         return self._background.task(work, name)
 
-    def thread(self, function: Callable[[*Args], object], *args: *Args, name: str | None = None) -> BubbleThread:
+    def thread(
+        self,
+        function: Callable[[*Args], object] | Callable[..., object],
+        *args: *Args,
+        name: str | None = None,
+        kwargs: Mapping[str, Any] | None = None,
+    ) -> BubbleThread:
         """Run sync code beside the test, for example an operator of the official client, under the same clock.
 
-        The next step of the test raises what it raises.
+        The function gets `args` and the keyword arguments `kwargs`, as in `threading.Thread`. It may install handlers
+        of signals, as in a process of its own (`signal`), and run an event loop. The next step of the test raises what
+        it raises.
         """
         if not callable(function):
             raise TypeError(f"thread() takes a function, not {function!r}")
         if inspect.iscoroutinefunction(function):
             raise TypeError(f"thread() takes a sync function: use task({function.__name__}()) for a coroutine")
-        return self._background.thread(function, args, name)
+        work = partial(function, *args, **(kwargs or {}))
+        return self._background.thread(work, name or getattr(function, "__qualname__", None))
+
+    def signal(self, thread: BubbleThread, number: int) -> Awaitable[None]:
+        """Send a signal to an operator that `thread` has started: `signal(thread, signal.SIGTERM)`.
+
+        The handler that it has installed runs in its thread, where that waits; without one the thread ends. Then the
+        cluster settles.
+        """
+        self._bubble.signal(thread, number)
+        return self.settle()
 
     # --- objects ---------------------------------------------------------------------------------------------------
 
@@ -624,6 +827,82 @@ class FakeKube:
         """Delete an object, with DeleteOptions (`propagationPolicy="Foreground"`). Raises ApiError."""
         return self._objects.delete(api_version, kind, name, namespace, options)
 
+    # --- state -----------------------------------------------------------------------------------------------------
+
+    @property
+    def golden(self) -> GoldenFiles:
+        """Where `assert_state` looks for golden files, and whether it writes them; the fixtures set both."""
+        return self._state.golden
+
+    def snapshot(self) -> Snapshot:
+        """The state of the cluster, to return to with `restore`: objects, revision and random counters.
+
+        It takes microseconds, because stored objects are immutable and shared. It can be restored as often as needed,
+        also in other clusters with the same settings. Records, operators, faults and time are not part of it.
+        """
+        return self._state.snapshot()
+
+    def restore(self, snapshot: Snapshot) -> None:
+        """Return to a snapshot, as a server that is restarted from a backup: every watch ends.
+
+        If nothing runs beside the test, the cluster is exactly as it was, its resourceVersion included. Otherwise the
+        resourceVersion continues above the present one and the history is compacted, so that operators list again.
+        Time does not move backwards. Raises TypeError, and ValueError if the clusters have different settings.
+        """
+        self._state.restore(snapshot)
+
+    def load(self, *sources: Manifests) -> builtins.list[Object]:
+        """Create or replace the objects of manifests: files, directories, kustomizations, open files, or text.
+
+        Namespaces and CustomResourceDefinitions are first. Otherwise as `apply`. A directory with a kustomization is
+        built with `kustomize` or `kubectl`, one of which must be installed. Raises ManifestError.
+        """
+        objects = loading.read(sources)
+        return self._objects.apply(objects) if objects else []
+
+    def force_state(self, obj: Writable) -> Object:
+        """Store an object as it is, even if no request could: without admission, validation and immutability.
+
+        Its status, uid, creationTimestamp, deletionTimestamp and managedFields are kept; the server sets those that are
+        missing, and always the resourceVersion. Watches receive the change. Raises ValueError for an object that
+        has no name or fields that its schema does not have, LookupError for an unknown kind.
+        """
+        return self._state.force(obj)
+
+    def export(
+        self,
+        path: str | Path | None = None,
+        *,
+        kinds: Sequence[str] | None = None,
+        namespace: str | None = None,
+        clean: bool = False,
+    ) -> str:
+        """The objects as YAML that `load` and kubectl accept; written to `path` if given.
+
+        `kinds`: like ["Deployment", "v1 ConfigMap"]; by default all but Events, Leases, and what the server creates for
+        others. `namespace`: only its objects, and the namespace. Objects of a new server that have not changed are left
+        out. `clean`: without status and what servers set and allocate. Raises LookupError for an unknown kind.
+        """
+        return self._state.export(path, kinds, namespace, clean=clean)
+
+    def assert_state(
+        self,
+        path: str | Path,
+        *,
+        kinds: Sequence[str] | None = None,
+        namespace: str | None = None,
+        ignore: Sequence[str] = (),
+        unmasked: Sequence[str] = (),
+    ) -> None:
+        """Compare the objects with a golden file, which `pytest --fakekube-update-golden` writes.
+
+        `path` is relative to the test's file. `kinds` and `namespace` are those of `export`. `ignore`: paths of fields,
+        like ["status.conditions", "metadata.annotations[example.com/time]"]. Uids, times, resourceVersions, generated
+        names and managedFields are masked, except those named in `unmasked` ("uids", "times", "resource_versions",
+        "generated_names", "managed_fields"). Raises AssertionError with the differences.
+        """
+        self._state.check_golden(path, kinds, namespace, ignore, unmasked)
+
     # --- what happened ---------------------------------------------------------------------------------------------
 
     def requests(self, **wanted: Unpack[RequestFields]) -> Sequence[RequestRecord]:
@@ -634,11 +913,17 @@ class FakeKube:
         """
         return self._audit.requests(wanted)
 
-    def versions(
-        self, api_version: str, kind: str, name: str, namespace: str = "default"
-    ) -> Sequence[tuple[datetime, Object | None]]:
-        """The history of an object: the time and the new version of each change (None: deleted)."""
-        return self._audit.versions(self._objects.resource(api_version, kind), name, namespace)
+    def versions(self, api_version: str, kind: str, name: str, namespace: str = "default") -> VersionHistory:
+        """The history of an object: the time and the new version of each change (None: deleted).
+
+        `str()` of it shows the differences.
+        """
+        found = self._audit.versions(self._objects.resource(api_version, kind), name, namespace)
+        return VersionHistory(f"{kind} {namespace}/{name}", found, self.clock.epoch)
+
+    def diff(self, api_version: str, kind: str, name: str, namespace: str = "default") -> str:
+        """What each change of an object has changed, field by field: `~ spec.replicas: 1 -> 2`."""
+        return str(self.versions(api_version, kind, name, namespace))
 
     def events(self, **wanted: Unpack[EventFields]) -> Sequence[Object]:
         """The Events with these fields (`reason="Synced"`), in the order in which they were written.
@@ -650,11 +935,12 @@ class FakeKube:
         return [event for event in found if all(event.get(key) == value for key, value in wanted.items())]
 
     def log(self) -> str:
-        """All reconciles, requests and stored changes, one a line, with their time in microseconds.
+        """All reconciles, requests and stored changes, one a line, in the order in which they happened.
 
+        A line begins with the time in microseconds since the cluster's start; a reconcile is where it began.
         The same test with the same seed, and the same versions of all libraries, gives the same log.
         """
-        return "\n".join([*self.ledger.lines(self.clock.epoch), *self._audit.lines(self.clock.epoch)])
+        return "\n".join(line for _, line in sorted([*self.ledger.lines(self.clock.epoch), *self._audit.lines()]))
 
     def rbac_report(self, *, service_account: str = "", user: User | str | None = None) -> AccessReport:
         """Compares what a service account (`namespace/name`) or a user did with the roles that are bound to it.
@@ -681,7 +967,7 @@ class FakeKube:
         """
         check = self._idempotence_check(noops_allowed)
         if self._driver.in_async_test():
-            return self._check_idempotence(check)
+            return self._awaited(self._check_idempotence(check), "assert_no_writes_at_rest")
         self.advance(1)
         check.begin()
         done = self.settle()
@@ -722,14 +1008,14 @@ class FakeKube:
             for one in done:
                 self.ledger.inspect_errors(f"{one.operator}/{one.controller}")
         since = None if within is None else timedelta(seconds=arguments.seconds_of("within", within))
-        assertions.check_reconciled(
-            key, assertions.recent(done, self.clock.now(), since), self.clock.epoch,
+        recorded.check_reconciled(
+            key, recorded.recent(done, self.clock.now(), since), self.clock.epoch,
             times=times, causes=causes, results=results,
         )  # fmt: skip
 
     def assert_requests(self, times: int | None = None, **wanted: Unpack[RequestFields]) -> None:
         """Assert that there were `times` requests with these fields, by default at least one; see `requests`."""
-        assertions.check_requests(self.requests(**wanted), self.requests(), wanted, times)
+        recorded.check_requests(self.requests(**wanted), self.requests(), wanted, times)
 
     def assert_written(
         self,
@@ -748,7 +1034,7 @@ class FakeKube:
         """
         writers = {str(record.revision): record.user_agent or record.user for record in self._audit.writes_since(0)}
         writers.update({str(record.revision): TEST_AGENT for record in self.requests(user_agent=TEST_AGENT)})
-        assertions.check_written(
+        recorded.check_written(
             f"{kind} {namespace}/{name}", self.versions(api_version, kind, name, namespace), writers, fields, by,
             self.clock.epoch,
         )  # fmt: skip
@@ -841,6 +1127,49 @@ class FakeKube:
         """Drop the history: watches that resume from an earlier resourceVersion get 410 Gone."""
         self._runner.apiserver.store.compact()
 
+    def hold(
+        self,
+        operator: Target | None = None,
+        *,
+        resource: str = "*",
+        namespace: str = "*",
+        user_agent: str = "*",
+        at: int | str | None = None,
+    ) -> Hold:
+        """Hold watches: they deliver nothing after the resourceVersion `at` (None: the present one) until `release()`.
+
+        Those of an operator (one of its informers, if `resource` names a plural), or of clients whose User-Agent
+        matches. All others go on. A context manager releases at the end of the block.
+        """
+        process = None if operator is None else self._background.process_of(operator)
+        return self._disruptions.hold(process, resource, namespace, user_agent, at)
+
+    def restart_server(self, *, down: Duration = 0) -> Awaitable[None]:
+        """Restart the API server: connections break and are refused while it is `down`; stored objects stay.
+
+        Watches that resume from a resourceVersion before the restart get 410, as the watch cache is empty. The test's
+        own reads and writes work meanwhile.
+        """
+        self._disruptions.restart_server(down)
+        return self.settle()
+
+    def jump(self, by: Duration, operator: Operator | None = None) -> None:
+        """Move the wall clock of the API server's machine, or of an operator's; a number may be negative.
+
+        Other clocks, timers and monotonic time do not move. For an operator it is the clock of its Manager:
+        `datetime.now()` and `time.time()` are those of the test's process.
+        """
+        if operator is not None and not isinstance(operator, Operator):
+            raise TypeError(f"jump() takes an operator as start() returns it, not {operator!r}")
+        self._disruptions.jump(None if operator is None else operator.clock, by)
+
+    def take_lease(
+        self, name: str, namespace: str = "default", *, holder: str = "another", unrealistic: bool = False
+    ) -> Object:
+        """Another candidate takes a Lease over, which must have expired. Raises ValueError, ApiError."""
+        lease = self.get("coordination.k8s.io/v1", "Lease", name, namespace)
+        return self.update(taken(lease, holder, self.clock.now(), unrealistic=unrealistic))
+
     def cut_watches(self) -> None:
         """End every open watch, as a restart of the server does; clients may watch again."""
         self._runner.end_watches()
@@ -852,12 +1181,16 @@ class FakeKube:
         self._runner.apiserver.kubelet.logs = _function(handler)
         return handler
 
-    def on_exec(self, handler: ExecHandler) -> ExecHandler:
-        """`handler` runs a command in a container (ExecRequest -> its output, or an ExecResult)."""
+    def on_exec(self, handler: Exec) -> Exec:
+        """`handler` runs a command in a container (ExecRequest -> its output, or an ExecResult).
+
+        A generator function is interactive: it yields output, and the value of `yield` is the client's next input
+        (`b""` at its end).
+        """
         self._runner.apiserver.kubelet.exec = _function(handler)
         return handler
 
-    def on_attach(self, handler: ExecHandler) -> ExecHandler:
+    def on_attach(self, handler: Exec) -> Exec:
         """`handler` answers an attach to a container (ExecRequest without a command -> output)."""
         self._runner.apiserver.kubelet.attach = _function(handler)
         return handler
@@ -866,10 +1199,6 @@ class FakeKube:
         """`handler` answers data that is sent to a port of a pod (ForwardRequest -> bytes)."""
         self._runner.apiserver.kubelet.forward = _function(handler)
         return handler
-
-
-def _ignored(what: str) -> None:
-    """Ignores a blocking call after the end of the cluster."""
 
 
 def _function(handler: F) -> F:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -37,10 +37,11 @@ def settings_for(names: Sequence[str], issuer: Issuer, authority: Callable[[], A
 
 @dataclass(frozen=True, slots=True)
 class Settling:
-    """How a test settles; `in_async_test`: whether it must await that."""
+    """How a test settles. `in_async_test`: whether it must await that. `awaited` makes what it must await."""
 
     settle: Callable[[], Awaitable[None]]
     in_async_test: Callable[[], bool]
+    awaited: Callable[[Coroutine[Any, Any, Any], str], Coroutine[Any, Any, Any]]
 
 
 class ClusterController(ControllerView):
@@ -73,19 +74,21 @@ class ClusterController(ControllerView):
         Returns the Reconcile, or None if no key was due. In an async test it must be awaited.
         """
         self._gate.hold()
-        before = len(self.history())
+        before = self.reconciles()
         self._gate.permit()
-        done = self._settling.settle()
-        return self._after(done, before) if self._settling.in_async_test() else self._stepped(before)
+        if self._settling.in_async_test():
+            return self._settling.awaited(self._after(before), "step")
+        self._settling.settle()
+        return self._stepped(before)
 
-    async def _after(self, done: Awaitable[None], before: int) -> Reconcile | None:
-        await done
+    async def _after(self, before: int) -> Reconcile | None:
+        await self._settling.settle()
         return self._stepped(before)
 
     def _stepped(self, before: int) -> Reconcile | None:
         self._gate.withdraw()
-        made = self.history()[before:]
-        return made[0] if made else None
+        made = self.reconciles() - before
+        return self.history()[-made] if made else None
 
 
 class ClusterControllers:

@@ -8,6 +8,7 @@ from typing import Any
 
 from fakekube.server.runner import WouldWait
 from fakekube.virtualtime.loop import VirtualTimeLoop
+from fakekube.virtualtime.programs import HARNESS, context_of
 
 
 class Driver:
@@ -22,23 +23,32 @@ class Driver:
         if running is None or running is self._loop:
             return running is not None
         raise RuntimeError(
-            "this test runs on an event loop that is not the cluster's: fakekube runs async tests itself, without "
-            "@pytest.mark.asyncio or asyncio_mode=auto"
+            f"this code runs on an event loop ({type(running).__module__}.{type(running).__name__}) that is not the "
+            "cluster's, where time is real: write the test as `async def` with the fixture `fakekube`, and do not use "
+            "asyncio.run() or a loop of another fixture's scope"
         )
 
     def now_or_driven(self, work: Coroutine[Any, Any, None]) -> None:
         """Run a coroutine to completion. In an async test, it must not wait."""
-        if self.in_async_test():
-            run_at_once(work)
+        if self._closing(work):
+            context_of(HARNESS).run(run_at_once, work)
         else:
             self._driven(work)
 
     def driven(self, work: Coroutine[Any, Any, Any]) -> Any:
         """Run a coroutine to completion and return its result. Raises WouldWait in an async test."""
-        if self.in_async_test():
+        if self._closing(work):
             work.close()
             raise WouldWait("an async test must await the coroutine")
         return self._driven(work)
+
+    def _closing(self, work: Coroutine[Any, Any, Any]) -> bool:
+        """As `in_async_test`; closes `work` if that raises."""
+        try:
+            return self.in_async_test()
+        except RuntimeError:
+            work.close()
+            raise
 
     def _driven(self, work: Coroutine[Any, Any, Any]) -> Any:
         if self._loop.is_running():  # the caller is a thread of the bubble

@@ -5,18 +5,36 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Callable, Coroutine
 from contextlib import AsyncExitStack, ExitStack
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from fakekube.apiserver.auth.authentication import authenticated
-from fakekube.apiserver.user import User
+from fakekube.apiserver.user import ADMIN, User
 from fakekube.server import kubeconfig
 from fakekube.server.runner import ServerRunner
+from fakekube.virtualtime.simulatedprocess import running_in
 
 if TYPE_CHECKING:
+    from fakekube.server.certificates import Authority
     from fakekube.server.http import HttpServer
+    from fakekube.virtualtime.network.network import Network
 
 T = TypeVar("T")
+
+
+def _namespace(user: User | None) -> str:
+    """The namespace of a service account; that of others is `default`."""
+    parts = user.name.split(":") if user is not None else []
+    return parts[2] if parts[:2] == ["system", "serviceaccount"] else "default"
+
+
+@lru_cache(maxsize=1)
+def _authority() -> Authority:
+    """One for the process: to create keys takes longer than to create a cluster."""
+    from fakekube.server.certificates import Authority
+
+    return Authority(secret=1)
 
 
 class Endpoint:
@@ -33,9 +51,13 @@ class Endpoint:
         drive: Callable[[Coroutine[Any, Any, None]], None],
         tokens: dict[str, User],
         admin: str = "",
+        *,
+        network: Network,
     ) -> None:
         self._runner, self._drive, self._tokens, self.admin = runner, drive, tokens, admin
+        self._network = network
         self._server: HttpServer | None = None
+        self._secure: HttpServer | None = None
         self._serving = AsyncExitStack()
         self._leave = ExitStack()
         self._kubeconfig: Path | None = None
@@ -52,9 +74,19 @@ class Endpoint:
 
     async def listen(self) -> None:
         if self._server is None:
+            from fakekube.server.directhttp import HttpConversation
             from fakekube.server.http import listen
 
-            self._server = await self._serving.enter_async_context(listen(self._runner))
+            with running_in(None):  # whoever reads the address first, the server belongs to no process
+                self._server = await self._serving.enter_async_context(listen(self._runner))
+            self._network.answer_in_place(self._server.port, partial(HttpConversation, self._runner))
+
+    def disconnect(self) -> int | None:
+        """Break all connections. Returns the port of the server; None if it does not listen."""
+        if self._server is None:
+            return None
+        self._server.abort_connections()
+        return self._server.port
 
     @property
     def kubeconfig(self) -> Path:
@@ -64,6 +96,31 @@ class Endpoint:
             kubeconfig.write(path, self.url, token=self.admin)
             self._kubeconfig = path
         return self._kubeconfig
+
+    def configure(self, user: User | None = None) -> None:
+        """Point the configuration of every client at the server, as `user` if given, until the endpoint is closed."""
+        from fakekube.harness.configuration import configured
+
+        token = self.admin if user is None else self.token_of(user)
+        folder = Path(self._leave.enter_context(tempfile.TemporaryDirectory(prefix="fakekube-")))
+        path = folder / "kubeconfig"
+        kubeconfig.write(path, self.url, token=token)
+        self._drive(self.listen_securely())
+        assert self._secure is not None
+        (folder / "ca.crt").write_bytes(_authority().certificate)
+        (folder / "namespace").write_text(_namespace(user))
+        (folder / "token").write_text(token or self.token_of(ADMIN))
+        self._leave.enter_context(configured(path, folder, "127.0.0.1", self._secure.port))
+
+    async def listen_securely(self) -> None:
+        """Listen with TLS beside the plain address, as in a cluster, where pods reach the server by TLS only."""
+        from fakekube.server.http import listen
+
+        if self._secure is None:
+            tls = _authority().server_context(["127.0.0.1", "localhost"])
+            address, secure = self._runner.apiserver.address, self._runner.apiserver.secure
+            self._secure = await self._serving.enter_async_context(listen(self._runner, tls=tls))
+            self._runner.apiserver.address, self._runner.apiserver.secure = address, secure
 
     def api_client(self, user: User | None = None) -> Any:
         """An official `kubernetes.client.ApiClient`, with a token of `user` if given; closed with the endpoint."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypedDict, get_type_hints
 
+from fakekube.apiserver.faults.rule import BrokenBody, Reset
 from fakekube.apiserver.requestlog import RequestRecord
 from fakekube.virtualtime import Duration
 
@@ -29,9 +30,21 @@ class FaultOptions(TypedDict, total=False):
     times: int | None
     error: int | None
     delay: float
-    reset: str
+    reset: Reset
     share: float
     draw: Callable[[str, int], float] | None
+    committed: bool
+    before: Callable[[], object] | None
+    body: BrokenBody
+    body_delay: float
+    stale: int | str | None
+    cut_after: int | None
+    cut_at: str
+    hold_after: int | None
+    gone_after: int | None
+    event_delay: float
+    webhook: str
+    unrealistic: bool
 
 
 class NodeOptions(TypedDict, total=False):
@@ -65,6 +78,8 @@ class RequestFields(TypedDict, total=False):
     path: str
     revision: int
     trace: str
+    message: str
+    serial: int
 
 
 class EventFields(TypedDict, total=False):

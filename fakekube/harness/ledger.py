@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
+from functools import partial
 from typing import NamedTuple, Protocol
 
 from controllerlib import Result
 from controllerlib.observer import InformerEvent
 from controllerlib.workqueue import Cause
-from fakekube.harness.audit import MICROSECOND
-from fakekube.harness.identity import Identities, Identity
-from fakekube.harness.timeline import Summary, Timeline
+from fakekube.harness.identity import Identities, Identity, Trace
+from fakekube.harness.records.entry import MICROSECOND, ObjectKey, Summary
+from fakekube.harness.records.kept import Bounded, Records
+from fakekube.harness.records.story import Story
+from fakekube.harness.timeline import Timeline
+
+#: The numbers of reconciles, of those that only renewed a lease, and of events of informers, that are kept.
+LIMIT, HEARTBEATS, INFORMER_LIMIT = 50_000, 1_000, 10_000
 
 
 class Write(NamedTuple):
@@ -32,7 +39,8 @@ class Reconcile(NamedTuple):
 
     `operator`, `incarnation`: see `Operator`. `key`: `namespace/name`. `causes`: what has enqueued the key since the
     call before. `waiting`: the time between being due and being started. `after`: the delay with which it was enqueued
-    again, None if it was not.
+    again, None if it was not. `serial` orders it among all records; `previous` is the serial of the reconcile of the
+    same key before it (0: none). Its requests are `requests(trace=reconcile.trace)`.
     """
 
     operator: str
@@ -51,6 +59,13 @@ class Reconcile(NamedTuple):
     retries: int
     after: timedelta | None
     writes: tuple[Write, ...]
+    serial: int
+    previous: int
+
+    @property
+    def trace(self) -> str:
+        """What the records of its requests have as `trace`."""
+        return str(Trace(Identity(self.operator, self.incarnation), self.controller, self.serial))
 
     @property
     def cause(self) -> str:
@@ -59,9 +74,14 @@ class Reconcile(NamedTuple):
             return self.causes[0].kind
         return "+".join(dict.fromkeys(cause.kind for cause in self.causes)) or "unknown"
 
+    @property
+    def because(self) -> str:
+        """Its causes with the object and its resourceVersion: `updated ConfigMap default/a@57 + generic`."""
+        return " + ".join(dict.fromkeys(map(str, self.causes))) or "unknown"
+
     def __str__(self) -> str:
         outcome = f"{type(self.error).__name__}: {self.error}" if self.error is not None else self.label
-        return f"{self.controller} {self.key} #{self.number} [{self.cause}] {outcome}"
+        return f"{self.controller} {self.key} #{self.number} [{self.because}] {outcome}"
 
 
 class OperatorObserver(Protocol):
@@ -73,6 +93,10 @@ class OperatorObserver(Protocol):
         """The keys that are being reconciled."""
         ...
 
+    def counts(self, controller: str) -> Mapping[str, int]:
+        """How often each key was reconciled."""
+        ...
+
     def retire(self) -> None:
         """Detach from the ledger."""
         ...
@@ -81,34 +105,58 @@ class OperatorObserver(Protocol):
 class Ledger:
     """Records the reconciles of all operators, and adds them to the timeline."""
 
-    def __init__(self, now: Callable[[], datetime], timeline: Timeline) -> None:
+    def __init__(self, now: Callable[[], datetime], timeline: Timeline, serials: Iterator[int]) -> None:
         self._timeline = timeline
         self.now: Callable[[], datetime] = now
         self.epoch: datetime = timeline.epoch
-        self._reconciles: list[Reconcile] = []
+        self._others: Bounded[Reconcile] = Bounded(LIMIT)
+        self._heartbeats: Bounded[Reconcile] = Bounded(HEARTBEATS)
         self._observers: list[OperatorObserver] = []
-        self.informer_events: list[InformerEvent] = []
+        self.informer_events: deque[InformerEvent] = deque(maxlen=INFORMER_LIMIT)
         self.identities: Identities = Identities()
         self._inspected: set[str] = set()
+        self.next_serial: Callable[[], int] = serials.__next__
+        self._rows = _Rows(self._others, self.identities, timeline.resource)
+        timeline.attach(self._rows)
 
     def __iter__(self) -> Iterator[Reconcile]:
-        return iter(self._reconciles)
+        return iter(self._kept())
+
+    def _kept(self) -> Sequence[Reconcile]:
+        if not self._heartbeats.items:
+            return self._others.items
+        return sorted([*self._others.items, *self._heartbeats.items], key=_finished)
+
+    @property
+    def dropped(self) -> int:
+        """How many reconciles are no longer kept."""
+        return self._others.dropped + self._heartbeats.dropped
 
     def __len__(self) -> int:
-        return len(self._reconciles)
+        """How many reconciles have finished, whether they are kept or not."""
+        return len(self._others.items) + len(self._heartbeats.items) + self.dropped
 
     def reconciles(
         self, controller: str | None = None, key: str | None = None, *, operator: str = "", incarnation: int = 0
-    ) -> list[Reconcile]:
-        """The finished reconciles, oldest first: of one controller, key, operator, incarnation, or of all."""
-        return [
+    ) -> Records[Reconcile]:
+        """The finished reconciles, oldest first: of one controller, key, operator, incarnation, or of all.
+
+        Its `dropped` counts those that are no longer kept.
+        """
+        found = [
             r
-            for r in self._reconciles
+            for r in self._kept()
             if (controller is None or r.controller == controller)
             and (key is None or r.key == key)
             and (not operator or r.operator == operator)
             and (not incarnation or r.incarnation == incarnation)
         ]
+        if not self.dropped:
+            return Records(found)
+        if controller is None:
+            return Records(found, self.dropped)
+        counts = self.counts(controller, operator=operator, incarnation=incarnation)
+        return Records(found, (sum(counts.values()) if key is None else counts.get(key, 0)) - len(found))
 
     def inspect_errors(self, name: str) -> None:
         """Note that the test reads the errors of a controller, or the permissions of a user: it checks them itself."""
@@ -118,21 +166,34 @@ class Ledger:
         """The controllers and users whose errors the test checks itself."""
         return frozenset(self._inspected)
 
-    def lines(self, epoch: datetime) -> Iterator[str]:
-        """A line for each reconcile: start (microseconds since the epoch), worker, key, causes, result."""
-        for found in self._reconciles:
+    def counts(self, controller: str, *, operator: str = "", incarnation: int = 0) -> dict[str, int]:
+        """How often each key was reconciled, in the order of their first reconcile; all count, kept or not."""
+        found: dict[str, int] = {}
+        for observer in self._matching(operator, incarnation):
+            for key, times in observer.counts(controller).items():
+                found[key] = found.get(key, 0) + times
+        return found
+
+    def lines(self, epoch: datetime) -> Iterator[tuple[int, str]]:
+        """A line for each reconcile, with its serial: start (microseconds since the epoch), worker, key, result."""
+        for found in self._kept():
             at, lane = (found.started - epoch) // MICROSECOND, _lane(self.identities, found)
-            yield f"{at} {lane}/{found.worker} {found.key} #{found.number} [{found.cause}] {_shown(found)}"
+            what = f"{lane}/{found.worker} {found.key} #{found.number} [{found.cause}] {_shown(found)}"
+            yield found.serial, f"{at} {what}"
 
     def running(self, controller: str, *, operator: str = "", incarnation: int = 0) -> Sequence[str]:
         """The keys that are being reconciled, by all operators or one."""
-        return [
-            key
-            for observer in self._observers
-            if not operator or observer.identity.operator == operator
-            if not incarnation or observer.identity.incarnation == incarnation
-            for key in observer.running(controller)
-        ]
+        return [key for observer in self._matching(operator, incarnation) for key in observer.running(controller)]
+
+    def _matching(self, operator: str, incarnation: int) -> Iterator[OperatorObserver]:
+        for observer in self._observers:
+            identity = observer.identity
+            if operator in ("", identity.operator) and incarnation in (0, identity.incarnation):
+                yield observer
+
+    def why(self, reconcile: Reconcile) -> Story:
+        """A reconcile and the chain of its causes. Raises LookupError if the timeline does not have it any more."""
+        return self._timeline.why(reconcile)
 
     def attach(self, observer: OperatorObserver) -> None:
         """Called by a new observer."""
@@ -140,12 +201,21 @@ class Ledger:
 
     def finished(self, reconcile: Reconcile) -> None:
         """Called by an observer: a reconcile has finished."""
-        self._reconciles.append(reconcile)
         if reconcile.number == 1:
-            self.identities.has_controller(Identity(reconcile.operator, reconcile.incarnation), reconcile.controller)
-        # an error is formatted at once: the text of an exception may change
-        shown = "" if reconcile.error is None else _shown(reconcile)
-        self._timeline.add(reconcile.started, _summary, self.identities, reconcile, shown)
+            self._first(Identity(reconcile.operator, reconcile.incarnation), reconcile)
+        if _is_heartbeat(reconcile):
+            self._heartbeats.append(reconcile)
+            return
+        self._others.append(reconcile)
+        if reconcile.error is not None:  # formatted at once: the text of an exception may change
+            self._rows.failures.append((reconcile.serial, _shown(reconcile)))
+
+    def _first(self, identity: Identity, reconcile: Reconcile) -> None:
+        self.identities.has_controller(identity, reconcile.controller)
+        for cause in reconcile.causes:
+            if cause.name and reconcile.key == (f"{cause.namespace}/{cause.name}" if cause.namespace else cause.name):
+                self.identities.reconciles(identity, reconcile.controller, cause.api_version, cause.object_kind)
+                return
 
     def informer(self, event: InformerEvent) -> None:
         """Called by an observer: an event of an informer."""
@@ -161,14 +231,94 @@ class Ledger:
         """
         for observer in self._observers:
             observer.retire()
-        for error in (*(one.error for one in self._reconciles), *(event.error for event in self.informer_events)):
+        for error in (*(one.error for one in self), *(event.error for event in self.informer_events)):
             if error is not None:
                 _drop_tracebacks(error)
 
 
-def _summary(identities: Identities, found: Reconcile, shown: str) -> Summary:
-    what = f"reconcile {found.key} #{found.number} {shown or _shown(found)}"
-    return Summary(_lane(identities, found), what, "", found.cause)
+#: In the path of every lease.
+LEASES = "/leases/"
+
+#: The kinds of causes that follow from the previous reconcile of the key.
+_OWN = frozenset({"requeue_after", "requeue", "retry"})
+
+
+class _Rows:
+    """The rows of reconciles in the timeline."""
+
+    def __init__(
+        self, kept: Bounded[Reconcile], identities: Identities, resource: Callable[[str, str, str, str], ObjectKey]
+    ) -> None:
+        self._kept, self._identities, self._resource = kept, identities, resource
+        self.failures: deque[tuple[int, str]] = deque(maxlen=LIMIT)
+
+    def __len__(self) -> int:
+        return len(self._kept.items)
+
+    @property
+    def dropped(self) -> int:
+        return self._kept.dropped
+
+    def rows(self) -> Iterator[tuple[int, datetime, Callable[[], Summary]]]:
+        """The serial and the time of each, and what formats it."""
+        failures = dict(self.failures)
+        for found in self._kept.items:
+            shown = failures.get(found.serial, "")
+            yield found.serial, found.started, partial(_summary, self._identities, found, shown, self._resource)
+
+
+def _summary(
+    identities: Identities, found: Reconcile, shown: str, resource: Callable[[str, str, str, str], ObjectKey]
+) -> Summary:
+    facts = [
+        ("controller", found.controller),
+        ("operator", str(Identity(found.operator, found.incarnation))),
+        ("key", found.key),
+        ("number", str(found.number)),
+        ("worker", str(found.worker)),
+        ("result", found.label),
+        ("waited", f"{found.waiting.total_seconds():g} s"),
+        ("took", f"{found.duration.total_seconds():g} s"),
+        *(("cause", str(cause)) for cause in found.causes),
+        *(("wrote", f"{write.verb} {write.path} -> {write.code}") for write in found.writes),
+    ]
+    kind = identities.kind(Identity(found.operator, found.incarnation), found.controller)
+    return Summary(
+        _lane(identities, found),
+        f"reconcile {found.key} #{found.number} {shown or _shown(found)}",
+        cause=found.because,
+        kind="reconcile",
+        object=_key(resource, kind, found.key),
+        because=(found.previous,) if any(cause.kind in _OWN for cause in found.causes) else (),
+        reacted_to=tuple(int(one.resource_version) for one in found.causes if one.resource_version.isdigit()),
+        facts=tuple(facts),
+        failed=found.error is not None,
+        duration=found.duration,
+    )
+
+
+def _finished(reconcile: Reconcile) -> datetime:
+    return reconcile.started + reconcile.duration
+
+
+def _is_heartbeat(found: Reconcile) -> bool:
+    """Whether a periodic reconcile has only renewed a lease: the row of that lease counts it."""
+    if not found.writes or found.error is not None or LEASES not in found.writes[0].path:
+        return False
+    renewed = all(write.code == 200 and LEASES in write.path and write.verb != "delete" for write in found.writes)
+    return renewed and all(cause.kind == "requeue_after" for cause in found.causes)
+
+
+def _key(
+    resource: Callable[[str, str, str, str], ObjectKey], kind: tuple[str, str] | None, key: str
+) -> ObjectKey | None:
+    if kind is None:
+        return None
+    namespace, _, name = key.rpartition("/")
+    try:
+        return resource(*kind, namespace, name)
+    except LookupError:  # the kind is not served, or not any more
+        return ObjectKey(kind[0].rpartition("/")[0], kind[1], namespace, name)
 
 
 def _lane(identities: Identities, found: Reconcile) -> str:
@@ -177,7 +327,8 @@ def _lane(identities: Identities, found: Reconcile) -> str:
 
 def _informer_summary(event: InformerEvent) -> Summary:
     what = f"informer {event.informer} {event.kind}"
-    return Summary("controllerlib", what, event.resource_version, str(event.error or ""))
+    cause = str(event.error or "")
+    return Summary("controllerlib", what, event.resource_version, cause, "informer", failed=event.kind == "failed")
 
 
 def _drop_tracebacks(error: BaseException) -> None:

@@ -7,11 +7,16 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Literal
 
 from controllerlib import Manager
+from controllerlib.client.transport import NO_HEADERS, Headers, Query, Response
 from controllerlib.observer import Observer
 from fakekube.harness.arguments import seconds_of
+from fakekube.harness.faultinjection.skewedclock import SkewedClock
 from fakekube.harness.keywords import ManagerOptions
 from fakekube.server.direct import DirectTransport
+from fakekube.server.runner import TRACE_HEADER
 from fakekube.virtualtime import Bubble, Seed
+from fakekube.virtualtime.processcontrol import ProcessGate
+from fakekube.virtualtime.simulatedprocess import SimulatedProcess
 
 if TYPE_CHECKING:
     from controllerlib.client import HttpTransport
@@ -45,35 +50,67 @@ def build_into(manager: Manager, build: Build, has_own: bool) -> None:
 
 
 def manager_for(
-    bubble: Bubble, transport: DirectTransport | HttpTransport, observer: Observer, options: ManagerOptions
+    bubble: Bubble,
+    transport: Connection,
+    observer: Observer,
+    options: ManagerOptions,
+    process: SimulatedProcess,
+    clock: SkewedClock,
 ) -> Manager:
-    """A manager with the bubble's clock, seed and gate.
+    """A manager of a process with its clock, and the bubble's seed and gate.
 
     `sync_period` may be any Duration. It has no jitter unless `sync_period_jitter` is given.
     Raises TypeError, ValueError naming the option.
     """
-    settings: dict[str, Any] = {**settings_of(bubble, observer), **options}
+    settings: dict[str, Any] = {**settings_of(bubble, observer, process, clock), **options}
     if "sync_period" in options:
         settings["sync_period"] = seconds_of("sync_period", options["sync_period"])
     return Manager(transport, **settings)
 
 
-def settings_of(bubble: Bubble, observer: Observer) -> dict[str, Any]:
+def settings_of(bubble: Bubble, observer: Observer, process: SimulatedProcess, clock: SkewedClock) -> dict[str, Any]:
     """The arguments of a Manager in a bubble."""
     return {
-        "clock": bubble.clock,
+        "clock": clock,
         "random": _SeededRandom(bubble.seed),
-        "gate": bubble.gate,
+        "gate": ProcessGate(bubble.gate, process),
         "observer": observer,
         "sync_period_jitter": 0.0,
     }
 
 
-def over_http(url: str, bubble: Bubble, token: str) -> HttpTransport:
+def over_http(url: str, bubble: Bubble, token: str, trace: Callable[[], str]) -> TracedTransport:
     """A transport to the server over HTTP, with a bearer token if `token` is not empty."""
     from controllerlib.client import HttpTransport
 
-    return HttpTransport(url, clock=bubble.clock, headers={"Authorization": f"Bearer {token}"} if token else {})
+    headers = {"Authorization": f"Bearer {token}"} if token else {}
+    return TracedTransport(HttpTransport(url, clock=bubble.clock, headers=headers), trace)
+
+
+class TracedTransport:
+    """A transport that sends with each request the operator and the reconcile that make it."""
+
+    def __init__(self, transport: HttpTransport, trace: Callable[[], str]) -> None:
+        self._transport, self._trace = transport, trace
+
+    async def request(
+        self, method: str, path: str, *, query: Query = (), headers: Headers = NO_HEADERS, body: Any = None
+    ) -> Response:
+        """As HttpTransport.request."""
+        headers = {**headers, TRACE_HEADER: self._trace()}
+        return await self._transport.request(method, path, query=query, headers=headers, body=body)
+
+    async def open_watch(self, path: str, *, query: Query = (), headers: Headers = NO_HEADERS) -> Response:
+        """As HttpTransport.open_watch."""
+        return await self._transport.open_watch(path, query=query, headers={**headers, TRACE_HEADER: self._trace()})
+
+    async def aclose(self) -> None:
+        """Close the connections."""
+        await self._transport.aclose()
+
+
+Connection = DirectTransport | TracedTransport
+"""How an operator is connected."""
 
 
 class _SeededRandom:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import builtins
 from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from controllerlib import ApiError
 from controllerlib.client import Writable, from_status
@@ -18,6 +18,7 @@ from fakekube.harness.arguments import (
     written,
 )
 from fakekube.harness.keywords import DeleteOptions, check_names
+from fakekube.harness.records.entry import ObjectKey
 from fakekube.server import manifests
 from fakekube.server.direct import Answer, DirectTransport
 from fakekube.server.runner import ServerRunner, Suspended, WouldWait
@@ -32,12 +33,66 @@ Source = str | Path | Writable | Iterable[Writable]
 TEST_AGENT = "test"
 
 
-class Objects:
-    """The objects of a server. All returned objects are copies."""
+class Kinds(manifests.Kinds, Protocol):
+    """The kinds that a server serves."""
+
+    def find_remote_kind(self, api_version: str, kind: str) -> Resource | None:
+        """The resource of a kind that an aggregated API server serves."""
+
+
+def resource_in(catalog: Kinds, api_version: str, kind: str) -> Resource:
+    """The resource of a kind, which an aggregated API server may serve. Raises LookupError for an unknown kind."""
+    found = catalog.find_kind(api_version, kind) or catalog.find_remote_kind(api_version, kind)
+    if found is None:
+        raise LookupError(manifests.no_kind(api_version, kind, list(catalog.resources())))
+    return found
+
+
+def key_in(catalog: Kinds, api_version: str, kind: str, namespace: str, name: str) -> ObjectKey:
+    """The key of an object. Raises LookupError for a kind that the catalog does not have."""
+    found = resource_in(catalog, api_version, kind)
+    return ObjectKey(found.group, found.plural, namespace if found.namespaced else "", name)
+
+
+class Server(Protocol):
+    """The part of a server that finds kinds."""
+
+    @property
+    def catalog(self) -> Kinds: ...
+
+
+class DirectRequests:
+    """Answers the requests of the test by direct calls."""
 
     def __init__(self, runner: ServerRunner, drive: Callable[[Coroutine[Any, Any, Any]], Any]) -> None:
-        self._apiserver, self._drive = runner.apiserver, drive
-        self._transport = DirectTransport(runner, headers={"User-Agent": TEST_AGENT})
+        self._drive = drive
+        self._transport = DirectTransport(runner, headers={"User-Agent": TEST_AGENT}, always=True)
+
+    def __call__(self, method: str, path: str, **more: Any) -> Answer:
+        """The answer to a request. Raises WouldWait if it needs to wait where the test cannot."""
+        found = self._transport.begin(method, path, **more)
+        if not isinstance(found, Suspended):
+            return found
+        try:
+            answer: Answer = self._drive(self._transport.complete(found))
+            return answer
+        except (WouldWait, Deadlock):
+            found.abandon()
+            raise WouldWait(
+                f"{method} {path} must wait for a webhook or a fault: in an async test use a client "
+                f"(`controllerlib.Client(fakekube.transport())`), or restrict the fault to user agents other than "
+                f"{TEST_AGENT!r}"
+            ) from None
+
+
+class Objects:
+    """The objects of a server. All returned objects are copies.
+
+    `answer` sends a request: method, path and the options of a transport. `namespace` is that of objects without one.
+    """
+
+    def __init__(self, server: Server, answer: Callable[..., Answer], namespace: str = "default") -> None:
+        self._apiserver, self._answer, self._namespace = server, answer, namespace
 
     def apply(self, *sources: Source) -> builtins.list[Object]:
         """Create objects or replace them. Raises ManifestError naming the object and the problem."""
@@ -59,7 +114,7 @@ class Objects:
                     objects += items_of(written("apply", one))
             else:
                 objects += items_of(written("apply", source))
-        steps = manifests.apply(self._apiserver, objects)
+        steps = manifests.apply(self._apiserver, objects, namespace=self._namespace)
         try:
             ask = next(steps)
             while True:
@@ -72,7 +127,7 @@ class Objects:
     def create(self, value: Writable) -> Object:
         obj = written("create", value)
         resource = self.resource(obj["apiVersion"], obj["kind"])
-        namespace = (obj.get("metadata") or {}).get("namespace") or "default"
+        namespace = (obj.get("metadata") or {}).get("namespace") or self._namespace
         return self._call("POST", manifests.collection_path(resource, namespace), body=obj)
 
     def get(self, api_version: str, kind: str, name: str, namespace: str) -> Object:
@@ -121,11 +176,7 @@ class Objects:
         """The resource of a kind, which an aggregated API server may serve. Raises LookupError for an unknown kind."""
         if not isinstance(api_version, str) or not isinstance(kind, str):
             raise TypeError(f"api_version={api_version!r}, kind={kind!r}: both must be text")
-        catalog = self._apiserver.catalog
-        found = catalog.find_kind(api_version, kind) or catalog.find_remote_kind(api_version, kind)
-        if found is None:
-            raise LookupError(manifests.no_kind(api_version, kind, list(catalog.resources())))
-        return found
+        return resource_in(self._apiserver.catalog, api_version, kind)
 
     def _path(self, api_version: str, kind: str, name: str, namespace: str | None) -> str:
         if not name:
@@ -134,7 +185,7 @@ class Objects:
             raise TypeError(f"name={name!r}, namespace={namespace!r}: both must be text")
         if "/" in name:
             raise ValueError(f"name={name!r}: pass the namespace as a separate argument, after the name")
-        return f"{manifests.collection_path(self.resource(api_version, kind), namespace or 'default')}/{name}"
+        return f"{manifests.collection_path(self.resource(api_version, kind), namespace or self._namespace)}/{name}"
 
     def _call(self, method: str, path: str, **more: Any) -> Object:
         code, _, body = self._answer(method, path, **more)
@@ -142,22 +193,6 @@ class Objects:
             raise from_status(body, code)
         result: Object = body
         return result
-
-    def _answer(self, method: str, path: str, **more: Any) -> Answer:
-        """The answer to a request. Raises WouldWait if it needs to wait where the test cannot."""
-        found = self._transport.begin(method, path, **more)
-        if not isinstance(found, Suspended):
-            return found
-        try:
-            answer: Answer = self._drive(self._transport.complete(found))
-            return answer
-        except (WouldWait, Deadlock):
-            found.abandon()
-            raise WouldWait(
-                f"{method} {path} must wait for a webhook or a fault: in an async test use a client "
-                f"(`controllerlib.Client(fakekube.transport())`), or restrict the fault to user agents other than "
-                f"{TEST_AGENT!r}"
-            ) from None
 
 
 def _below(path: str, subresource: str) -> str:

@@ -4,19 +4,37 @@ from __future__ import annotations
 
 import asyncio
 import warnings
-from collections.abc import Awaitable, Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Generator, Iterator, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from datetime import timedelta
-from typing import Any
+from typing import Any, Protocol
 
 from controllerlib import Controller, Manager, Request
+from controllerlib.manager import GraceExpired
 from controllerlib.workqueue import Cause, WorkQueue
-from fakekube.apiserver.catalog import Catalog
+from fakekube.apiserver.user import User
 from fakekube.harness.arguments import key_of, seconds_of
-from fakekube.harness.assertions import check_reconciled, recent
+from fakekube.harness.assertions.recorded import check_reconciled, recent
+from fakekube.harness.faultinjection.skewedclock import SkewedClock
 from fakekube.harness.identity import Identity
+from fakekube.harness.keywords import ManagerOptions
 from fakekube.harness.ledger import Ledger, Reconcile
+from fakekube.harness.objects import Kinds
+from fakekube.harness.records.kept import Records
+from fakekube.harness.records.story import Story
 from fakekube.virtualtime import Duration
+from fakekube.virtualtime.simulatedprocess import SimulatedProcess
+
+
+class Programs(Protocol):
+    """The part of an event loop that starts operators."""
+
+    def start_program(
+        self, coro: Coroutine[Any, Any, None], name: str, process: SimulatedProcess | None = None
+    ) -> asyncio.Task[None]:
+        """Start a task that belongs to the code under test."""
+        ...
 
 
 class ControllerView:
@@ -37,23 +55,44 @@ class ControllerView:
 
     # --- the ledger ------------------------------------------------------------------------------------------------
 
-    def history(self, key: str | Request | None = None) -> list[Reconcile]:
-        """The finished reconciles, oldest first, of one key or of all. Raises TypeError for a `key` of another type."""
+    def history(self, key: str | Request | None = None) -> Records[Reconcile]:
+        """The finished reconciles, oldest first, of one key or of all. Raises TypeError for a `key` of another type.
+
+        Its `dropped` counts those that are no longer kept.
+        """
         operator, incarnation = self._identity
         wanted = None if key is None else key_of(key)
         return self._ledger.reconciles(self.name, wanted, operator=operator, incarnation=incarnation)
 
     def reconciles(self, key: str | Request | None = None) -> int:
-        """How many reconciles have finished."""
-        return len(self.history(key))
+        """How many reconciles have finished, whether they are kept or not."""
+        counts = self._counts()
+        return sum(counts.values()) if key is None else counts.get(key_of(key), 0)
 
     def keys(self) -> list[str]:
         """The keys that were reconciled, in the order of their first reconcile."""
-        return list(dict.fromkeys(reconcile.key for reconcile in self.history()))
+        return list(self._counts())
 
-    def causes(self, key: str | Request | None = None) -> list[str]:
-        """The causes of each reconcile: `added`, or `updated+resync` if several were merged."""
-        return [reconcile.cause for reconcile in self.history(key)]
+    def causes(self, key: str | Request | None = None, *, detail: bool = False) -> list[str]:
+        """The causes of each reconcile: `added`, or `updated+resync` if several were merged.
+
+        `detail`: with the object and its resourceVersion, `updated ConfigMap default/a@57 + resync`.
+        """
+        return [reconcile.because if detail else reconcile.cause for reconcile in self.history(key)]
+
+    def why(self, key: str | Request, number: int) -> Story:
+        """Why a key was reconciled the `number`th time: the reconcile, then the chain of its causes.
+
+        Raises LookupError if it was not reconciled that often, or if that is no longer kept.
+        """
+        for reconcile in self.history(key):
+            if reconcile.number == number:
+                return self._ledger.why(reconcile)
+        times = self.reconciles(key)
+        kept = " (it is no longer kept)" if 0 < number <= times else ""
+        raise LookupError(
+            f"controller {self.name!r} has no reconcile {number} of {key}: it reconciled it {times} times{kept}"
+        )
 
     def times(self, key: str | Request | None = None) -> list[timedelta]:
         """The virtual time of each reconcile since the first of them."""
@@ -74,7 +113,11 @@ class ControllerView:
         """The latest reconcile. Raises LookupError if there is none."""
         history = self.history(key)
         if not history:
-            raise LookupError(f"controller {self.name!r} has not reconciled {key or 'anything'} yet")
+            known = ", ".join(self.keys()[:10])
+            raise LookupError(
+                f"controller {self.name!r} has not reconciled {key or 'anything'} yet"
+                + (f" (reconciled: {known})" if known else "")
+            )
         return history[-1]
 
     def assert_reconciled(
@@ -96,6 +139,10 @@ class ControllerView:
         since = None if within is None else timedelta(seconds=seconds_of("within", within))
         done = recent(self.history(key), self._ledger.now(), since)
         check_reconciled(key_of(key), done, self._ledger.epoch, times=times, causes=causes, results=results)
+
+    def _counts(self) -> dict[str, int]:
+        operator, incarnation = self._identity
+        return self._ledger.counts(self.name, operator=operator, incarnation=incarnation)
 
     # --- the queue -------------------------------------------------------------------------------------------------
 
@@ -148,6 +195,16 @@ class ControllerView:
         return timedelta(microseconds=round((due - self._now()) * 1_000_000))
 
 
+@dataclass(frozen=True, slots=True)
+class Launch:
+    """The arguments with which an operator was started, so that it can be started again."""
+
+    build: Callable[[Manager], Any]
+    user: User | None
+    options: ManagerOptions
+    name: str = ""
+
+
 class Operator(Mapping[str, ControllerView]):
     """A started manager; a mapping of its controllers by name. In an async test it must be awaited once.
 
@@ -162,12 +219,21 @@ class Operator(Mapping[str, ControllerView]):
         now: Callable[[], float],
         settle: Callable[[], Awaitable[None]],
         failed: Callable[[BaseException], None],
-        catalog: Catalog,
+        catalog: Kinds,
+        process: SimulatedProcess,
+        clock: SkewedClock | None = None,
     ) -> None:
         self.manager, self._identity = manager, identity
+        self.process: SimulatedProcess = process
+        self.clock: SkewedClock | None = clock
+        """The clock of its manager; None on a real cluster."""
+        self.launch: Launch | None = None
+        """How it was started; None for the cluster's own controllers."""
         self._ledger, self._now, self._settle, self._failed = ledger, now, settle, failed
         self._catalog = catalog
         self._task: asyncio.Task[None] | None = None
+        self._awaited: Callable[[], None] | None = None
+        self._ending = False
 
     def __getitem__(self, name: str) -> ControllerView:
         controllers = self.manager.controllers
@@ -184,10 +250,14 @@ class Operator(Mapping[str, ControllerView]):
 
     def __repr__(self) -> str:
         state = "running" if self.is_running else "not started" if self._task is None else "stopped"
+        if not self.process.runs:
+            state = self.process.state.value
         return f"<Operator {self._identity}: {', '.join(self) or 'without controllers'} {state}>"
 
     def __await__(self) -> Generator[Any, None, Operator]:
         """Wait until every controller has synced and the cluster is quiescent."""
+        if self._awaited is not None:
+            self._awaited()
         yield from self._settle().__await__()
         self.warn_of_unserved()
         return self
@@ -212,8 +282,12 @@ class Operator(Mapping[str, ControllerView]):
 
     # --- called by the cluster -------------------------------------------------------------------------------------
 
-    def begin(self, loop: asyncio.AbstractEventLoop) -> None:
-        self._task = loop.create_task(self._run(), name=f"operator {self._identity}")
+    def begin(self, loop: Programs) -> None:
+        self._task = loop.start_program(self._run(), f"operator {self._identity}", self.process)
+
+    def when_awaited(self, call: Callable[[], None]) -> None:
+        """Call `call` when the test awaits this."""
+        self._awaited = call
 
     def warn_of_unserved(self) -> None:
         """Warn about controllers that wait for a kind which the cluster does not have."""
@@ -232,9 +306,18 @@ class Operator(Mapping[str, ControllerView]):
         try:
             await self.manager.start()
         except Exception as error:  # raised by the next step of the test
-            self._failed(error)
+            if not self.process.fenced and not (self._ending and isinstance(error, GraceExpired)):
+                self._failed(error)
         finally:
             await self.manager.client.aclose()
+
+    def cancel(self) -> list[asyncio.Task[None]]:
+        """Stop as the exit of the process does: reconciles that run are cancelled. Returns what has to end."""
+        if self._task is None or self._task.done():
+            return []
+        self._ending = True
+        self._task.cancel()
+        return [self._task]
 
     async def end(self) -> None:
         """Stop the manager and wait until it has ended."""
@@ -244,5 +327,10 @@ class Operator(Mapping[str, ControllerView]):
         if not self._task.done():
             self._task.cancel()
             await asyncio.wait([self._task])
-        with suppress(BaseException):  # retrieves the exception: `_run` has reported it
-            self._task.result()
+        self.retrieve()
+
+    def retrieve(self) -> None:
+        """Mark the exception of the task as retrieved: `_run` has reported it."""
+        if self._task is not None and self._task.done():
+            with suppress(BaseException):
+                self._task.result()

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta
 from typing import Any
 
+from controllerlib import Controller
 from controllerlib.controller import Outcome, Run
-from controllerlib.observer import Call, InformerEvent, Observer
+from controllerlib.observer import Call, InformerEvent, Observer, current_run
 from fakekube.harness.audit import WRITES
-from fakekube.harness.identity import Identity
+from fakekube.harness.identity import Identity, Trace
 from fakekube.harness.ledger import Ledger, Reconcile, Write
 from fakekube.virtualtime.errors import HotLoop
 
@@ -20,15 +20,18 @@ _NO_TIME = timedelta()
 HOT_LOOP = 1_000
 
 
-@dataclass(slots=True)
 class _Running:
-    """A reconcile that has not finished."""
+    """A reconcile that has not finished. `who`: the controller and the key."""
 
-    run: Run
-    #: the controller and the key
-    who: tuple[str, str]
-    started: datetime
-    writes: list[Write] = field(default_factory=list)
+    __slots__ = ("run", "serial", "started", "trace", "who", "writes")
+
+    def __init__(self, run: Run, who: tuple[str, str], started: datetime, serial: int) -> None:
+        self.run, self.who, self.started, self.serial = run, who, started, serial
+        self.writes: list[Write] | None = None
+        self.trace = ""
+
+
+_NEVER = (0, 0)
 
 
 class ReconcileObserver(Observer):
@@ -43,7 +46,9 @@ class ReconcileObserver(Observer):
         self._ledger: Ledger | None = ledger
         self._now = now
         self._running: dict[int, _Running] = {}
-        self._counts: dict[tuple[str, str], int] = {}
+        #: by controller and key: how often it was reconciled, and the serial of the latest reconcile
+        self._latest: dict[tuple[str, str], tuple[int, int]] = {}
+        self._trace = ""
         self._second = 0
         self._this_second: dict[tuple[str, str], int] = {}
 
@@ -51,11 +56,29 @@ class ReconcileObserver(Observer):
         """The keys that are being reconciled."""
         return [run.who[1] for run in self._running.values() if run.who[0] == controller]
 
-    def identify(self, identity: Identity) -> None:
-        """Set the operator that the records name."""
-        self.identity = identity
+    def identify(self, identity: Identity, controllers: Mapping[str, Controller] = {}) -> None:
+        """Set the operator that the records name, and its controllers."""
+        self.identity, self._trace = identity, str(identity)
+        if self._ledger is not None:
+            for name, controller in controllers.items():
+                if controller.reconciled_kind is not None:
+                    self._ledger.identities.reconciles(identity, name, *controller.reconciled_kind)
         if self._ledger is not None:
             self._ledger.attach(self)
+
+    def trace(self) -> str:
+        """What the records of requests have that are made at this moment: the operator, and the reconcile if any."""
+        run = current_run()
+        opened = self._running.get(id(run)) if run is not None else None
+        if opened is None:
+            return self._trace
+        if not opened.trace:
+            opened.trace = str(Trace(self.identity, opened.who[0], opened.serial))
+        return opened.trace
+
+    def counts(self, controller: str) -> dict[str, int]:
+        """How often each key was reconciled, in the order of their first reconcile."""
+        return {key: times for (name, key), (times, _) in self._latest.items() if name == controller}
 
     def retire(self) -> None:
         """Detach from the ledger."""
@@ -63,7 +86,8 @@ class ReconcileObserver(Observer):
 
     def reconcile_started(self, run: Run) -> None:
         who = (run.controller, str(run.request))
-        self._running[id(run)] = _Running(run, who, self._now())
+        serial = 0 if self._ledger is None else self._ledger.next_serial()
+        self._running[id(run)] = _Running(run, who, self._now(), serial)
         self._check_hot_loop(run, who)
 
     def _check_hot_loop(self, run: Run, who: tuple[str, str]) -> None:
@@ -84,26 +108,29 @@ class ReconcileObserver(Observer):
         if self._ledger is None:
             return
         controller, key = who = opened.who
-        number = self._counts[who] = self._counts.get(who, 0) + 1
-        waited, took = run.started - run.queued_since, outcome.finished - run.started
-        found = Reconcile(
-            operator=self.identity.operator,
-            incarnation=self.identity.incarnation,
-            controller=controller,
-            key=key,
-            number=number,
-            worker=run.worker,
-            causes=run.causes,
-            started=opened.started,
-            waiting=timedelta(seconds=waited) if waited > 0 else _NO_TIME,
-            duration=timedelta(seconds=took) if took else _NO_TIME,
-            label=outcome.label,
-            result=outcome.result,
-            error=outcome.error,
-            retries=run.failures,
-            after=None if outcome.requeue_after is None else timedelta(seconds=outcome.requeue_after),
-            writes=tuple(opened.writes),
-        )
+        number, previous = self._latest.get(who, _NEVER)
+        self._latest[who] = number + 1, opened.serial
+        waited, took, after = run.started - run.queued_since, outcome.finished - run.started, outcome.requeue_after
+        found = Reconcile._make((  # in the order of its fields: by name it takes three times as long
+            self.identity.operator,
+            self.identity.incarnation,
+            controller,
+            key,
+            number + 1,
+            run.worker,
+            run.causes,
+            opened.started,
+            timedelta(seconds=waited) if waited > 0 else _NO_TIME,
+            timedelta(seconds=took) if took else _NO_TIME,
+            outcome.label,
+            outcome.result,
+            outcome.error,
+            run.failures,
+            None if after is None else timedelta(seconds=after),
+            () if opened.writes is None else tuple(opened.writes),
+            opened.serial,
+            previous,
+        ))  # fmt: skip
         self._ledger.finished(found)
 
     async def after_call(self, call: Call, code: int, answer: Any) -> None:
@@ -111,6 +138,8 @@ class ReconcileObserver(Observer):
             return
         opened = self._running.get(id(call.run))
         if opened is not None:
+            if opened.writes is None:
+                opened.writes = []
             opened.writes.append(Write(call.verb, call.path, code, _version(call.body), _version(answer)))
 
     def informer(self, event: InformerEvent) -> None:

@@ -2,84 +2,209 @@
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from datetime import datetime, timedelta
-from typing import Any, NamedTuple, TypeVarTuple
+from datetime import datetime
+from functools import partial
+from operator import itemgetter
+from pathlib import Path
+from typing import Any, Protocol, TypeVarTuple, overload
+
+from fakekube.harness.records.entry import ObjectKey, Summary, TimelineEntry, offset
+from fakekube.harness.records.kept import Bounded
+from fakekube.harness.records.story import Joined, Story
+from fakekube.harness.records.versions import Versions
 
 Args = TypeVarTuple("Args")
 
-
-class Summary(NamedTuple):
-    """The text of an entry: the actor, what it did, the resourceVersion, and the cause."""
-
-    actor: str
-    what: str
-    resource_version: str = ""
-    cause: str = ""
+#: The number of entries that are kept.
+LIMIT = 50_000
 
 
-class TimelineEntry(NamedTuple):
-    """A `Summary` with its virtual time."""
-
-    at: datetime
-    actor: str
-    what: str
-    resource_version: str
-    cause: str
-
-
-class Timeline:
-    """The last `limit` entries, oldest first. An entry is formatted only when it is read."""
-
-    def __init__(self, epoch: datetime, limit: int = 50_000) -> None:
-        self._epoch = epoch
-        self._entries: deque[tuple[Any, ...]] = deque(maxlen=limit)
-        self._total = 0
+class Numbered(Protocol):
+    """A record with a serial: an entry, a Reconcile, a RequestRecord."""
 
     @property
-    def epoch(self) -> datetime:
-        """The virtual time at which the cluster has started."""
-        return self._epoch
+    def serial(self) -> int: ...
 
-    def __iter__(self) -> Iterator[TimelineEntry]:
-        return (TimelineEntry(at, *summarize(*args)) for at, summarize, *args in self._entries)
+
+class Source(Protocol):
+    """Rows that are recorded elsewhere."""
+
+    @property
+    def dropped(self) -> int: ...
+    def __len__(self) -> int: ...
+    def rows(self) -> Iterator[tuple[int, datetime, Callable[[], Summary]]]:
+        """The serial and the time of each row, and what formats it."""
+        ...
+
+
+class Rows(Sequence[TimelineEntry]):
+    """Entries of a timeline; a table as text."""
+
+    def __init__(self, entries: Sequence[TimelineEntry], epoch: datetime, left_out: int = 0) -> None:
+        self._entries, self._epoch, self._left_out = entries, epoch, left_out
+
+    @overload
+    def __getitem__(self, index: int) -> TimelineEntry: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[TimelineEntry]: ...
+    def __getitem__(self, index: int | slice) -> TimelineEntry | Sequence[TimelineEntry]:
+        return self._entries[index]
 
     def __len__(self) -> int:
         return len(self._entries)
 
-    def add(self, at: datetime, summarize: Callable[[*Args], Summary], *args: *Args) -> None:
-        """Add an entry; `summarize(*args)` is called at each reading and must return the same each time."""
-        self._entries.append((at, summarize, *args))
-        self._total += 1
+    def __str__(self) -> str:
+        rows = [(offset(one.at - self._epoch), *one[1:5]) for one in self._entries]
+        return "\n".join(_table(rows, self._left_out))
+
+    def __repr__(self) -> str:
+        return f"<Rows\n{self}>"
+
+
+class Timeline:
+    """The last entries, in the order in which they began. `print(fakekube.timeline)` shows them as a table.
+
+    An entry is formatted only when it is read. `serials` gives an entry its number, `resource` returns the key of an
+    object from its apiVersion, kind, namespace and name.
+    """
+
+    def __init__(
+        self,
+        epoch: datetime,
+        serials: Iterator[int],
+        resource: Callable[[str, str, str, str], ObjectKey],
+        limit: int = LIMIT,
+    ) -> None:
+        self._epoch, self._serials, self.resource = epoch, serials, resource
+        self._entries: Bounded[tuple[Any, ...]] = Bounded(limit)
+        self._sources: list[Source] = []
+        self.versions: Versions = Versions()
+
+    def __iter__(self) -> Iterator[TimelineEntry]:
+        return (row.entry for row in self.joined().rows.values())
+
+    def __len__(self) -> int:
+        return len(self._entries.items) + sum(map(len, self._sources))
+
+    def __str__(self) -> str:
+        return self.render()
+
+    def __repr__(self) -> str:
+        return f"<Timeline of {len(self)} entries: print() shows them>"
+
+    def attach(self, source: Source) -> None:
+        """Show the rows of a source among the entries."""
+        self._sources.append(source)
+
+    def add(self, at: datetime, summarize: Callable[[*Args], Summary], *args: *Args, serial: int = 0) -> None:
+        """Add an entry; `summarize(*args)` is called at each reading and must return the same each time.
+
+        `serial`: its number, if it was drawn when the entry began.
+        """
+        self._entries.append((serial or next(self._serials), at, summarize, args))
 
     def render(self, last: int | None = None) -> str:
         """The entries as a table, or the `last` ones; its first line counts those left out."""
-        entries = list(self._entries)
-        shown = entries if last is None else entries[-last:]
-        rows = [("time", "actor", "what", "rv", "cause")]
-        rows += [(offset(at - self._epoch), *summarize(*args)) for at, summarize, *args in shown]
-        left_out = self._total - len(shown)
-        head = [f"({left_out} earlier entries left out)"] if left_out else []
-        return "\n".join([*head, *_table(rows)])
+        entries = self._sorted()
+        shown = entries if last is None else entries[len(entries) - min(last, len(entries)) :]
+        rows = [(offset(at - self._epoch), *summarize()[:4]) for _, at, summarize in shown]
+        return "\n".join(_table(rows, self.dropped + len(entries) - len(shown)))
+
+    def of(self, api_version: str, kind: str, name: str, namespace: str = "default") -> Rows:
+        """The entries of one object: requests, and reconciles of its key. Raises LookupError for an unknown kind."""
+        key = self.resource(api_version, kind, namespace, name)
+        return self.select(lambda entry: entry.object == key)
+
+    def by(self, actor: str) -> Rows:
+        """The entries of one actor. Raises LookupError naming the actors for one that has none."""
+        found = self.select(lambda entry: entry.actor == actor)
+        if not found:
+            known = ", ".join(sorted({entry.actor for entry in self})) or "none"
+            raise LookupError(f"the timeline has no actor {actor!r} (actors: {known})")
+        return found
+
+    def select(self, wanted: Callable[[TimelineEntry], object]) -> Rows:
+        """The entries for which `wanted` is true."""
+        return Rows([entry for entry in self if wanted(entry)], self._epoch, self.dropped)
+
+    def objects(self) -> dict[ObjectKey, Rows]:
+        """The entries of each object, in the order in which the objects first appear."""
+        found: dict[ObjectKey, list[TimelineEntry]] = {}
+        for entry in self:
+            if entry.object is not None:
+                found.setdefault(entry.object, []).append(entry)
+        return {key: Rows(entries, self._epoch) for key, entries in found.items()}
+
+    def why(self, what: Numbered) -> Story:
+        """Why something happened: an entry, a Reconcile or a RequestRecord of a write, then the chain of its causes.
+
+        Raises LookupError if the timeline does not have it (any more).
+        """
+        return self.joined().why(what.serial)
+
+    def led_to(self, what: Numbered) -> Story:
+        """What something led to: the chain of its effects. Raises LookupError if the timeline does not have it."""
+        return self.joined().led_to(what.serial)
+
+    def joined(self) -> Joined:
+        """The entries with their causes."""
+        return Joined([(serial, at, summarize()) for serial, at, summarize in self._sorted()], self._epoch)
+
+    @property
+    def dropped(self) -> int:
+        """The number of entries that are no longer kept."""
+        return self._entries.dropped + sum(source.dropped for source in self._sources)
+
+    @property
+    def epoch(self) -> datetime:
+        """The start of the cluster."""
+        return self._epoch
+
+    def _sorted(self) -> list[tuple[int, datetime, Callable[[], Summary]]]:
+        found: list[tuple[int, datetime, Callable[[], Summary]]] = [
+            (serial, at, partial(summarize, *args)) for serial, at, summarize, args in self._entries.items
+        ]
+        for source in self._sources:
+            found += source.rows()
+        return sorted(found, key=itemgetter(0))
+
+    # --- export ----------------------------------------------------------------------------------------------------
+
+    def to_json(self, *, title: str = "", last: int | None = None) -> str:
+        """The entries, or the `last` ones, with their causes and what they changed, as JSON."""
+        from fakekube.harness.records.document import document, encoded
+
+        return encoded(document(self.joined(), self.versions, self._epoch, self.dropped, title, last))
+
+    def html(self, path: str | Path, *, title: str = "") -> Path:
+        """Write one self-contained HTML page with the last 5,000 entries. Returns its path."""
+        from fakekube.harness.records.page import LAST, page
+
+        return _written(Path(path), page(self.to_json(title=title, last=LAST)))
+
+    def save(self, path: str | Path) -> Path:
+        """Write the timeline as JSON (`.json`), a page (`.html`) or a table (`.txt`). Raises ValueError."""
+        kinds = {".json": self.to_json, ".txt": lambda: f"{self}\n"}
+        found = Path(path)
+        if found.suffix == ".html":
+            return self.html(found)
+        if found.suffix not in kinds:
+            raise ValueError(f"path={str(path)!r}: the name must end with .json, .html or .txt")
+        return _written(found, kinds[found.suffix]())
 
 
-def _table(rows: Sequence[Sequence[str]]) -> list[str]:
+def _written(path: Path, text: str) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text, encoding="utf-8", errors="backslashreplace")
+    return path
+
+
+def _table(entries: Sequence[Sequence[str]], left_out: int) -> list[str]:
+    rows = [("time", "actor", "what", "rv", "cause"), *entries]
     widths = [min(max(len(row[i]) for row in rows), 60) for i in range(4)]
-    return [
+    head = [f"({left_out} earlier entries left out)"] if left_out else []
+    return head + [
         "  ".join([*(cell.ljust(width) for cell, width in zip(row, widths, strict=False)), row[4]]).rstrip()
         for row in rows
     ]
-
-
-def offset(since: timedelta) -> str:
-    """A virtual time as the time since the cluster's start: `+1d 02:03:04.005`."""
-    total = since // timedelta(microseconds=1)
-    seconds, micro = divmod(total, 1_000_000)
-    days, seconds = divmod(seconds, 86_400)
-    hours, seconds = divmod(seconds, 3_600)
-    minutes, seconds = divmod(seconds, 60)
-    text = f"{hours:02}:{minutes:02}:{seconds:02}"
-    if micro:
-        text += f".{micro:06}".rstrip("0")
-    return f"+{days}d {text}" if days else f"+{text}"

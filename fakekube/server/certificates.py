@@ -68,6 +68,11 @@ class Authority:
         chain = [one.bytes() for one in own.cert_chain_pems]
         return RequestingContext(chain, own.private_key_pem.bytes(), trusted)
 
+    def server_credentials(self, names: Sequence[str] = ("localhost", "127.0.0.1", "::1")) -> Credentials:
+        """The certificate and the private key of a server with these names, for another process."""
+        made = self._ca.issue_cert(*dict.fromkeys(names))
+        return Credentials(b"".join(one.bytes() for one in made.cert_chain_pems), made.private_key_pem.bytes())
+
     def administrator(self) -> Credentials:
         """A client certificate of the administrator."""
         made = self._ca.issue_cert("admin", common_name=ADMINISTRATOR, organization_name=ADMINISTRATORS)

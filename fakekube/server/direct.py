@@ -3,24 +3,29 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import aclosing
 from typing import Any
 
 import orjson
 
+from fakekube.apiserver.damage import damaged
 from fakekube.apiserver.needs import Stream
 from fakekube.apiserver.response import Response
 from fakekube.apiserver.user import ADMIN, User
 from fakekube.apiserver.wire import codec, warning
 from fakekube.apiserver.wire.request import Request
 from fakekube.apiserver.wire.status import StatusError
-from fakekube.server.runner import ServerRunner, Suspended, WouldWait
+from fakekube.server.clients import ClientProcess
+from fakekube.server.runner import TRACE_HEADER, ServerRunner, Suspended, WouldWait
 
 Object = dict[str, Any]
 
 #: The error message of an injected connection reset.
 RESET = "Connection reset by peer"
+
+#: The error message of a connection to a server that is down.
+REFUSED = "Connection refused"
 
 
 Answer = tuple[int, Mapping[str, str], Any]
@@ -30,12 +35,22 @@ Answer = tuple[int, Mapping[str, str], Any]
 class DirectTransport:
     """Answers requests by direct calls. Returned objects are copies, so that callers cannot change the store.
 
-    All requests are those of `user`. Implements `controllerlib.client.transport.Transport`.
+    All requests are those of `user`. `trace` returns what their records have as `trace`. Implements
+    `controllerlib.client.transport.Transport`.
     """
 
-    def __init__(self, runner: ServerRunner, *, user: User = ADMIN, headers: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self,
+        runner: ServerRunner,
+        *,
+        user: User = ADMIN,
+        headers: Mapping[str, str] | None = None,
+        trace: Callable[[], str] | None = None,
+        always: bool = False,
+    ) -> None:
+        """`always`: requests are answered while the server is down, too."""
         self._runner: ServerRunner | _Ended = runner
-        self._user = user
+        self._user, self._trace, self._always = user, trace, always
         self._headers = {name.lower(): value for name, value in (headers or {}).items()}
 
     async def request(
@@ -48,8 +63,10 @@ class DirectTransport:
         body: Any = None,
     ) -> Answer:
         """Answer one request: status code, headers, decoded body. Raises ConnectionResetError for an injected reset."""
-        response = await self._runner.answer(self._request(method, path, query, headers, body))
-        return _delivered(response) if response.stream is None else await _read(response, response.stream)
+        found = self._begin(self._request(method, path, query, headers, body))
+        if isinstance(found, Suspended):
+            return await self.complete(found)
+        return _delivered(found) if found.stream is None and found.damage is None else await self._arrived(found)
 
     def begin(
         self,
@@ -61,7 +78,7 @@ class DirectTransport:
         body: Any = None,
     ) -> Answer | Suspended:
         """Like `request`, but returns Suspended if the request has to wait; `complete` resumes it."""
-        found = self._runner.begin(self._request(method, path, query, headers, body))
+        found = self._begin(self._request(method, path, query, headers, body))
         return found if isinstance(found, Suspended) else _delivered(found)
 
     def request_now(
@@ -83,7 +100,38 @@ class DirectTransport:
     async def complete(self, suspended: Suspended) -> Answer:
         """Resume a suspended request until it is answered."""
         response = await self._runner.complete(suspended)
-        return _delivered(response) if response.stream is None else await _read(response, response.stream)
+        return await self._arrived(self._kept(suspended.request, response, suspended.client))
+
+    async def _arrived(self, response: Response) -> Answer:
+        """The answer, when all of its body has arrived."""
+        if response.stream is not None:
+            return await _read(response, response.stream)
+        if response.damage is not None and response.damage.delay and isinstance(self._runner, ServerRunner):
+            clock = self._runner.clock
+            await clock.sleep_until(clock.monotonic() + response.damage.delay)
+        return _delivered(response)
+
+    def _begin(self, request: Request) -> Response | Suspended:
+        """Begin a request of the process that runs. Raises ConnectionRefusedError while the server is down."""
+        runner = self._runner
+        if isinstance(runner, _Ended):
+            return runner.begin(request)
+        client = runner.processes.current() if runner.processes is not None else None
+        if client is not None and client.fenced:
+            raise client.refuse(f"{request.method} {request.path}")
+        if runner.is_down and not self._always:
+            raise ConnectionRefusedError(REFUSED)
+        found = runner.begin(request, client)
+        if client is not None and client.fenced:
+            raise client.refuse(f"the answer of {request.method} {request.path}")
+        return found
+
+    @staticmethod
+    def _kept(request: Request, response: Response, client: ClientProcess | None) -> Response:
+        """The response, unless the process of the client was killed while the request was processed."""
+        if client is not None and client.fenced:
+            raise client.refuse(f"the answer of {request.method} {request.path}")
+        return response
 
     async def open_watch(
         self, path: str, *, query: Sequence[tuple[str, str]] = (), headers: Mapping[str, str] = {}
@@ -91,7 +139,8 @@ class DirectTransport:
         """Open a watch. The third value is a `DirectStream` if the status code is 200, else a Status."""
         pairs = query if any(name == "watch" for name, _ in query) else [*query, ("watch", "true")]
         runner = self._runner
-        response = await runner.answer(self._request("GET", path, pairs, headers, None))
+        found = self._begin(self._request("GET", path, pairs, headers, None))
+        response = found if isinstance(found, Response) else await runner.complete(found)
         if response.stream is not None:
             if response.status != 200:
                 return await _read(response, response.stream)
@@ -105,7 +154,7 @@ class DirectTransport:
 
     def retire(self) -> None:
         """Drop the server, which has ended. Later requests raise RuntimeError."""
-        self._runner = _Ended()
+        self._runner, self._trace = _Ended(), None
 
     def _request(
         self, method: str, path: str, query: Sequence[tuple[str, str]], headers: Mapping[str, str], body: Any
@@ -114,6 +163,8 @@ class DirectTransport:
         for name, value in query:
             values.setdefault(name, []).append(value)
         sent = {**self._headers, **{name.lower(): value for name, value in headers.items()}}
+        if self._trace is not None:
+            sent[TRACE_HEADER] = self._trace()
         return Request(method, path, values, sent, b"" if body is None else _copy(body), self._user)
 
 
@@ -125,6 +176,9 @@ def _copy(body: Any) -> Any:
 def _delivered(response: Response) -> Answer:
     if response.reset:
         raise ConnectionResetError(RESET)
+    damage = response.damage.kind if response.damage is not None else ""
+    if damage == "cut":
+        raise ConnectionResetError(f"{RESET}: the body is incomplete")
     headers = dict(response.headers)
     headers["Content-Type"] = response.content_type
     if response.warnings:
@@ -134,6 +188,8 @@ def _delivered(response: Response) -> Answer:
         return response.status, headers, None
     if response.content_type.startswith("text/"):
         return response.status, headers, body.to_object()
+    if damage:  # as a client that cannot decode the body: it gets the text
+        return response.status, headers, damaged(damage, body.encode()).decode("utf-8", "replace")
     return response.status, headers, orjson.loads(body.encode())
 
 
@@ -198,13 +254,16 @@ class DirectStream:
 
     async def _iterate(self) -> AsyncIterator[Object]:
         async with aclosing(self._batches) as batches:  # type: ignore[type-var]
-            async for batch in batches:
-                for event in batch:
-                    if isinstance(event, StatusError):
-                        yield {"type": "ERROR", "object": event.to_object()}
-                    else:
-                        yield orjson.loads(event.line)
-                del batch  # free it before waiting for the next one
+            try:
+                async for batch in batches:
+                    for event in batch:
+                        if isinstance(event, StatusError):
+                            yield {"type": "ERROR", "object": event.to_object()}
+                        else:
+                            yield orjson.loads(event.line)
+                    del batch  # free it before waiting for the next one
+            except ConnectionResetError:
+                return  # a fault: the stream ends, as for a client of HTTP
 
     async def aclose(self) -> None:
         """End the watch."""

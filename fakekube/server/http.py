@@ -11,9 +11,10 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
-from aiohttp import ClientError, HttpVersion11, WSMsgType, hdrs, web
+from aiohttp import ClientError, HttpVersion10, HttpVersion11, WSMsgType, hdrs, web
 from aiohttp.http_exceptions import HttpProcessingError
 
+from fakekube.apiserver.damage import Damage, damaged
 from fakekube.apiserver.needs import Stream
 from fakekube.apiserver.response import Response, Upgrade
 from fakekube.apiserver.storage.watch import Watch, error_frame, error_line
@@ -21,6 +22,7 @@ from fakekube.apiserver.wire import codec, warning
 from fakekube.apiserver.wire.hostport import join_host_port
 from fakekube.apiserver.wire.request import Request, is_escaped, parse_query
 from fakekube.apiserver.wire.status import StatusError, too_large
+from fakekube.server.httpconnection import HttpConnection, HttpProtocols
 from fakekube.server.httpmessages import HEADERS, RequestHeaders, encode
 from fakekube.server.runner import ServerRunner
 
@@ -59,9 +61,18 @@ class HttpServer:
     host: str
     port: int
 
-    def __init__(self, runner: ServerRunner, host: str, port: int, *, secure: bool) -> None:
+    def __init__(
+        self, runner: ServerRunner, host: str, port: int, *, secure: bool, server: web.Server | None = None
+    ) -> None:
         self.runner, self.host, self.port = runner, host, port
+        self._server = server
         self._scheme = "https" if secure else "http"
+
+    def abort_connections(self) -> None:
+        """Break all connections, as the end of the process does."""
+        for connection in self._server.connections if self._server is not None else ():
+            if connection.transport is not None:
+                connection.transport.abort()
 
     @property
     def url(self) -> str:
@@ -91,7 +102,7 @@ async def listen(
     context does not wait. Raises OSError if the address is not available.
     """
     handler = _Handler(runner, secure=tls is not None)
-    server = web.Server(
+    server = HttpProtocols(
         handler.handle,
         logger=_log,
         access_log=None,
@@ -109,7 +120,7 @@ async def listen(
             sock = listening(host, port)
         # the loop closes the socket
         await web.SockSite(site_runner, sock, ssl_context=tls).start()  # type: ignore[arg-type]
-        found = HttpServer(runner, host, sock.getsockname()[1], secure=tls is not None)
+        found = HttpServer(runner, host, sock.getsockname()[1], secure=tls is not None, server=server)
         runner.apiserver.address, runner.apiserver.secure = found.address, tls is not None
         yield found
     finally:
@@ -167,9 +178,14 @@ class _Handler:
         del self._runner
 
     async def handle(self, http: web.BaseRequest) -> web.StreamResponse:
+        if http.version < HttpVersion10:
+            return _malformed(http)
         if not is_escaped(http.rel_url.raw_path):
             return _bad_url()
         runner, url, headers = self._runner, http.rel_url, RequestHeaders(http.headers)
+        client = runner.processes.connected_from(_peer(http)) if runner.processes is not None else None
+        if runner.is_down or (client is not None and client.fenced):
+            return _broken(http)
         try:
             user = runner.authenticate(headers.get(hdrs.AUTHORIZATION), _certificate(http) if self._secure else None)
             body = await _body(http) if http.method in _READS_BODY and http.body_exists else b""
@@ -177,11 +193,11 @@ class _Handler:
             request = Request(http.method, http.path, headers=headers)
             return _plain(request, runner.refuse(request, error))
         request = Request(http.method, url.path, parse_query(url.raw_query_string), headers, body, user)
-        found = runner.begin(request)  # without a coroutine, as most requests do not wait
+        found = runner.begin(request, client)  # without a coroutine, as most requests do not wait
         response = found if isinstance(found, Response) else await runner.complete(found)
         if runner.woken:
             await runner.events_sent()
-        if response.reset:
+        if response.reset or (client is not None and client.fenced):
             return _broken(http)
         if response.flow is not None:
             response.headers |= runner.flow_headers(response)
@@ -191,7 +207,35 @@ class _Handler:
             return await self._forwarded(http, response, response.stream)
         if response.upgrade is not None:
             return await _web_socket(http, response.upgrade)
+        if response.damage is not None:
+            return await self._damaged(http, request, response, response.damage)
         return _plain(request, response)
+
+    async def _damaged(
+        self, http: web.BaseRequest, request: Request, response: Response, damage: Damage
+    ) -> web.StreamResponse:
+        """Send a body with a fault."""
+        headers, whole = encode(request, response)
+        if damage.kind == "malformed":
+            headers = {**HEADERS, "Content-Type": "text/html"}
+        body = damaged(damage.kind, whole)
+        stream = web.StreamResponse(status=response.status, headers=headers)
+        stream.content_length = len(whole) if damage.kind == "cut" else len(body)
+        half = len(body) // 2
+        try:
+            await stream.prepare(http)
+            await stream.write(body[:half])
+            if damage.delay:
+                clock = self._runner.clock
+                await clock.sleep_until(clock.monotonic() + damage.delay)
+            await stream.write(body[half:])
+            if damage.kind == "cut":
+                _close(http)
+            else:
+                await stream.write_eof()
+        except ConnectionError:
+            pass  # the client has disconnected
+        return stream
 
     async def _stream(self, http: web.BaseRequest, response: Response, watch: Watch) -> web.StreamResponse:
         write = _line if response.content_type == codec.JSON else _frame
@@ -204,6 +248,8 @@ class _Handler:
         task = asyncio.current_task()
         assert task is not None
         self._streams.add(task)
+        if isinstance(http.protocol, HttpConnection):
+            http.protocol.streams = True
         try:
             await stream.prepare(http)
             async with contextlib.aclosing(self._runner.stream(watch)) as batches:  # type: ignore[type-var]
@@ -212,9 +258,11 @@ class _Handler:
                     del batch  # the first batch may be large, and the next one may take long
             await stream.write_eof()
         except ConnectionError:
-            pass  # the client has disconnected
+            _close(http)  # the client has disconnected, or a fault breaks the connection
         finally:
             self._streams.discard(task)
+            if isinstance(http.protocol, HttpConnection):
+                http.protocol.streams = False
         return stream
 
     async def _forwarded(self, http: web.BaseRequest, response: Response, body: Stream) -> web.StreamResponse:
@@ -317,6 +365,27 @@ def _bad_url() -> web.StreamResponse:
     answer = web.Response(text="400 Bad Request", status=400)
     answer.force_close()
     return answer
+
+
+def _malformed(http: web.BaseRequest) -> web.StreamResponse:
+    """The answer of Go's HTTP server to a request without a version (HTTP/0.9)."""
+    if http.transport is not None:
+        http.transport.write(
+            b"HTTP/1.1 400 Bad Request\r\nContent-Type: text/plain; charset=utf-8\r\nConnection: close\r\n\r\n"
+            b"400 Bad Request"
+        )
+        http.transport.close()
+    return web.Response()
+
+
+def _close(http: web.BaseRequest) -> None:
+    """Close the connection after what has been sent."""
+    if http.transport is not None:
+        http.transport.close()
+
+
+def _peer(http: web.BaseRequest) -> Any:
+    return http.transport.get_extra_info("peername") if http.transport is not None else None
 
 
 def _broken(http: web.BaseRequest) -> web.StreamResponse:

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Generator, Iterable
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
-from fakekube.apiserver.apiserver import ApiServer
 from fakekube.apiserver.resource import Resource
 from fakekube.apiserver.wire import codec, goyaml
 from fakekube.server.direct import DirectTransport
@@ -15,12 +14,34 @@ Object = dict[str, Any]
 
 SUFFIXES = (".yaml", ".yml", ".json")
 
+#: The names of a kustomization file (kustomize `api/konfig`).
+KUSTOMIZATIONS = ("kustomization.yaml", "kustomization.yml", "Kustomization")
+
 #: The kinds that others depend on are created first.
 _FIRST = {"Namespace": 0, "CustomResourceDefinition": 1}
 
 
+#: The answers to a create of an object that may exist: 422 where it names an address or a port that it has already.
+_MAY_EXIST = (409, 422)
+
+
 class ManifestError(Exception):
     """A manifest that cannot be loaded; the message names the file."""
+
+
+class Kinds(Protocol):
+    """The kinds that a server serves."""
+
+    def find_kind(self, api_version: str, kind: str) -> Resource | None: ...
+
+    def resources(self) -> Iterable[Resource]: ...
+
+
+class Server(Protocol):
+    """The part of a server that finds kinds."""
+
+    @property
+    def catalog(self) -> Kinds: ...
 
 
 class Ask(NamedTuple):
@@ -51,7 +72,8 @@ def read(source: str | Path) -> list[Object]:
         try:
             found += codec.load_manifests(file.read_text())
         except (ValueError, OSError, goyaml.YamlProblem, goyaml.TooDeep) as error:
-            raise ManifestError(f"{file}: {error}") from None
+            hint = ": load() builds kustomizations, apply() does not" if file.name in KUSTOMIZATIONS else ""
+            raise ManifestError(f"{file}: {error}{hint}") from None
     return found
 
 
@@ -68,7 +90,7 @@ def collection_path(resource: Resource, namespace: str | None) -> str:
     return f"{root}/namespaces/{namespace}/{resource.plural}"
 
 
-def apply(server: ApiServer, objects: Iterable[Object], *, namespace: str = "default") -> Steps:
+def apply(server: Server, objects: Iterable[Object], *, namespace: str = "default") -> Steps:
     """Create each object, or replace it if it exists. The result is what the server answers for each.
 
     Labels, annotations, finalizers and owners that an existing object has are kept. Raises ManifestError, which names
@@ -81,7 +103,7 @@ def apply(server: ApiServer, objects: Iterable[Object], *, namespace: str = "def
     return made
 
 
-def _apply_one(server: ApiServer, obj: Object, namespace: str) -> Generator[Ask, tuple[int, Any], Object]:
+def _apply_one(server: Server, obj: Object, namespace: str) -> Generator[Ask, tuple[int, Any], Object]:
     api_version, kind = obj.get("apiVersion", ""), obj.get("kind", "")
     meta = obj.get("metadata") or {}
     shown = f"{kind} {meta.get('name', '')!r}"
@@ -90,17 +112,18 @@ def _apply_one(server: ApiServer, obj: Object, namespace: str) -> Generator[Ask,
         raise ManifestError(f"{shown}: {no_kind(api_version, kind, list(server.catalog.resources()))}")
     collection = collection_path(resource, meta.get("namespace") or namespace)
     code, body = yield Ask("POST", collection, obj)
-    if code == 409 and meta.get("name"):
+    if code in _MAY_EXIST and meta.get("name"):
         path = f"{collection}/{meta['name']}"
-        _, existing = yield Ask("GET", path)
-        code, body = yield Ask("PUT", path, {**obj, "metadata": _over(existing["metadata"], meta)})
+        found, existing = yield Ask("GET", path)
+        if found == 200:
+            code, body = yield Ask("PUT", path, {**obj, "metadata": _over(existing["metadata"], meta)})
     if code >= 400:
         raise ManifestError(f"{shown}: {body.get('message', body)}")
     result: Object = body
     return result
 
 
-async def load(server: ApiServer, transport: DirectTransport, objects: Iterable[Object]) -> list[Object]:
+async def load(server: Server, transport: DirectTransport, objects: Iterable[Object]) -> list[Object]:
     """`apply` over a transport; waits for the webhooks that match. Raises ManifestError."""
     steps = apply(server, objects)
     try:
@@ -114,9 +137,10 @@ async def load(server: ApiServer, transport: DirectTransport, objects: Iterable[
 
 
 def _over(existing: Object, meta: Object) -> Object:
-    """The metadata of an object that replaces another: fields that it does not set are kept."""
+    """The metadata of an object that replaces another: fields that it does not set are kept, and its identity."""
     merged = {key: {**(existing.get(key) or {}), **(meta.get(key) or {})} for key in ("labels", "annotations")}
-    return {**existing, **meta, **merged, "resourceVersion": existing["resourceVersion"]}
+    identity = {key: existing[key] for key in ("uid", "resourceVersion")}
+    return {**existing, **meta, **merged, **identity}
 
 
 def no_kind(api_version: Any, kind: Any, served: Collection[Resource]) -> str:

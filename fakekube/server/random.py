@@ -35,6 +35,15 @@ class SeededRandom:
         self._attempts[purpose, key] += 1
         return self._attempts[purpose, key]
 
+    @property
+    def attempts(self) -> Counter[tuple[str, str]]:
+        """How often each purpose and key was used: a copy, with which `resume` continues."""
+        return self._attempts.copy()
+
+    def resume(self, attempts: Counter[tuple[str, str]], *, keep: bool = False) -> None:
+        """Continue after these attempts. keep: after the later ones of both, so that no value is drawn again."""
+        self._attempts = self._attempts | attempts if keep else attempts.copy()
+
     def uid(self, key: str) -> str:
         return self._seed.uuid("uid", key, self._attempt("uid", key))
 

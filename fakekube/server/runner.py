@@ -6,32 +6,37 @@ The runner does the waiting: it calls webhooks, sleeps for injected delays, and 
 from __future__ import annotations
 
 import asyncio
+import itertools
 import logging
-from collections.abc import AsyncIterator, Callable, Coroutine, Generator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Generator, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import lru_cache, partial
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from fakekube.apiserver import requestlog
-from fakekube.apiserver.apiserver import ApiServer, refusal
+from fakekube.apiserver.apiserver import ApiServer, ServerState, refusal
 from fakekube.apiserver.auth import authenticationinfo
 from fakekube.apiserver.call import Step
-from fakekube.apiserver.crd import COLLECTION as DEFINITIONS
+from fakekube.apiserver.endpoints import unchecked
+from fakekube.apiserver.faults import Fault
 from fakekube.apiserver.flowcontrol import Classifier
-from fakekube.apiserver.needs import Abandoned, Delay, Forward, Forwarded, Need, Reply
+from fakekube.apiserver.needs import Abandoned, Delay, Forward, Forwarded, Need, Post, Reply
 from fakekube.apiserver.requestlog import RequestLog, RequestRecord
-from fakekube.apiserver.response import Response
+from fakekube.apiserver.resource import Object, Resource
+from fakekube.apiserver.response import Response, outcome
 from fakekube.apiserver.serviceresolver import resolve
 from fakekube.apiserver.storage.compaction import Compactor
-from fakekube.apiserver.storage.store import Change
-from fakekube.apiserver.storage.watch import BOOKMARK_BEFORE_END, BOOKMARK_FREQUENCY, Watch, WatchEvent
+from fakekube.apiserver.storage.store import Change, Entry
+from fakekube.apiserver.storage.watch import Watch, WatchEvent
 from fakekube.apiserver.user import ANONYMOUS, User
 from fakekube.apiserver.wire.request import Request, RequestInfo, parse
 from fakekube.apiserver.wire.status import StatusError, internal_error, unauthorized
+from fakekube.server.clients import ClientProcess, Interception, Processes
 from fakekube.server.random import Random
 from fakekube.server.systemclock import Clock
+from fakekube.server.watchstreams import Rounds, WatchStreams
 from fakekube.server.webhookclient import WebhookClient
 
 if TYPE_CHECKING:
@@ -87,17 +92,12 @@ class ServerContext:
         return self.random.fraction(purpose, key)
 
 
-class Rounds(Protocol):
-    """Periods in which watch delivery is paused (`virtualtime.gate.Gate`)."""
-
-    in_round: bool
-
-    def when_round_ends(self, callback: Callable[[], None]) -> None:
-        """Call `callback` once at the end of the current round."""
-
-
 class WouldWait(Exception):
     """The request cannot complete synchronously."""
+
+
+class ServerStopped(Exception):
+    """The server stops while a request waits, which is not answered."""
 
 
 class Suspended(NamedTuple):
@@ -107,6 +107,7 @@ class Suspended(NamedTuple):
     info: RequestInfo
     step: Step
     need: Need
+    client: ClientProcess | None = None
 
     def abandon(self) -> None:
         """Abandon the request. It changes nothing and does not count for faults."""
@@ -135,9 +136,8 @@ class ServerRunner:
         spawn: Callable[[Coroutine[Any, Any, None]], asyncio.Task[None]] | None = None,
     ) -> None:
         """`rounds`: watches deliver no events during a round. `spawn` starts a task (None: on the running loop)."""
-        self.apiserver, self.clock, self._rounds = apiserver, clock, rounds
+        self.apiserver, self.clock = apiserver, clock
         self.log: RequestLog = log if log is not None else RequestLog()
-        self.watches: dict[Watch, None] = {}
         apiserver.tokens = {} if tokens is None else tokens
         self.webhooks: WebhookClient = WebhookClient(partial(resolve, apiserver.store))
         self._context = ServerContext(clock, random)
@@ -149,13 +149,19 @@ class ServerRunner:
         self._listeners: list[Callable[[Change], None]] = []
         self._request_listeners: list[Callable[[RequestRecord], None]] = []
         self._answer_listeners: list[AnswerListener] = []
-        self._waiters: dict[str, dict[_Waiter, None]] = {}
-        self._idle: dict[_Waiter, None] = {}
-        self.woken: bool = False
-        """Whether a write has woken watches for which `events_sent` has not waited."""
-        self._generation = 0
+        self.interception: Interception | None = None
+        self.streams: WatchStreams = WatchStreams(apiserver.store, clock, rounds, self._run)
+        self.processes: Processes | None = None
+        """The simulated processes whose requests are answered (None: clients are not distinguished)."""
+        self._waiting: dict[asyncio.Future[Any], None] = {}
+        self.is_down: bool = False
+        """Whether the server is stopped: connections to it are refused."""
+        self._answering: tuple[RequestInfo, ClientProcess | None] | None = None
+        self.serials: Iterator[int] = itertools.count(1)
+        """The numbers that order requests and what listeners record."""
         self._compactor = Compactor(apiserver.store, clock.monotonic())
         apiserver.on_commit = self._committed
+        apiserver.on_release = self.streams.wake_all
 
     def __repr__(self) -> str:
         store = self.apiserver.store
@@ -178,39 +184,69 @@ class ServerRunner:
         found = self.begin(request)
         return found if isinstance(found, Response) else await self.complete(found)
 
-    def begin(self, request: Request) -> Response | Suspended:
-        """Run a request until it is answered or has to wait."""
+    def begin(self, request: Request, client: ClientProcess | None = None) -> Response | Suspended:
+        """Run a request of a client until it is answered or has to wait."""
         info = parse(request)
         if info.verb != "get":  # a GET neither changes the revision nor reads an old one
             self._compactor.observe(self.clock.monotonic())
+        outer, self._answering = self._answering, (info, client)
         try:
             request = self._impersonated(request, info)
             step = self.apiserver.answer(request, info, request.user, self._context)
-            return Suspended(request, info, step, next(step))
+            return Suspended(request, info, step, next(step), client)
         except StopIteration as end:
             end.value.flow = (request.user, info)
-            return self._logged(request, info, end.value)
+            return self._logged(request, info, end.value, client)
         except Exception as error:  # a request becomes a response, whatever happens
-            return self._logged(request, info, _failed(request, error))
+            return self._logged(request, info, _failed(request, error), client)
+        finally:
+            self._answering = outer
 
     async def complete(self, suspended: Suspended) -> Response:
         """Resume a suspended request until it is answered."""
-        request, info, step, need = suspended
+        request, info, step, need, client = suspended
         try:
-            response = await self._resumed(step, need)
+            response = await self._resumed(step, need, (info, client))
+        except ServerStopped:
+            suspended.abandon()
+            response = Response(reset=True)
         except Exception as error:  # a request becomes a response, whatever happens
             response = _failed(request, error)
+        if client is not None and client.fenced:
+            response = Response(reset=True)
         response.flow = (request.user, info)
-        return self._logged(request, info, response)
+        return self._logged(request, info, response, client)
 
-    async def _resumed(self, step: Generator[Need, Any, T], need: Need) -> T:
+    async def _resumed(
+        self,
+        step: Generator[Need, Any, T],
+        need: Need,
+        answering: tuple[RequestInfo, ClientProcess | None] | None = None,
+    ) -> T:
         """Run a generator that waits for `need` to its end. Returns what it returns, and raises what it raises."""
         try:
             while True:
-                need = step.send(await self._fulfilled(need))
+                fulfilled = await self._fulfilled_in_task(need)
+                outer, self._answering = self._answering, answering
+                try:
+                    need = step.send(fulfilled)
+                finally:
+                    self._answering = outer
         except StopIteration as end:
             result: T = end.value
             return result
+
+    def _choose(self, request: Request, info: RequestInfo) -> Fault | None:
+        """What the interception lets happen to a request."""
+        if self.interception is None:
+            return None
+        client = self._answering[1] if self._answering is not None else None
+        return self.interception.before_request(request, info, client)
+
+    @property
+    def answering(self) -> RequestInfo | None:
+        """The request that runs at this moment: that of a change which is committed, or of a record."""
+        return self._answering[0] if self._answering is not None else None
 
     @property
     def proxy(self) -> ProxyClient:
@@ -242,6 +278,30 @@ class ServerRunner:
         if self._checks is not None:
             await self._checks.aclose()
 
+    async def _fulfilled_in_task(self, need: Need) -> Sequence[Reply] | Forwarded:
+        """Fulfil a need in a task of the server, not of the client. Raises ServerStopped."""
+        if isinstance(need, Forward):
+            return await self._fulfilled(need)
+        outcome: asyncio.Future[Sequence[Reply] | Forwarded] = asyncio.get_running_loop().create_future()
+
+        async def fulfil() -> None:
+            try:
+                result = await self._fulfilled(need)
+            except Exception as error:  # raised where the request waits
+                if not outcome.done():
+                    outcome.set_exception(error)
+            else:
+                if not outcome.done():
+                    outcome.set_result(result)
+
+        self._waiting[outcome] = None
+        task = self._spawn(fulfil())
+        try:
+            return await outcome
+        finally:
+            del self._waiting[outcome]
+            task.cancel()
+
     async def _fulfilled(self, need: Need) -> Sequence[Reply] | Forwarded:
         """Fulfil a need. Returns the replies of webhooks, or of an aggregated API server; a delay has none."""
         if isinstance(need, Delay):
@@ -249,7 +309,18 @@ class ServerRunner:
             return ()
         if isinstance(need, Forward):
             return await self.proxy.send(need)
-        return await asyncio.gather(*(self.webhooks.post(post) for post in need.posts))
+        return await asyncio.gather(*(self._posted(post) for post in need.posts))
+
+    async def _posted(self, post: Post) -> Reply:
+        rule = self.apiserver.faults.take_webhook(post) if self.apiserver.faults.rules else None
+        if rule is None:
+            return await self.webhooks.post(post)
+        if rule.delay:
+            await self.clock.sleep_until(self.clock.monotonic() + rule.delay)
+        if rule.reset == "before":
+            return self.webhooks.refused(post)
+        await self.clock.sleep_until(self.clock.monotonic() + max(0.0, post.timeout - rule.delay))
+        return self.webhooks.timed_out(post)
 
     async def _run(self, step: Generator[Need, Any, T]) -> T:
         """Run a generator of needs to its end. Raises StatusError."""
@@ -277,24 +348,36 @@ class ServerRunner:
         """The response to a request that is rejected before it is processed."""
         return self._logged(request, parse(request), refusal(error, request))
 
-    def _logged(self, request: Request, info: RequestInfo, response: Response) -> Response:
-        body = response.body.to_object() if response.status >= 400 and response.body else None
-        reason = body.get("reason", "") if isinstance(body, dict) else ""
+    def _logged(
+        self, request: Request, info: RequestInfo, response: Response, client: ClientProcess | None = None
+    ) -> Response:
+        if self.interception is not None and self.interception.loses_answer(info, client, response.status):
+            response = Response(reset=True)
+        name, reason, message = outcome(response) if response.status != 200 else ("", "", "")
+        if response.watch is not None:
+            response.watch.client = (request.user_agent, client)
+            if self.interception is not None:
+                self.interception.watching(response.watch, request.user_agent, client)
         record = requestlog.record(
             self.clock.monotonic(),
             info,
             request.user.name,
             request.user_agent,
             response.status if not response.reset else 0,
-            reason,
             self.apiserver.store.revision,
-            request.headers.get(TRACE_HEADER, ""),
+            name=name,
+            reason=reason,
+            message=message,
+            trace=request.headers.get(TRACE_HEADER, ""),
+            serial=next(self.serials),
         )
         self.log.append(record)
+        outer, self._answering = self._answering, (info, client)
         for listener in self._request_listeners:
             listener(record)
         for observe in self._answer_listeners:
             observe(request, info, response, record)
+        self._answering = outer
         return response
 
     def on_request(self, listener: Callable[[RequestRecord], None]) -> Callable[[], None]:
@@ -314,6 +397,19 @@ class ServerRunner:
         self._request_listeners.clear()
         self._answer_listeners.clear()
         self.apiserver.retire()
+        self.streams.retire()
+
+    # --- saved states -----------------------------------------------------------------------------------------------
+
+    def restore(self, state: ServerState, *, after: int | None = None) -> None:
+        """Return to a saved state and end all watches, as a restart from a backup does (`after`: `Store.restore`)."""
+        self.apiserver.restore(state, after=after)
+        self._compactor.begin(self.clock.monotonic())
+        self.end_watches()
+
+    def write_unchecked(self, resource: Resource, obj: Object) -> Entry:
+        """Store an object without admission and validation. Raises StatusError, WrongType if it cannot be decoded."""
+        return unchecked.write(self.apiserver, resource, obj, self._context)
 
     # --- notification of writes -------------------------------------------------------------------------------------
 
@@ -328,92 +424,60 @@ class ServerRunner:
         So an event reaches its watchers no later than the answer reaches the writer, as on a real server, where
         controllers compare the two.
         """
-        if self.woken:
-            self.woken = False
-            await asyncio.sleep(0)  # noqa: TID251 - the streams are scheduled before this task
+        await self.streams.events_sent()
 
     def _committed(self, change: Change) -> None:
         for listener in self._listeners:
             listener(change)
-        self._wake(self._waiters.get(change.collection))
-        if change.collection == DEFINITIONS:
-            self._wake(self._waiters.get(change.path))
-        if self._idle:
-            idle, self._idle = self._idle, {}
-            self._wake(idle)
-
-    def _wake(self, waiters: Mapping[_Waiter, None] | None) -> None:
-        if waiters:
-            self.woken = True
-            for waiter in waiters:
-                waiter.wake()
+        if self.interception is not None:
+            info, client = self._answering if self._answering is not None else (None, None)
+            self.interception.committed(change, info, client)
+        self.streams.committed(change)
 
     # --- watches ---------------------------------------------------------------------------------------------------
 
-    async def stream(self, watch: Watch) -> AsyncIterator[Sequence[WatchEvent | StatusError]]:
-        """The events of a watch in batches until its timeout. A StatusError, if any, is the last item."""
-        generation, loop = self._generation, asyncio.get_running_loop()
-        waiter, start = _Waiter(loop), loop.time()
-        deadline = start + watch.timeout
-        bookmark_at = min(start + BOOKMARK_FREQUENCY, max(deadline - BOOKMARK_BEFORE_END, start))
-        self.watches[watch] = None
-        self._waiters.setdefault(watch.collection, {})[waiter] = None
-        try:
-            if watch.refused is not None:
-                raise watch.refused
-            await self._round_end(loop)
-            if watch.initial:
-                initial, watch.initial = watch.initial, []
-                yield initial
-                del initial  # free the list: the generator lives as long as the watch
-            while generation == self._generation:
-                await self._round_end(loop)
-                events = watch.read() if watch.conversion is None else await self._run(watch.read_converted())
-                if events:
-                    yield events
-                    continue
-                now = loop.time()
-                if now >= deadline or watch.over():
-                    return
-                if watch.bookmarks and now >= bookmark_at:
-                    if watch.moved or bookmark_at + BOOKMARK_FREQUENCY > deadline:
-                        yield [watch.bookmark()]
-                    bookmark_at = _next_bookmark(bookmark_at, now, deadline)
-                    continue
-                await waiter.wait(self._until(watch, waiter, deadline, bookmark_at))
-        except StatusError as error:
-            yield [error]
-        finally:
-            waiter.close()
-            self._waiters[watch.collection].pop(waiter, None)
-            self._idle.pop(waiter, None)
-            self.watches.pop(watch, None)
+    @property
+    def watches(self) -> Mapping[Watch, object]:
+        """The open watches."""
+        return self.streams.open
 
-    async def _round_end(self, loop: asyncio.AbstractEventLoop) -> None:
-        """Wait for the end of the current round, if any."""
-        rounds = self._rounds
-        while rounds is not None and rounds.in_round:
-            over = loop.create_future()
-            rounds.when_round_ends(partial(_resolve, over))
-            await over
+    def stream(self, watch: Watch) -> AsyncIterator[Sequence[WatchEvent | StatusError]]:
+        """The events of a watch in batches until its timeout. A StatusError, if any, is the last item.
 
-    def _until(self, watch: Watch, waiter: _Waiter, deadline: float, bookmark_at: float) -> float:
-        """The time at which the stream wakes without a write: at its deadline or for its next bookmark.
-
-        The stream does not wake for a bookmark without a new revision; the next write to any collection wakes it.
+        Raises ConnectionResetError if a fault breaks the connection.
         """
-        if not watch.bookmarks:
-            return deadline
-        if watch.moved or bookmark_at + BOOKMARK_FREQUENCY > deadline:
-            return min(deadline, bookmark_at)
-        self._idle[waiter] = None
-        return deadline
+        return self.streams.stream(watch)
+
+    def use_clock(self, clock: Clock) -> None:
+        """Read the time of later requests from another clock, whose monotonic time is the same."""
+        self.clock, self._context = clock, ServerContext(clock, self._context.random)
+
+    def intercept(self, interception: Interception | None) -> None:
+        """Set what a harness observes and decides (None: nothing)."""
+        self.interception = self.streams.interception = interception
+        self.apiserver.faults.choose = None if interception is None else self._choose
+
+    @property
+    def woken(self) -> bool:
+        """Whether a write has woken watches for which `events_sent` has not waited."""
+        return self.streams.woken
+
+    def stop_serving(self) -> None:
+        """Stop the server: connections are refused, watches end, and requests that wait are not answered."""
+        self.is_down = True
+        self.end_watches()
+        for waiting in self._waiting:
+            if not waiting.done():
+                waiting.set_exception(ServerStopped())
+
+    def serve_again(self) -> None:
+        """Start the server again with the same stored objects; its watch cache begins at the present revision."""
+        self.is_down = False
+        self.apiserver.store.watch_floor = self.apiserver.store.revision
 
     def end_watches(self) -> None:
         """End every open watch, as a restarting server does. Clients can watch again."""
-        self._generation += 1
-        for waiters in self._waiters.values():
-            self._wake(waiters)
+        self.streams.end()
 
 
 def _failed(request: Request, error: Exception) -> Response:
@@ -424,42 +488,6 @@ def _failed(request: Request, error: Exception) -> Response:
     return refusal(internal_error(f"{type(error).__name__}: {error}"), request)
 
 
-class _Waiter:
-    """Waits for a write or a point in time. The timer is kept as long as that point stays the same."""
-
-    __slots__ = ("_loop", "_timer", "_until", "_woken")
-
-    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
-        self._loop = loop
-        self._until = 0.0
-        self._timer: asyncio.TimerHandle | None = None
-        self._woken: asyncio.Future[None] | None = None
-
-    async def wait(self, until: float) -> None:
-        """Wait until `wake` is called or the loop's time is `until`."""
-        if self._timer is None or until != self._until:
-            self.close()
-            self._until, self._timer = until, self._loop.call_at(until, self._ring)
-        self._woken = self._loop.create_future()
-        try:
-            await self._woken
-        finally:
-            self._woken = None
-
-    def wake(self) -> None:
-        if self._woken is not None and not self._woken.done():
-            self._woken.set_result(None)
-
-    def close(self) -> None:
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
-
-    def _ring(self) -> None:
-        self._timer = None
-        self.wake()
-
-
 def _spawned(work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
     return asyncio.get_running_loop().create_task(work)
 
@@ -467,16 +495,3 @@ def _spawned(work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
 def _forget(listeners: list[T], listener: T) -> None:
     if listener in listeners:  # `retire` has removed it, too
         listeners.remove(listener)
-
-
-def _resolve(future: asyncio.Future[None]) -> None:
-    if not future.done():
-        future.set_result(None)
-
-
-def _next_bookmark(previous: float, now: float, deadline: float) -> float:
-    following = previous + BOOKMARK_FREQUENCY
-    if following <= now:
-        following = now + BOOKMARK_FREQUENCY
-    before_end = deadline - BOOKMARK_BEFORE_END
-    return min(following, before_end) if before_end > now else following

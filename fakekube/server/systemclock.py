@@ -29,3 +29,7 @@ class SystemClock:
 
     async def sleep_until(self, deadline: float) -> None:
         await asyncio.sleep(max(0.0, deadline - time.monotonic()))
+
+    def pause(self, seconds: float) -> None:
+        """Block the thread."""
+        time.sleep(seconds)

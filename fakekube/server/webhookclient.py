@@ -47,7 +47,18 @@ class WebhookClient:
             async with asyncio.timeout(post.timeout):
                 return await self._posted(post, url)
         except TimeoutError:
-            return Reply(problem=_posting(post.url, "context deadline exceeded"))
+            return self.timed_out(post)
+
+    @staticmethod
+    def timed_out(post: Post) -> Reply:
+        """The reply for a webhook that has not answered in time."""
+        return Reply(problem=_posting(post.url, "context deadline exceeded"))
+
+    @staticmethod
+    def refused(post: Post) -> Reply:
+        """The reply for a webhook that does not listen."""
+        host = post.url.partition("://")[2].partition("/")[0]
+        return Reply(problem=_posting(post.url, f"dial tcp {host}: connect: connection refused"))
 
     def base_url(self, service: Service) -> str:
         """The URL at which a Service is reached. Raises Unresolved."""

@@ -2,6 +2,7 @@
 
 import _thread
 import asyncio
+import sys
 import threading
 from collections.abc import Callable
 from contextlib import suppress
@@ -9,9 +10,13 @@ from typing import Any, TypeVar
 
 from fakekube.virtualtime.loop import VirtualTimeLoop
 from fakekube.virtualtime.notifier import Notifier
+from fakekube.virtualtime.threads.callers import Place, caller
 from fakekube.virtualtime.threads.scheduler import BubbleThread
 
 T = TypeVar("T")
+
+#: A thread whose requests are answered in place lets the loop take a turn at least so often.
+_EVERY_TURN = 16
 
 #: Name prefix of the threads that wait for external I/O on behalf of the test.
 HELPER = "fakekube: "
@@ -25,6 +30,46 @@ class Blocking:
         self._owner = _thread.get_ident()
         #: called with a call that blocks the event loop, before it is refused
         self.on_refused: Callable[[str], None] = _ignore
+        #: how often which place of a coroutine made a blocking call that was answered in place
+        self.calls: dict[Place, int] = {}
+        self._turns = 0
+
+    def note_call(self) -> None:
+        """A coroutine on the loop makes a blocking call that is answered in place."""
+        place = caller(sys._getframe(1))
+        self.calls[place] = self.calls.get(place, 0) + 1
+
+    def take_turn_if_due(self, where: str) -> None:
+        """As `take_turn`, but only now and then while nothing else is ready to run: a switch of threads is slow."""
+        self._turns += 1
+        if self._turns % _EVERY_TURN == 0 or self._loop._ready or self._loop.threads.ready:
+            self.take_turn(where)
+
+    def take_turn(self, where: str) -> None:
+        """Let the loop take a turn before a thread goes on: one that never waits must not starve the rest."""
+        thread = self._loop.threads.current()
+        if thread is not None:
+            self._loop.call_soon_threadsafe(self._loop.threads.wake, thread)
+            self._loop.threads.park(thread, where)
+
+    def wakes_loop(self) -> object:
+        """The socket that wakes the bubble's loop."""
+        return self._loop._csock  # type: ignore[attr-defined]
+
+    def from_anywhere(self, callback: Callable[[], None]) -> None:
+        """Call `callback` at once if the caller belongs to the bubble, else on the loop."""
+        if self.concerns():
+            callback()
+        elif not self._loop.is_closed():
+            self._loop.call_soon_threadsafe(callback)
+
+    def has(self, ident: int) -> bool:
+        """Whether the thread with this identifier belongs to the bubble."""
+        return ident == self._owner or self._loop.threads.with_ident(ident) is not None
+
+    def name_of(self, ident: int) -> str:
+        thread = self._loop.threads.with_ident(ident)
+        return f"thread {thread.name}" if thread is not None else "the test"
 
     def concerns(self) -> bool:
         """Whether the calling thread belongs to the bubble; all others live in real time."""
@@ -59,6 +104,8 @@ class Blocking:
         """Wait until `ready()`, checked at each notification; returns False after `timeout` virtual seconds."""
         if ready():
             return True
+        if self.on_own_loop():
+            return self._wait_on_loop(where, ready)
         thread = self._loop.threads.current()
         wake, wait_once = self._wake_and_wait(thread, where)
         expired = False
@@ -83,10 +130,22 @@ class Blocking:
             if timer is not None:
                 timer.cancel()
 
+    def _wait_on_loop(self, where: str, ready: Callable[[], bool]) -> bool:
+        """A coroutine blocks the loop: threads run meanwhile. Raises RuntimeError if that is not enough."""
+        threads = self._loop.threads
+        while not ready():
+            if not threads.ready:
+                raise RuntimeError(
+                    f"a coroutine blocks the event loop ({where}), and what it waits for needs the loop, or time: "
+                    "await it, or make the call in a thread with `await asyncio.to_thread(...)`"
+                )
+            threads.run_ready()
+        return True
+
     def _wake_and_wait(self, thread: BubbleThread | None, where: str) -> tuple[Callable[[], None], Callable[[], None]]:
         threads = self._loop.threads
         if thread is None:
-            return self._loop.stop, self._loop.run_forever
+            return self._loop.stop, self._loop.run_on
         return lambda: threads.wake(thread), lambda: threads.park(thread, where)
 
     def sleep(self, seconds: float) -> None:
@@ -97,9 +156,7 @@ class Blocking:
         elif seconds > 0:
             self.wait(f"sleeping for {seconds:g} s", lambda: False, timeout=max(seconds, 1e-6))
         else:
-            # lets the loop take a turn: a thread that calls sleep(0) in a loop must not starve it
-            self._loop.call_soon_threadsafe(self._loop.threads.wake, thread)
-            self._loop.threads.park(thread, "sleeping for 0 s")
+            self.take_turn("sleeping for 0 s")
 
     def outside(self, where: str, call: Callable[[], T]) -> T:
         """Make a call that waits for the real world; the loop runs meanwhile, with time held."""
@@ -126,7 +183,7 @@ class Blocking:
         with loop.clock.hold(where, endless=True):
             threading.Thread(target=helper, name=HELPER + where, daemon=True).start()
             while outcome is None:
-                loop.run_forever()
+                loop.run_on()
         return outcome
 
 

@@ -1,12 +1,13 @@
 """A bubble: the code of one test that runs under one virtual clock (compare Go's `testing/synctest`)."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Coroutine, Generator, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Generator, Mapping, Sequence
 from contextlib import ExitStack
+from contextvars import Context
 from datetime import datetime, timedelta
 from functools import partial
 from types import TracebackType
-from typing import Any, Self, TypeVar, TypeVarTuple, Unpack
+from typing import Any, Literal, Self, TypeVar, Unpack
 
 from fakekube.virtualtime.blocking import Blocking
 from fakekube.virtualtime.clock import EPOCH, VirtualClock
@@ -15,24 +16,34 @@ from fakekube.virtualtime.gate import Gate
 from fakekube.virtualtime.hotloop import MAX_TURNS
 from fakekube.virtualtime.loop import VirtualTimeLoop
 from fakekube.virtualtime.network.network import TransportKind
+from fakekube.virtualtime.patches.endings import EndingPatches
 from fakekube.virtualtime.patches.freezer import Freezer
 from fakekube.virtualtime.patches.joins import JoinPatches
+from fakekube.virtualtime.patches.locks import LockPatches
 from fakekube.virtualtime.patches.patch import PatchSet
+from fakekube.virtualtime.patches.randomness import RandomnessPatches
+from fakekube.virtualtime.patches.schedulers import SchedulerPatches
+from fakekube.virtualtime.patches.selects import SelectPatches
+from fakekube.virtualtime.patches.signals import SignalPatches
 from fakekube.virtualtime.patches.sleep import SleepPatches
 from fakekube.virtualtime.patches.sockets import SocketPatches
 from fakekube.virtualtime.patches.starts import StartPatches
+from fakekube.virtualtime.patches.tasklists import TaskListPatches
+from fakekube.virtualtime.patches.taskorder import TaskOrderPatches
 from fakekube.virtualtime.patches.tls import TlsPatches
+from fakekube.virtualtime.patches.travel import TimeMachine
 from fakekube.virtualtime.patches.waits import WaitPatches
 from fakekube.virtualtime.processes import Processes, ProcessOptions
 from fakekube.virtualtime.quiescence import HORIZON, LINGER, PATIENCE
 from fakekube.virtualtime.seeds import Seed
 from fakekube.virtualtime.shutdown import shutdown
+from fakekube.virtualtime.threads.callers import Place
 from fakekube.virtualtime.threads.scheduler import BubbleThread
 from fakekube.virtualtime.trace import Note
 from fakekube.virtualtime.wallclock import RealWallClock, WallClock
+from fakekube.virtualtime.watchdog import Watchdog
 
 T = TypeVar("T")
-Args = TypeVarTuple("Args")
 
 
 class Done:
@@ -50,7 +61,8 @@ class Bubble:
     the loop until they are done; called from a coroutine on the loop they must be awaited.
 
     stepped: the gate is closed except for rounds, held when the bubble is quiescent. None: not in `run`.
-    wall_clock: whether `datetime` and `time` of the code under test read the virtual clock; or a WallClock.
+    wall_clock: whether `datetime` and `time` of the code under test read the virtual clock; the library that makes
+    them (True: freezegun); or a WallClock.
     transport: "memory" connects clients on the loop by a pipe, "tcp" by a real connection.
     patience, linger: real seconds. horizon: virtual time.
     """
@@ -61,7 +73,7 @@ class Bubble:
         seed: int | Seed = 0,
         epoch: datetime = EPOCH,
         stepped: bool | None = None,
-        wall_clock: bool | WallClock = True,
+        wall_clock: bool | Literal["freezegun", "time-machine"] | WallClock = True,
         transport: TransportKind = "memory",
         patience: float = PATIENCE,
         linger: float = LINGER,
@@ -81,12 +93,18 @@ class Bubble:
             max_turns=max_turns,
         )
         self.trace: list[Note] = []
+        #: errors of code under test that it may have caught, and that the test has to raise
+        self.failures: list[BaseException] = []
         self._stepped = stepped
         self._wall = _wall_clock(wall_clock)
         self._blocking = Blocking(self.loop)
         self._processes = Processes(self.loop, self._blocking)
+        self._watchdog = Watchdog(self.loop, patience)
         self._was_external = False
         self._leave = ExitStack()
+        #: what it was opened for (a test, a module), and what closes it with its cluster, if another has to
+        self.opened_by: object = None
+        self.closer: Callable[[], None] | None = None
 
     def __enter__(self) -> Self:
         self.open()
@@ -103,23 +121,40 @@ class Bubble:
             undo.callback(self.loop.close)
             if _open:
                 raise RuntimeError("a cluster is open in this process already: close it before you open another one")
+            _refuse_running_loop()
             _open.append(self)
             undo.callback(_open.remove, self)
             sleeping = SleepPatches(self._blocking)
+            endings = EndingPatches(self.loop, self._blocking, self._note_failure)
+            locking = LockPatches(self._blocking)
+            sockets = SocketPatches(self.loop.network, self._blocking)
+            randomness = RandomnessPatches(self.seed, self._blocking)
             patches = PatchSet(
                 [
                     *sleeping.patches(),
-                    *SocketPatches(self.loop.network, self._blocking).patches(),
+                    *locking.patches(),
+                    *SchedulerPatches(self.clock, self._blocking).patches(),
+                    *sockets.patches(),
+                    *SelectPatches(self.loop, self._blocking, sockets).patches(),
                     *TlsPatches(self.loop.network, self._blocking).patches(),
                     *JoinPatches(self._blocking, self.loop.threads).patches(),
-                    *StartPatches(self.loop.threads).patches(),
+                    *SignalPatches(self.loop.threads).patches(),
+                    *StartPatches(self._blocking, self.loop.threads).patches(),
                     *WaitPatches(self.loop, self._blocking).patches(),
+                    *TaskListPatches(self.loop).patches(),
+                    *endings.patches(),
+                    *randomness.patches(),
+                    *TaskOrderPatches(self.loop).patches(),
                 ]
             )
             patches.install()
             undo.callback(patches.remove)
-            sleeping.start()
-            undo.callback(sleeping.stop)
+            self.loop.disarm = endings.disarm
+            self.loop.watch = self._watchdog.start
+            undo.callback(self._watchdog.stop)
+            for each in (sleeping, locking, randomness):
+                each.start()
+                undo.callback(each.stop)
             self._wall.start(self.clock.now())
             undo.callback(self._wall.stop)
             undo.callback(self.clock.on_move(self._moved))
@@ -135,7 +170,12 @@ class Bubble:
         try:
             self._leave.close()
         finally:
+            self.opened_by = self.closer = None
             self.loop.close()  # also if the bubble was never opened
+
+    def abandon(self) -> None:
+        """Close it in place of the code that opened it."""
+        (self.closer or self.close)()
 
     # --- time
 
@@ -164,14 +204,15 @@ class Bubble:
             self._do(partial(self.loop.step, limit, timeout))
         return Done()
 
-    def run(self, main: Coroutine[Any, Any, T]) -> T:
+    def run(self, main: Coroutine[Any, Any, T], context: Context | None = None) -> T:
         """Run an async test on the loop; time moves while it waits. Raises what `main` raises, or Deadlock."""
         self._refuse_threads()
+        self.loop.watch()
         if self._stepped is not None or self.gate.is_open():
-            return self.loop.run_test(main)
+            return self.loop.run_test(main, context)
         self.gate.open()
         try:
-            return self.loop.run_test(main)
+            return self.loop.run_test(main, context)
         finally:
             self.gate.close()
 
@@ -192,9 +233,22 @@ class Bubble:
 
     # --- threads and processes
 
-    def thread(self, function: Callable[[*Args], object], *args: *Args, name: str | None = None) -> BubbleThread:
-        """Run `function` in a thread of the bubble; one thread, or the loop, runs at a time."""
-        return self.loop.threads.start(partial(function, *args), name)
+    def thread(
+        self,
+        function: Callable[..., object],
+        *args: object,
+        name: str | None = None,
+        kwargs: Mapping[str, object] | None = None,
+    ) -> BubbleThread:
+        """Run `function(*args, **kwargs)` in a thread of the bubble; one thread, or the loop, runs at a time."""
+        return self.loop.threads.start(partial(function, *args, **(kwargs or {})), name)
+
+    def signal(self, thread: BubbleThread, number: int) -> None:
+        """Send a signal to a thread that `thread` has started: its handler runs there, where the thread waits.
+
+        Without a handler it ends the thread, as it would end a process.
+        """
+        self.loop.threads.signal(thread, number)
 
     def join(self, thread: BubbleThread, timeout: float | None = None) -> Awaitable[None]:
         """Wait until a thread of the bubble ends. Raises TimeoutError after `timeout` virtual seconds.
@@ -236,6 +290,9 @@ class Bubble:
         """
         return self.loop.network.connections.external > 0 and not self.clock.is_held_endlessly()
 
+    def _note_failure(self, error: BaseException) -> None:
+        self.failures.append(error)
+
     def _note_external(self) -> None:
         if self.external != self._was_external:
             self._was_external = self.external
@@ -245,6 +302,14 @@ class Bubble:
                 if self.external
                 else "no external client is connected any more"
             )
+
+    @property
+    def blocking_calls(self) -> Mapping[Place, int]:
+        """The places in coroutines on the loop that made blocking calls to the server, and how many each.
+
+        They are answered in place. On a real machine nothing else on the loop runs meanwhile.
+        """
+        return self._blocking.calls
 
     def note(self, text: str) -> None:
         """Add a note to the trace, at the present moment."""
@@ -258,14 +323,36 @@ class Bubble:
         self._wall.move(self.clock.now())
 
     def __repr__(self) -> str:
-        return f"<Bubble {self.clock!r} tasks={len(asyncio.all_tasks(self.loop))} seed={self.seed.value}>"
+        return f"<Bubble {self.clock!r} tasks={len(self.loop.tasks.of_programs())} seed={self.seed.value}>"
+
+
+def opened() -> list[Bubble]:
+    """The open bubbles of this process: at most one."""
+    return list(_open)
 
 
 #: The open bubble. Process-wide, because patches and the wall clock affect the process: one bubble is open at a time.
 _open: list[Bubble] = []
 
 
-def _wall_clock(choice: bool | WallClock) -> WallClock:
+def _refuse_running_loop() -> None:
+    if (running := asyncio._get_running_loop()) is not None:
+        raise RuntimeError(
+            "a cluster cannot be opened while an event loop runs "
+            f"({type(running).__module__}.{type(running).__name__}): it has an event loop of its own, whose time is "
+            "virtual. Write the test as `async def` with the fixture `fakekube`, which runs it on the cluster's loop, "
+            "or open the cluster in sync code and run coroutines with "
+            "`with FakeKube() as fakekube: fakekube.bubble.run(main())`"
+        )
+
+
+def _wall_clock(choice: bool | str | WallClock) -> WallClock:
+    if isinstance(choice, str):
+        return _BY_NAME[choice]()
     if isinstance(choice, bool):
         return Freezer() if choice else RealWallClock()
     return choice
+
+
+#: The libraries that can freeze the wall clock.
+_BY_NAME: dict[str, type[Freezer | TimeMachine]] = {"freezegun": Freezer, "time-machine": TimeMachine}

@@ -9,6 +9,9 @@ Events = list[tuple[selectors.SelectorKey, int]]
 #: Poll the wake-up pipe only every so many polls while it is the only descriptor.
 _POLL_EVERY = 32
 
+#: A bubble patches the method of the class.
+_select = selectors.DefaultSelector.select
+
 
 class Poll(Protocol):
     """Polls the file descriptors for at most `timeout` real seconds."""
@@ -28,6 +31,8 @@ class IdleSelector(selectors.DefaultSelector):
         self._has_others = False
         #: whether signal handlers are installed, which asyncio calls through the wake-up pipe
         self.awaits_signals = False
+        #: changes each time that callbacks begin and end to run; odd while they run
+        self.beat: int = 0
 
     def attach(self, turn: Callable[[], None], idle: Callable[[Poll], Events]) -> None:
         """`turn` is called after each turn of the loop that ran something, `idle` where a stock loop would block."""
@@ -50,16 +55,20 @@ class IdleSelector(selectors.DefaultSelector):
             if self._skipped < _POLL_EVERY:
                 return []
             self._skipped = 0
-        return super().select(timeout)
+        return _select(self, timeout)
 
     def select(self, timeout: float | None = None) -> Events:
-        if timeout is not None and timeout <= 0:
-            self._turn()
-            # the wake-up pipe is always registered, and need not be polled while the loop is awake
-            return super().select(0) if self._has_others else []
-        if self._idle is None:
-            return super().select(timeout)
-        return self._idle(self.poll)
+        self.beat = (self.beat | 1) + 1
+        try:
+            if timeout is not None and timeout <= 0:
+                self._turn()
+                # the wake-up pipe is always registered, and need not be polled while the loop is awake
+                return _select(self, 0) if self._has_others else []
+            if self._idle is None:
+                return _select(self, timeout)
+            return self._idle(self.poll)
+        finally:
+            self.beat += 1
 
     def detach(self) -> None:
         """Drop the callbacks, which refer to the loop: breaks a reference cycle."""

@@ -5,7 +5,7 @@ import functools
 import heapq
 import inspect
 from collections import deque
-from collections.abc import Callable, Coroutine, Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Coroutine, Generator, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import ExitStack, suppress
 from contextvars import Context
@@ -15,12 +15,16 @@ from typing import Any, TypeVar, TypeVarTuple, Unpack
 from fakekube.virtualtime import describe
 from fakekube.virtualtime.clock import VirtualClock
 from fakekube.virtualtime.durations import Duration, TimeUnits, microseconds
+from fakekube.virtualtime.errors import NotQuiescent
 from fakekube.virtualtime.gate import Gate
 from fakekube.virtualtime.hotloop import MAX_TURNS
 from fakekube.virtualtime.idleselector import IdleSelector
 from fakekube.virtualtime.network.network import TransportKind
 from fakekube.virtualtime.network.transports import NetworkLoop
+from fakekube.virtualtime.processcontrol import ProcessControl
+from fakekube.virtualtime.programs import HARNESS, Program, Tasks, context_of, program_in
 from fakekube.virtualtime.quiescence import HORIZON, LINGER, PATIENCE, Quiescence
+from fakekube.virtualtime.simulatedprocess import SimulatedProcess, entered, process_of
 from fakekube.virtualtime.threads.executors import Pools
 from fakekube.virtualtime.threads.scheduler import ThreadScheduler
 from fakekube.virtualtime.timers import GridTimer, Order, grid, grid_later
@@ -42,6 +46,7 @@ class VirtualTimeLoop(NetworkLoop):
     _clock_resolution: float
     _stopping: bool
     _default_executor: Executor | None
+    _call_soon: Callable[..., asyncio.Handle]
     _signal_handlers: dict[int, asyncio.Handle]
     _closed = True  # until __init__ succeeds: BaseEventLoop.__del__ warns about a loop that is not closed
 
@@ -64,9 +69,19 @@ class VirtualTimeLoop(NetworkLoop):
         # less than half a microsecond: `when < time() + resolution` is then exact on the grid despite float rounding
         self._clock_resolution = 4e-7
         self._order = Order()
-        #: strong references: an event loop keeps only weak ones
-        self._tasks: set[asyncio.Future[Any]] = set()
+        #: the unfinished tasks, and the program of each
+        self.tasks: Tasks = Tasks(self)
+        #: replaces callbacks of timers that would end the process
+        self.disarm: Callable[[Callable[..., object]], Callable[..., object]] = _unchanged
+        #: called before the first code under test runs on the loop: starts the watchdog, which an idle cluster spares
+        self.watch: Callable[[], None] = _nothing
+        #: exceptions that are raised from the loop when they end a task, for example the outcome of a test
+        self.fatal_errors: tuple[type[BaseException], ...] = ()
+        #: what the loop raises when the present callback returns, and what it has raised last
+        self._fatal: BaseException | None = None
+        self._raised: BaseException | None = None
         self.threads: ThreadScheduler = ThreadScheduler(self, self.holds_changed, patience)
+        self.processes: ProcessControl = ProcessControl(self)
         self._pools = Pools(self.threads.submit)
         self._quiescence = Quiescence(
             self,
@@ -107,6 +122,7 @@ class VirtualTimeLoop(NetworkLoop):
         context: Context | None,
     ) -> asyncio.TimerHandle:
         self._check_closed()  # type: ignore[attr-defined]
+        callback = self.disarm(callback)
         timer = GridTimer(us, when, next(self._order), self.clock, callback, args, self, context)
         heapq.heappush(self._scheduled, timer)
         timer._scheduled = True
@@ -128,12 +144,74 @@ class VirtualTimeLoop(NetworkLoop):
     # --- tasks
 
     def create_task(self, coro: Generator[Any, None, T] | Coroutine[Any, Any, T], **options: Any) -> asyncio.Task[T]:
-        """As asyncio's, but the loop holds the task until it is done: garbage collection would be a random event."""
+        """As asyncio's, but the loop holds the task until it is done, and records its program."""
         task = super().create_task(coro, **options)
         if not task.done():
-            self._tasks.add(task)
-            task.add_done_callback(self._tasks.discard)
+            self.tasks.add(task, program_in(options.get("context")))
+            task.add_done_callback(self._task_done)
+            process = process_of(options.get("context"))
+            if process is not None:
+                process.tasks[task] = None
+                task.add_done_callback(process.ended)
         return task
+
+    def create_own_task(self, coro: Coroutine[Any, Any, T], name: str | None = None) -> asyncio.Task[T]:
+        """A task of the harness, as are the tasks that it creates: code under test can neither list nor cancel them."""
+        return self.create_task(coro, name=name, context=entered(context_of(HARNESS), None))
+
+    def start_program(
+        self, coro: Coroutine[Any, Any, T], name: str, process: SimulatedProcess | None = None
+    ) -> asyncio.Task[T]:
+        """A task that is a program of its own, as if in a process of its own, with the tasks that it creates.
+
+        `process`: the process that can be stopped and killed.
+        """
+        self.watch()
+        program = Program(name)
+        task = self.create_task(coro, name=name, context=entered(context_of(program), process))
+        task.add_done_callback(lambda _: setattr(program, "ended", True))
+        return task
+
+    def _task_done(self, task: asyncio.Future[Any]) -> None:
+        self.tasks.discard(task)
+        error: BaseException | None = getattr(task, "_exception", None)  # `exception()` would mark it as retrieved
+        if error is not None and isinstance(error, self.fatal_errors):
+            self.fail_with(error)
+            task.exception()  # retrieved: the loop raises it
+        elif isinstance(error, KeyboardInterrupt | SystemExit):  # asyncio has raised it from the loop
+            task.exception()
+
+    def fail_with(self, error: BaseException) -> None:
+        """Raise `error` where the test waits for quiescence, else from the loop after the present callback."""
+        if isinstance(error, NotQuiescent) and self._quiescence.fail_waiters(error):
+            return
+        if error is not self._raised and self._fatal is None:
+            self._fatal = error
+            self.stop()
+
+    # --- simulated processes
+
+    def divert(self, active: bool) -> None:
+        """Called by `processes`: whether new callbacks may belong to a stopped process."""
+        if active:
+            self._call_soon = self._call_soon_unless_stopped
+        else:
+            self.__dict__.pop("_call_soon", None)
+
+    def _call_soon_unless_stopped(
+        self, callback: Callable[..., object], args: Sequence[Any], context: Context | None
+    ) -> asyncio.Handle:
+        handle = asyncio.Handle(callback, args, self, context)
+        if not self.processes.holds(handle):
+            self._ready.append(handle)
+        return handle
+
+    def abort_from(self, addresses: Sequence[tuple[str, int]]) -> None:
+        """Called by `processes`: break the connections that servers of the loop have accepted from these addresses."""
+        transports: Mapping[int, Any] = self._transports  # type: ignore[attr-defined]
+        for transport in tuple(transports.values()):
+            if transport.get_extra_info("peername") in addresses:
+                transport.abort()
 
     # --- moving time
 
@@ -198,7 +276,8 @@ class VirtualTimeLoop(NetworkLoop):
         # a thread of the bubble: the loop is suspended, and looks at `_ready` before anything else
         self._check_closed()  # type: ignore[attr-defined]
         handle = asyncio.Handle(callback, args, self, context)
-        self._ready.append(handle)
+        if self.processes.is_empty() or not self.processes.holds(handle):
+            self._ready.append(handle)
         return handle
 
     # --- signals of the operating system
@@ -220,23 +299,52 @@ class VirtualTimeLoop(NetworkLoop):
             super().run_forever()
         finally:
             self.gate.end_round()
+        if self._fatal is not None:
+            error, self._fatal = self._fatal, None
+            self._raised = error
+            raise error
+
+    def run_until_complete(self, future: Any) -> Any:
+        """As asyncio's, but a KeyboardInterrupt or SystemExit leaves the loop once, not again in each awaiting task."""
+        task = asyncio.ensure_future(future, loop=self)
+        while True:
+            try:
+                return super().run_until_complete(task)
+            except (KeyboardInterrupt, SystemExit) as error:
+                if error is self._raised and not task.done():
+                    continue
+                self._raised = error
+                raise
+
+    def run_on(self) -> None:
+        """Run until something calls `stop`; raises an interruption once, as `run_until_complete` does."""
+        try:
+            self.run_forever()
+        except (KeyboardInterrupt, SystemExit) as error:
+            if error is not self._raised:
+                self._raised = error
+                raise
 
     def drive(self, work: Coroutine[Any, Any, T]) -> T:
         """Run `work` to completion from sync code; cancel it if that fails."""
         task = self.create_task(work)
+        self.tasks.own(task)
         try:
-            return self.run_until_complete(task)
+            outcome: T = self.run_until_complete(task)
+            return outcome
         except BaseException:
             task.cancel()
             raise
 
-    def run_test(self, main: Coroutine[Any, Any, T]) -> T:
+    def run_test(self, main: Coroutine[Any, Any, T], context: Context | None = None) -> T:
         """Run `main` as the test. If the loop itself raises (a Deadlock), `main` is cancelled and awaited first."""
-        task = self.create_task(main, name="test")
+        task = self.create_task(main, name="test", context=context)
+        self.tasks.own(task)
         guard = self._quiescence.guard
-        guard.test = task
+        before, guard.test = guard.test, task
         try:
-            return self.run_until_complete(task)
+            outcome: T = self.run_until_complete(task)
+            return outcome
         except BaseException:
             if not task.done():
                 task.cancel()
@@ -244,9 +352,18 @@ class VirtualTimeLoop(NetworkLoop):
                     self.run_until_complete(task)
             raise
         finally:
-            guard.test = None
+            guard.test = before
 
     # --- diagnosis
+
+    def beat(self) -> int:
+        """A number that changes with each turn; odd while callbacks run."""
+        return self._idle_selector.beat if self.is_running() else 0
+
+    def running(self) -> str:
+        """What runs at present, for error messages."""
+        task = asyncio.current_task(self)
+        return f"task {describe.name(task)}" if task is not None else "a callback"
 
     def why(self) -> str:
         """What is runnable, what waits and where, what is in flight and what holds time: one fact a line."""
@@ -255,8 +372,11 @@ class VirtualTimeLoop(NetworkLoop):
     def _facts(self) -> Iterator[str]:
         yield f"virtual time: {self.clock.now().isoformat()}"
         yield from _listed("runnable", (describe.callback(handle) for handle in self._ready))
-        tasks = (task for task in asyncio.all_tasks(self) if not (task.done() or _moves_time(task)))
+        tasks = (
+            task for task in self.tasks if isinstance(task, asyncio.Task) and not (task.done() or _moves_time(task))
+        )
         yield from _listed("waiting", sorted(describe.task(task) for task in tasks))
+        yield from _listed("process", map(repr, self.processes.stopped()))
         yield from _listed("thread", map(repr, self.threads.active()))
         yield from _listed("connection", map(repr, self.network.connections))
         yield from _listed("held", self.clock.holds)
@@ -273,8 +393,18 @@ class VirtualTimeLoop(NetworkLoop):
                 self.threads.close()
             finally:
                 super().close()
-                self._tasks.clear()
+                self.tasks.clear()
+                self.watch, self.disarm = _nothing, _unchanged
+                self._fatal, self._raised = None, None
                 self._idle_selector.detach()
+
+
+def _nothing() -> None:
+    return None
+
+
+def _unchanged(callback: Callable[..., object]) -> Callable[..., object]:
+    return callback
 
 
 def _listed(title: str, items: Iterable[str]) -> Iterator[str]:

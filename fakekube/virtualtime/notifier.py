@@ -18,6 +18,9 @@ class Notifier:
         if listener in self._listeners:
             self._listeners.remove(listener)
 
+    def is_awaited(self) -> bool:
+        return bool(self._listeners)
+
     def notify(self) -> None:
         if self._listeners:
             for listener in tuple(self._listeners):

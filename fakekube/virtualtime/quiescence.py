@@ -224,12 +224,16 @@ class Quiescence:
 
     def _fail(self, error: HotLoop | NotQuiescent) -> None:
         """Sets `error` on all that wait for quiescence; raises it from the loop if nothing waits."""
-        if not self._waiters:
+        if not self.fail_waiters(error):
             raise error
+
+    def fail_waiters(self, error: HotLoop | NotQuiescent) -> bool:
+        """Sets `error` on all that wait for quiescence; returns whether anything does."""
         waiting, self._waiters = self._waiters, []
         for _, waiter in waiting:
             if not waiter.done():
                 waiter.set_exception(type(error)(*error.args))
+        return bool(waiting)
 
 
 def _goal_of(waiter: tuple[int, asyncio.Future[None]]) -> int:

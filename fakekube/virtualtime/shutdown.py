@@ -1,12 +1,20 @@
 """Shuts a bubble down: threads, tasks, asynchronous generators and connections, in this order."""
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from typing import Any
 
 from fakekube.virtualtime import describe
+from fakekube.virtualtime.durations import SECOND
+from fakekube.virtualtime.errors import NotQuiescent
 from fakekube.virtualtime.loop import VirtualTimeLoop
+
+#: Virtual seconds in which a cancelled task may clean up; the default terminationGracePeriodSeconds of a pod.
+GRACE = 30
+
+#: How often a task that catches CancelledError is cancelled after that.
+_MAX_CANCELS = 20
 
 
 def shutdown(loop: VirtualTimeLoop) -> None:
@@ -17,20 +25,61 @@ def shutdown(loop: VirtualTimeLoop) -> None:
         steps.callback(lambda: loop.drive(loop.shutdown_asyncgens()))
         steps.callback(lambda: loop.drive(_end_tasks(loop)))
         steps.callback(loop.threads.close)
+        steps.callback(loop.processes.thaw_all)
+
+
+async def end_tasks(loop: VirtualTimeLoop, tasks: Sequence[asyncio.Task[Any]], *, grace: float = GRACE) -> None:
+    """Cancel `tasks` and wait until they end, as SIGTERM does: at this instant, then for `grace` virtual seconds.
+
+    Those that are left are cancelled again, and the tasks of all programs with them. Raises NotQuiescent naming those
+    that catch every cancellation; nothing waits for them after that.
+    """
+    await _cancel(loop, tasks)
+    if grace and not _all_done(tasks):
+        await _wait(loop, tasks, grace)
+    for _ in range(_MAX_CANCELS):
+        if _all_done(tasks):
+            return
+        await _cancel(loop, [*tasks, *loop.tasks.of_programs()])
+    left = [task for task in tasks if not task.done()]
+    for task in left:
+        task._log_destroy_pending = False  # type: ignore[attr-defined]  # the error below names it
+        loop.tasks.own(task)
+    if left:
+        raise NotQuiescent(
+            "tasks do not end: "
+            + ", ".join(map(describe.task, left))
+            + f". They catch CancelledError and go on: they were cancelled {_MAX_CANCELS + 1} times"
+        )
+
+
+def _all_done(tasks: Iterable[asyncio.Task[Any]]) -> bool:
+    return all(task.done() for task in tasks)
+
+
+async def _cancel(loop: VirtualTimeLoop, tasks: Iterable[asyncio.Task[Any]]) -> None:
+    for task in tasks:
+        if not task.done():
+            task.cancel()
+    await loop.settle()
+
+
+async def _wait(loop: VirtualTimeLoop, tasks: Sequence[asyncio.Task[Any]], grace: float) -> None:
+    limit = loop.clock.us + round(grace * SECOND)
+    while loop.clock.us < limit and not _all_done(tasks) and loop.next_timer() is not None:
+        await loop.step(limit, grace)
 
 
 async def _end_tasks(loop: VirtualTimeLoop) -> None:
-    this = asyncio.current_task()
-    # in the order of their creation: all_tasks returns a set
-    tasks = sorted((task for task in asyncio.all_tasks(loop) if task is not this), key=describe.number)
-    for task in tasks:
-        task.cancel()
-    await asyncio.gather(*tasks, return_exceptions=True)
-    for task in tasks:
-        if not task.cancelled() and (error := task.exception()) is not None:
-            loop.call_exception_handler(
-                {"message": "exception while a task was ended", "exception": error, "task": task}
-            )
+    tasks = loop.tasks.of_programs()
+    try:
+        await end_tasks(loop, tasks)
+    finally:
+        for task in tasks:
+            if task.done() and not task.cancelled() and (error := task.exception()) is not None:
+                loop.call_exception_handler(
+                    {"message": "exception while a task was ended", "exception": error, "task": task}
+                )
 
 
 async def _end_connections(loop: VirtualTimeLoop) -> None:
@@ -41,5 +90,14 @@ async def _end_connections(loop: VirtualTimeLoop) -> None:
     transports: Mapping[int, Any] = loop._transports  # type: ignore[attr-defined]
     for transport in tuple(transports.values()):
         transport.abort()
-    for _ in range(2):  # connection_lost is called on the next turn, and may schedule callbacks itself
+    await _turn()  # connection_lost is called on the next turn, and may schedule callbacks itself
+    this = asyncio.current_task()
+    for task in loop.tasks:  # those of the harness, which serve connections
+        if task is not this:
+            task.cancel()
+    await _turn()
+
+
+async def _turn() -> None:
+    for _ in range(2):
         await asyncio.sleep(0)

@@ -61,3 +61,21 @@ def counting():
         await client.update({**found, "data": {"n": str(number)}})
 
     return reconcile
+
+
+def definition(kind="Backup", group="example.com"):
+    """A CustomResourceDefinition with one version, v1, that keeps all fields and has a status."""
+    plural = f"{kind.lower()}s"
+    schema = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+    version = {"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": schema}}
+    return {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": f"{plural}.{group}"},
+        "spec": {
+            "group": group,
+            "scope": "Namespaced",
+            "names": {"plural": plural, "singular": kind.lower(), "kind": kind, "listKind": f"{kind}List"},
+            "versions": [{**version, "subresources": {"status": {}}}],
+        },
+    }

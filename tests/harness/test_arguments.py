@@ -305,7 +305,7 @@ def test_a_user_by_name(fakekube):
         ({"history_window": "x"}, TypeError),
         ({"service_cluster_ip_range": 12}, TypeError),
         ({"service_cluster_ip_range": "10.0.0.0"}, ValueError),
-        ({"wall_clock": "x"}, TypeError),
+        ({"wall_clock": 3}, TypeError),
         ({"stepped": "x"}, TypeError),
         ({"patience": "x"}, TypeError),
         ({"patience": float("nan")}, ValueError),

@@ -146,7 +146,7 @@ def test_never_names_the_operator_that_wrote(fakekube):
     fakekube.never(lambda cluster: value_is(cluster.get("v1", "ConfigMap", "a"), "seen", "yes"), "a is seen")
     said = failure(lambda: fakekube.start(build(stamping(seen="yes"))))
     assert "never: a is seen" in said
-    assert "by controllerlib (update configmaps default/a -> 200)" in said
+    assert "by minder (update configmaps default/a -> 200)" in said
 
 
 def test_an_invariant_that_does_not_hold_already(fakekube):

@@ -586,7 +586,7 @@ def test_a_replica_that_only_leads_writes(kube):
 def test_row13_a_fault_that_matched_no_request(kube):
     with kube.fault(verb="update", resource="secrets", error=500, times=1):
         run(kube, stamping(seen="yes"))
-    assert "[unused-fault] fault(verb='update', resource='secrets', error=500, times=1) matched no request" in texts(
+    assert "[unused-fault] fault(verb='update', resource='secrets', times=1, error=500) matched no request" in texts(
         kube
     )
 
@@ -659,7 +659,7 @@ SOURCE = """
 
     def start(fakekube, reconcile):
         fakekube.create({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}})
-        fakekube.start(lambda manager: manager.controller("c").for_("v1", "ConfigMap").complete(reconcile))
+        return fakekube.start(lambda manager: manager.controller("c").for_("v1", "ConfigMap").complete(reconcile))
 """
 
 
@@ -667,7 +667,7 @@ SOURCE = """
 def run_tests(pytester):
     def run_tests(source, *options):
         pytester.makepyfile(SOURCE + source)
-        return pytester.runpytest_inprocess("-pno:cacheprovider", "-pno:anyio", "-pno:xdist", *options)
+        return pytester.runpytest_inprocess("-pno:cacheprovider", "-pno:anyio", "-pno:xdist", "-pno:asyncio", *options)
 
     return run_tests
 
@@ -693,8 +693,7 @@ def test_in_an_async_test_too(run_tests):
     result = run_tests(
         """
     async def test_it(fakekube):
-        start(fakekube, fails)
-        await fakekube.settle()
+        await start(fakekube, fails)
 """
     )
     result.assert_outcomes(failed=1)

@@ -1,7 +1,7 @@
 """Fault injection, and how failures are reported."""
 
+import _thread
 import asyncio
-import threading
 import time
 
 import pytest
@@ -180,7 +180,7 @@ def test_a_deadlock_shows_why(fakekube):
 
 def test_a_thread_that_waits_for_a_lock_is_named():
     with FakeKube(patience=0.2, wall_clock=False) as kube:
-        lock = threading.Lock()
+        lock = _thread.allocate_lock()  # as of a module that was imported before
         lock.acquire()
         kube.thread(lock.acquire, name="locked-out")
         with pytest.raises(NotQuiescent, match="thread locked-out neither parked nor ended"):

@@ -5,6 +5,7 @@ Not imported by any test: test_types.py gives it to mypy and pyright.
 
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any, assert_type
 
 from controllerlib import Manager, Request, Result
@@ -66,6 +67,21 @@ def test_objects(fakekube: FakeKube) -> None:
     fakekube.delete("v1", "ConfigMap", "a", propagation="Foreground")  # type: ignore[call-arg]  # pyright: ignore[reportCallIssue]
     fakekube.list("v1", "ConfigMap", None, label_selector={"app": "web"})
     fakekube.list("v1", "ConfigMap", lable_selector="")  # type: ignore[call-arg]  # pyright: ignore[reportCallIssue]
+
+
+def test_state(fakekube: FakeKube, fakekube_module: FakeKube) -> None:
+    saved = fakekube.snapshot()
+    fakekube_module.restore(saved)
+    fakekube.restore("saved")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+    assert_type(fakekube.force_state({"apiVersion": "v1", "kind": "Pod"}), dict[str, Any])
+    assert_type(fakekube.load("deploy/", Path("more.yaml")), list[dict[str, Any]])
+    fakekube.load(3)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+    assert_type(fakekube.export("state.yaml", kinds=["Pod"], namespace="a", clean=True), str)
+    fakekube.export(kind=["Pod"])  # type: ignore[call-arg]  # pyright: ignore[reportCallIssue]
+    fakekube.assert_state("golden.yaml", ignore=["status"], unmasked=["times"])
+    fakekube.assert_state("golden.yaml", ignored=["status"])  # type: ignore[call-arg]  # pyright: ignore[reportCallIssue]
+    assert_type(fakekube.versions("v1", "Pod", "a")[0][0], datetime)
+    assert_type(fakekube.diff("v1", "Pod", "a"), str)
 
 
 def add(first: int, second: int) -> None:

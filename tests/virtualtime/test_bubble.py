@@ -13,7 +13,7 @@ import time
 import pytest
 import urllib3
 
-from fakekube.virtualtime import Bubble, Deadlock, VirtualClock, VirtualTimeLoop
+from fakekube.virtualtime import Bubble, NotQuiescent, VirtualClock, VirtualTimeLoop
 from tests.virtualtime.server import Server
 
 #: What the patches or the wall clock replace.
@@ -107,7 +107,7 @@ def test_a_task_that_does_not_end_is_named_and_everything_else_ends():
     bubble.loop.create_task(stubborn(), name="mule")
     bubble.settle()
     gc.collect()
-    with pytest.raises(Deadlock, match=r"waiting: mule .*stubborn"):
+    with pytest.raises(NotQuiescent, match=r"tasks do not end: mule .*stubborn"):
         bubble.close()
     assert state_of_the_process()[1:] == before[1:]
 

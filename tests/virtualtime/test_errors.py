@@ -1,7 +1,7 @@
 """When time cannot advance, an error says why."""
 
+import _thread
 import asyncio
-import threading
 from datetime import timedelta
 
 import pytest
@@ -67,7 +67,7 @@ def test_the_horizon_does_not_limit_advance(bubble):
 
 
 def test_a_thread_that_waits_for_a_lock_is_not_quiescent_and_is_named(impatient):
-    lock = threading.Lock()
+    lock = _thread.allocate_lock()  # as of a module that was imported before
     lock.acquire()
     thread = impatient.thread(lock.acquire, name="grabby")
     with pytest.raises(NotQuiescent, match=r"thread grabby neither parked nor ended within 0.1 s(.*\n)+.*Thread 0x"):

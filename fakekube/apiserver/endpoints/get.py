@@ -15,7 +15,7 @@ def get(call: Call) -> Response | Step:
     """Get the current object. Raises 504 if the requested resourceVersion is newer than the store's revision."""
     if call.request.option("resourceVersion"):
         check_requested_version(call)
-    entry = call.stored()
+    entry = call.stored() if call.stale is None else call.cached(call.stale)
     if entry is None:
         raise not_found(call.resource.qualified, call.info.name)
     return _answer(call, entry) if call.converted is None else _converted(call, entry)

@@ -92,13 +92,14 @@ def open_watch(call: Call, options: ListOptions, selection: Selection) -> Watch:
     if options.send_initial_events is not None and revision > store.revision:
         found.refused = too_large_resource_version(revision, store.revision)
     elif revision and not initial and not store.watchable(revision):
-        found.refused = expired(f"too old resource version: {revision} ({store.compacted})")
+        found.refused = expired(f"too old resource version: {revision} ({max(store.compacted, store.watch_floor)})")
     elif initial and timeout > 0:
-        found.revision = store.revision
+        stale = None if call.stale is None else store.cached(call.stale)
+        found.revision = store.revision if stale is None else stale
         collection = store.collection(call.resource.collection)
         found.initial = [
             found.event("ADDED", entry)
-            for path, entry in collection.scan(selection.prefix, "", None)
+            for path, entry in collection.scan(selection.prefix, "", stale)
             if selection.takes(path, entry)
         ]
         if options.bookmarks and options.send_initial_events:

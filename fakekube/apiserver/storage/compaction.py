@@ -20,6 +20,10 @@ class Compactor:
         self._next = now + INTERVAL
         self._noted = store.revision
 
+    def begin(self, now: float) -> None:
+        """Begin again, after the store was restored."""
+        self._next, self._noted = now + INTERVAL, self._store.revision
+
     def observe(self, now: float) -> None:
         """Compact for the time that has passed. To be called before the first write after each interval."""
         if now < self._next:

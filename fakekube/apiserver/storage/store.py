@@ -10,11 +10,16 @@ from bisect import bisect_left, bisect_right, insort
 from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
 
+import orjson
+
 from fakekube.apiserver.resource import Object
 from fakekube.apiserver.wire import gojson
 from fakekube.apiserver.wire.status import expired
 
 T = TypeVar("T")
+
+#: The maximum size of the history, as JSON. (etcd's is bounded by its quota, and by a compaction every five minutes.)
+MAX_HISTORY_BYTES = 64 * 1024 * 1024
 
 
 class Entry:
@@ -42,6 +47,11 @@ class Entry:
             self._json = memoryview(gojson.encode(self.object)).tobytes()
         return self._json
 
+    @property
+    def encoded_size(self) -> int:
+        """The bytes of `json`; 0 as long as it has not been made."""
+        return 0 if self._json is None else len(self._json)
+
     def message(self, marshal: Callable[[Object], bytes]) -> bytes:
         """The stored object as the protobuf message that `marshal` encodes; kept for one message."""
         kept = self._message
@@ -53,7 +63,7 @@ class Entry:
 class Change:
     """A committed write: the entries before and after it (None: absent), and its revision."""
 
-    __slots__ = ("_departed", "after", "before", "collection", "lines", "path", "revision")
+    __slots__ = ("_departed", "after", "before", "collection", "lines", "path", "revision", "size")
 
     revision: int
     path: str
@@ -63,6 +73,8 @@ class Change:
 
     def __init__(self, revision: int, collection: str, path: str, before: Entry | None, after: Entry | None) -> None:
         self.revision, self.collection, self.path = revision, collection, path
+        self.size: int = 0
+        """The bytes of the new version, as JSON."""
         self.before, self.after = before, after
         self._departed: Entry | None = None
         self.lines: dict[Any, bytes] = {}
@@ -86,10 +98,11 @@ class Collection:
 
     Invariants: `keys` is sorted and contains exactly the keys of `chains`, and `live_keys` those of `live`; a chain is
     sorted by revision and ends with the current version (an `Entry`, or the revision of the deletion); `changes` is
-    sorted by revision; `lost` is the revision of the last change that was compacted.
+    sorted by revision; `lost` is the revision of the last change that was compacted. `borrowed` has the keys of the
+    chains that copies of the collection share, which are copied before they change.
     """
 
-    __slots__ = ("chains", "changes", "keys", "live", "live_keys", "lost", "name")
+    __slots__ = ("borrowed", "chains", "changes", "keys", "live", "live_keys", "lost", "name")
 
     def __init__(self, name: str) -> None:
         self.name: str = name
@@ -99,11 +112,25 @@ class Collection:
         self.live_keys: list[str] = []
         self.changes: list[Change] = []
         self.lost: int = 0
+        self.borrowed: set[str] = set()
+
+    def own_chain(self, path: str) -> list[Entry | int]:
+        """The versions of an object, to be changed."""
+        chain = self.chains[path]
+        if path in self.borrowed:
+            self.borrowed.remove(path)
+            chain = self.chains[path] = chain.copy()
+        return chain
 
     @property
     def revision(self) -> int:
         """The revision of the last change; 0 if there is none."""
         return self.changes[-1].revision if self.changes else self.lost
+
+    def begin_at(self, revision: int) -> None:
+        """Drops the history: reads and watches of earlier revisions are not possible."""
+        self.keys, self.changes, self.lost = self.live_keys.copy(), [], revision
+        self.chains, self.borrowed = {path: [entry] for path, entry in self.live.items()}, set()
 
     def at(self, path: str, revision: int) -> Entry | None:
         """The version of an object at `revision`."""
@@ -154,11 +181,12 @@ def _next_prefix(prefix: str) -> str:
 
 
 def _copied(collection: Collection) -> Collection:
-    """A copy that shares entries and changes, which are immutable."""
+    """A copy that shares entries and changes, which are immutable, and chains until they change."""
     made = Collection(collection.name)
     made.keys, made.live_keys, made.live = collection.keys.copy(), collection.live_keys.copy(), collection.live.copy()
     made.changes, made.lost = collection.changes.copy(), collection.lost
-    made.chains = {path: chain.copy() for path, chain in collection.chains.items()}
+    made.chains = collection.chains.copy()
+    made.borrowed, collection.borrowed = set(made.chains), set(made.chains)
     return made
 
 
@@ -184,7 +212,8 @@ class Store:
     """All collections, the revision, and the recent history.
 
     `window` is the number of changes that are kept for watches and for reads at a revision; older changes are
-    compacted, and reading them raises 410 Expired. `compacted` is the last compacted revision.
+    compacted, and reading them raises 410 Expired. Beyond MAX_HISTORY_BYTES older changes are compacted, too, whatever
+    the window. `compacted` is the last compacted revision.
     """
 
     def __init__(self, window: int = 20_000) -> None:
@@ -193,9 +222,12 @@ class Store:
         self.compacted: int = 0
         self.floor: int = 0
         """The first revision that lists can read, if `Compactor` has raised it above `compacted`."""
+        self.watch_floor: int = 0
+        """The first revision from which watches can resume, if the server has restarted: its watch cache is empty."""
         self._derived: dict[Any, Any] = {}
         self._collections: dict[str, Collection] = {}
         self._history: list[Change] = []
+        self._history_bytes = 0
 
     def __repr__(self) -> str:
         return f"<Store rev={self.revision} objects={self.size()} history={len(self._history)}>"
@@ -204,9 +236,28 @@ class Store:
         """A store with the same objects and history, which shares them, and its own window."""
         made = Store(window)
         made.revision, made.compacted, made.floor = self.revision, self.compacted, self.floor
+        made.watch_floor = self.watch_floor
         made._collections = {name: _copied(collection) for name, collection in self._collections.items()}
-        made._history = self._history.copy()
+        made._history, made._history_bytes = self._history.copy(), self._history_bytes
         return made
+
+    def restore(self, saved: Store, *, after: int | None = None) -> None:
+        """Takes over the objects of another store, which shares its entries and is not changed.
+
+        after=None: also its revision and its history. Otherwise the revision continues above this one, and everything
+        before it is compacted, so that every watch has to list again (`etcdutl snapshot restore --bump-revision
+        --mark-compacted`).
+        """
+        names = dict.fromkeys((*self._collections, *saved._collections))
+        copied = {name: _copied(saved.collection(name)) for name in names}
+        self._derived = {}
+        self._collections, self._history = copied, saved._history.copy()
+        self.revision, self.compacted, self.floor = saved.revision, saved.compacted, saved.floor
+        if after is not None:
+            self.revision = self.compacted = max(after, saved.revision) + 1
+            self.floor, self._history = 0, []
+            for collection in copied.values():
+                collection.begin_at(self.revision)
 
     # --- reading -----------------------------------------------------------------------------------------------------
 
@@ -232,7 +283,11 @@ class Store:
 
     def watchable(self, revision: int) -> bool:
         """Whether a watch can begin at `revision`."""
-        return revision >= self.compacted
+        return revision >= self.compacted and revision >= self.watch_floor
+
+    def cached(self, revision: int) -> int:
+        """The revision at which a watch cache stands that lags at `revision`: one that is not compacted."""
+        return min(max(revision, self.compacted, 1), self.revision)
 
     def since(self, collection: str, revision: int) -> list[Change]:
         """The changes of a collection after `revision`. Raises 410 Expired if some of them are compacted.
@@ -277,8 +332,9 @@ class Store:
             raise AssertionError(f"{name} {path}: the write is based on a version that is not the current one")
         self.revision += 1
         revision = self.revision
-        chain = collection.chains.get(path)
-        if chain is None:
+        if path in collection.chains:
+            chain = collection.own_chain(path)
+        else:
             chain = collection.chains[path] = []
             insort(collection.keys, path)
         after: Entry | None = None
@@ -295,11 +351,26 @@ class Store:
         change = Change(revision, name, path, before, after)
         collection.changes.append(change)
         self._history.append(change)
+        if after is not None:
+            change.size = len(orjson.dumps(after.object))
+            self._history_bytes += change.size
         if len(self._history) > self.window + self.window // 4:
             self.compact(self._history[-self.window - 1].revision)
+        if self._history_bytes > MAX_HISTORY_BYTES:
+            self._compact_to(MAX_HISTORY_BYTES * 3 // 4)
         return change
 
     # --- compaction --------------------------------------------------------------------------------------------------
+
+    def _compact_to(self, size: int) -> None:
+        """Removes the oldest changes until their new versions have at most `size` bytes; the last change is kept."""
+        excess, floor = self._history_bytes - size, self.compacted
+        for change in self._history[:-1]:
+            floor = change.revision
+            excess -= change.size
+            if excess <= 0:
+                break
+        self.compact(floor)
 
     def compact(self, revision: int | None = None) -> None:
         """Removes the changes up to and including `revision` (None: all changes). Current objects are kept."""
@@ -310,6 +381,7 @@ class Store:
         gone: dict[str, int] = {}
         for change in self._history[:cut]:
             self._forget(change)
+            self._history_bytes -= change.size
             gone[change.collection] = gone.get(change.collection, 0) + 1
         for name, count in gone.items():
             collection = self._collections[name]
@@ -318,10 +390,18 @@ class Store:
         del self._history[:cut]
         self.compacted = floor
 
+    def compact_with_key(self) -> None:
+        """Removes all changes, after a revision of the key in which kube-apiserver records a compaction.
+
+        So every resourceVersion that a client knows is too old (`apiserver/pkg/storage/etcd3/compact.go`).
+        """
+        self.revision += 1
+        self.compact()
+
     def _forget(self, change: Change) -> None:
         """Removes the version that `change` replaced, and the key of a deleted object."""
         collection = self._collections[change.collection]
-        chain = collection.chains[change.path]
+        chain = collection.own_chain(change.path)
         if change.before is not None:
             chain.pop(0)
         if isinstance(chain[0], int):

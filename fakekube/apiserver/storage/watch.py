@@ -11,6 +11,7 @@ from fakekube.apiserver.needs import Need, Waiting
 from fakekube.apiserver.resource import Object
 from fakekube.apiserver.schema import objectmeta
 from fakekube.apiserver.storage.store import Change, Entry, Store
+from fakekube.apiserver.storage.watchfault import WatchFault
 from fakekube.apiserver.wire import envelope, gojson
 from fakekube.apiserver.wire.codec import PROTOBUF
 from fakekube.apiserver.wire.marshal import marshaler_of
@@ -222,6 +223,11 @@ class Watch:
         """Converts entries to the version of the watch before they are delivered (None: needs no webhook)."""
         self.refused: StatusError | None = None
         """An error that is sent as the only event of the stream."""
+        self.fault: WatchFault | None = None
+        self.client: tuple[str, Any] = ("", None)
+        """The User-Agent and the simulated process of the client."""
+        self.limits: list[int] = []
+        """The last revisions that are delivered, as long as the watch is held."""
         self._empty = empty
         self._bookmarked = 0
 
@@ -246,11 +252,21 @@ class Watch:
         return events
 
     def _changes(self) -> Sequence[Change]:
-        if self.revision >= self.store.revision:
+        limit = self._limit()
+        if self.revision >= limit:
             return ()
         changes = self.store.since(self.collection, self.revision)
-        self.revision = max(self.revision, self.store.revision)
-        return changes
+        self.revision = limit
+        return [change for change in changes if change.revision <= limit] if self.limits else changes
+
+    @property
+    def waits(self) -> bool:
+        """Whether its initial events are newer than what can be delivered now."""
+        return bool(self.initial) and bool(self.limits) and self.revision > min(self.limits)
+
+    def _limit(self) -> int:
+        """The last revision that can be delivered now."""
+        return min(self.store.revision, *self.limits) if self.limits else self.store.revision
 
     def _events(self, changes: Sequence[Change]) -> list[WatchEvent]:
         return [event for change in changes if (event := self._translate(change)) is not None]
@@ -286,7 +302,7 @@ class Watch:
     @property
     def moved(self) -> bool:
         """Whether there was a write since the last bookmark."""
-        return max(self.revision, self.store.revision) > self._bookmarked
+        return max(self.revision, self._limit()) > self._bookmarked
 
 
 def error_line(error: StatusError) -> bytes:

@@ -7,7 +7,7 @@ Sessions handle messages; they do not know the socket. A message consists of a c
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Sequence
 from typing import Protocol
 
 import orjson
@@ -71,9 +71,63 @@ class ExecSession:
             result = self._run(b"".join(self._input))
         except StatusError as error:
             return [bytes([ERROR]) + orjson.dumps(error.to_object())]
-        written = [(STDOUT, in_bytes(result.stdout)), (STDERR, in_bytes(result.stderr))]
-        messages = [bytes([channel]) + data for channel, data in written if data]
-        return [*messages, bytes([ERROR]) + orjson.dumps(outcome(result.exit_code, self._command))]
+        return [*_output(result), bytes([ERROR]) + orjson.dumps(outcome(result.exit_code, self._command))]
+
+
+class InteractiveSession:
+    """A command that reads its input while the client writes it.
+
+    `conversation` yields output; each value that it yields waits for the client's next message, which is the value of
+    `yield`: `b""` at the end of the input, and always if there is none. What it returns is the result.
+    """
+
+    def __init__(
+        self,
+        conversation: Generator[ExecResult, bytes, ExecResult],
+        command: Sequence[str],
+        *,
+        stdin: bool,
+    ) -> None:
+        self._conversation, self._command, self._stdin = conversation, command, stdin
+        self._ended = not stdin
+        self.done: bool = False
+
+    def opened(self) -> list[bytes]:
+        return self._step(lambda: next(self._conversation))
+
+    def received(self, message: bytes) -> list[bytes]:
+        if self.done or not message:
+            return []
+        channel, data = message[0], message[1:]
+        if channel == STDIN and data:
+            return self._step(lambda: self._conversation.send(data))
+        if channel == CLOSE and data[:1] == bytes([STDIN]):
+            self._ended = True
+            return self._step(lambda: self._conversation.send(b""))
+        return []
+
+    def _step(self, advance: Callable[[], ExecResult]) -> list[bytes]:
+        """Run the command until it waits for input, or to its end."""
+        messages: list[bytes] = []
+        try:
+            messages += _output(advance())
+            while self._ended:
+                messages += _output(self._conversation.send(b""))
+        except StopIteration as end:
+            self.done = True
+            result: ExecResult = end.value
+            status = outcome(result.exit_code, self._command)
+            messages += [*_output(result), bytes([ERROR]) + orjson.dumps(status)]
+        except StatusError as error:
+            self.done = True
+            messages.append(bytes([ERROR]) + orjson.dumps(error.to_object()))
+        return messages
+
+
+def _output(result: ExecResult) -> list[bytes]:
+    """The messages with the output of a command."""
+    written = [(STDOUT, in_bytes(result.stdout)), (STDERR, in_bytes(result.stderr))]
+    return [bytes([channel]) + data for channel, data in written if data]
 
 
 def outcome(exit_code: int, command: Sequence[str]) -> Object:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 from fakekube.apiserver.kubelet import ExecHandler, ExecRequest, ExecResult, Kubelet, LogHandler, LogRequest
 from fakekube.apiserver.wire.status import bad_request, internal_error
@@ -67,7 +67,7 @@ class PodAnswers:
                 _check_running(request)
                 return one.exec(request)
         if self._before.exec is not None:
-            return self._before.exec(request)
+            return cast(ExecHandler, self._before.exec)(request)
         _check_running(request)
         return _NO_TAR if request.command[:1] == ("tar",) else ExecResult()
 

@@ -22,12 +22,13 @@ from fakekube.harness.detectors.catalogue import detectors_for
 from fakekube.harness.detectors.children import owned_kinds
 from fakekube.harness.detectors.detector import Detector, Doing, Exchange, Observed, Scene, Sent
 from fakekube.harness.detectors.finding import Finding, FindingError, FindingWarning
-from fakekube.harness.detectors.levels import Level, check_name, levels_of
+from fakekube.harness.detectors.levels import Level, check_name
 from fakekube.harness.detectors.tasks import Tasks
 from fakekube.harness.detectors.threads import Threads
 from fakekube.harness.detectors.timestamps import TimestampLoops
 from fakekube.server.runner import ServerRunner
 from fakekube.virtualtime import Bubble
+from fakekube.virtualtime.simulatedprocess import SimulatedProcess
 
 #: Users of the cluster's own components, whose requests are not judged.
 COMPONENTS = ("system:serviceaccount:kube-system:", "system:node:", "system:kube-", "fakekube:")
@@ -45,10 +46,12 @@ class Allowed:
 
 
 class Detection:
-    """The detectors of one cluster, at the levels of `chosen`; `own` is the User-Agent of the test."""
+    """The detectors of one cluster, at these levels; `own` is the User-Agent of the test."""
 
-    def __init__(self, runner: ServerRunner, now: Callable[[], datetime], own: str, chosen: Mapping[str, str]) -> None:
-        self.levels: Mapping[str, Level] = levels_of(chosen)
+    def __init__(
+        self, runner: ServerRunner, now: Callable[[], datetime], own: str, levels: Mapping[str, Level]
+    ) -> None:
+        self.levels: Mapping[str, Level] = levels
         self.scene = Scene(runner, now, self.report)
         self._own = own
         self._findings: dict[tuple[str, object], Finding] = {}
@@ -106,9 +109,9 @@ class Detection:
 
     # --- what happens ------------------------------------------------------------------------------------------------
 
-    def observe(self, name: str = "", user: str = "") -> tuple[Observed, Observer]:
-        """An operator to observe, and its observer."""
-        observed = Observed(name, user=user)
+    def observe(self, process: SimulatedProcess) -> tuple[Observed, Observer]:
+        """An operator to observe, which is not built yet, and its observer."""
+        observed = Observed(process.name, process=process)
         self.scene.operators.append(observed)
         observer = OperatorObserver(self, observed)
         self._observers.append(observer)
@@ -130,7 +133,7 @@ class Detection:
 
     def called(self, call: Call, code: int, answer: Any) -> None:
         doing = self._doing.get(id(call.run))
-        if doing is not None:
+        if doing is not None and not doing.operator.is_killed:
             doing.sent.append(Sent(call.verb, call.path, code, call.body, answer))
             for hook in self._called:
                 hook(doing, call, code, answer)
@@ -139,8 +142,9 @@ class Detection:
         doing = self._doing.pop(id(run), None)
         if doing is not None:
             doing.is_over = True
-            for hook in self._finished:
-                hook(doing, outcome)
+            if not doing.operator.is_killed:
+                for hook in self._finished:
+                    hook(doing, outcome)
             doing.sent.clear()
 
     def doing(self) -> Doing | None:

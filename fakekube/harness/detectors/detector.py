@@ -15,6 +15,7 @@ from fakekube.apiserver.response import Response
 from fakekube.apiserver.storage.store import Entry, Store, path_of
 from fakekube.apiserver.wire.request import Request, RequestInfo, parse
 from fakekube.server.runner import ServerRunner
+from fakekube.virtualtime.simulatedprocess import SimulatedProcess
 
 Object = dict[str, Any]
 
@@ -47,7 +48,12 @@ class Observed:
     name: str
     manager: Manager | None = None
     owned: dict[str, dict[tuple[str, str], str]] = field(default_factory=dict)
-    user: str = ""
+    process: SimulatedProcess | None = None
+
+    @property
+    def is_killed(self) -> bool:
+        """Whether it cannot do anything any more, for example finish what it has begun."""
+        return self.process is not None and self.process.fenced
 
     def is_queued(self, controller: str, request: Any) -> bool:
         """Whether a key is due now or later."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from controllerlib import ApiError
 from controllerlib.controller import Outcome
 from controllerlib.controller.invocation import RecoveredPanic
-from fakekube.harness.detectors.detector import Doing, Scene
+from fakekube.harness.detectors.detector import Doing, Observed, Scene
 
 #: Conflicts in a row after which an operator does not just repeat a write that lost a race.
 CONFLICTS = 3
@@ -17,6 +17,7 @@ CONFLICTS = 3
 class Failures:
     """The failures of one key since it last succeeded."""
 
+    operator: Observed
     controller: str
     text: str
     times: int
@@ -39,13 +40,13 @@ class ReconcileErrors:
     def __init__(self, scene: Scene) -> None:
         self._scene = scene
         self._failing: dict[tuple[int, str, str], Failures] = {}
-        self._repaired: list[tuple[Failures, str]] = []
+        self._repaired: list[Failures] = []
 
     def finished(self, doing: Doing, outcome: Outcome) -> None:
         error, who = outcome.error, doing.who
         if error is None:
             if self._failing and (over := self._failing.pop(who, None)) is not None and not over.is_conflict:
-                self._repaired.append((over, str(doing.operator.name)))
+                self._repaired.append(over)
             return
         if self._scene.faults and self._scene.fault_hits() > doing.faults:
             return
@@ -56,15 +57,15 @@ class ReconcileErrors:
         text = f"{doing} failed with {type(error).__name__}: {error}"
         conflict = isinstance(error, ApiError) and error.code == 409
         bug = isinstance(error, RecoveredPanic)
-        self._failing[who] = Failures(doing.inspected_as, text, 1, bug, conflict)
+        self._failing[who] = Failures(doing.operator, doing.inspected_as, text, 1, bug, conflict)
 
     def finish(self) -> None:
         inspected = self._scene.inspected()
         for failures in self._failing.values():
             few = failures.is_conflict and failures.times < CONFLICTS
-            if failures.controller not in inspected and not few:
+            if failures.controller not in inspected and not few and not failures.operator.is_killed:
                 self._scene.report("reconcile-error", f"{failures}, and has not succeeded since")
-        for failures, _ in self._repaired:
+        for failures in self._repaired:
             if failures.controller in inspected:
                 continue
             if failures.is_bug:

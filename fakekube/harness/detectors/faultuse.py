@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
+
 from fakekube.apiserver.faults import FaultRule
 from fakekube.harness.detectors.detector import Scene
 
-_PATTERNS = ("verb", "resource", "name", "namespace", "user_agent")
+#: Arguments that the harness sets.
+_OF_THE_HARNESS = ("except_agent", "draw")
 
 
 class UnusedFaults:
@@ -18,13 +21,12 @@ class UnusedFaults:
 
     def finish(self) -> None:
         for rule in self._scene.faults:
-            if rule.seen == 0:
+            if rule.seen == 0 and not rule.abandoned:
                 self._scene.report("unused-fault", f"{shown(rule)} matched no request")
 
 
 def shown(rule: FaultRule) -> str:
     """The rule as the test has written it: `fault(verb='update', error=409)`."""
-    patterns = {name: getattr(rule, name) for name in _PATTERNS if getattr(rule, name) != "*"}
-    effects = {"error": rule.error, "delay": rule.delay, "reset": rule.reset, "times": rule.times, "after": rule.after}
-    said = {**patterns, **{name: value for name, value in effects.items() if value}}
-    return f"fault({', '.join(f'{name}={value!r}' for name, value in said.items())})"
+    said = {one.name: getattr(rule, one.name) for one in fields(rule) if one.init and one.name not in _OF_THE_HARNESS}
+    defaults = {one.name: one.default for one in fields(rule)}
+    return f"fault({', '.join(f'{name}={value!r}' for name, value in said.items() if value != defaults[name])})"

@@ -94,6 +94,8 @@ class Tasks:
 
     def finish(self) -> None:
         for task, doing in self._tasks:
+            if doing.operator.is_killed:
+                continue
             what = _named(task.get_coro())
             if task.done():
                 if _is_unretrieved(task):

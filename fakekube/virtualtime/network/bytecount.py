@@ -9,6 +9,7 @@ import socket
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from fakekube.virtualtime.network.inplace import Exchange
 from fakekube.virtualtime.notifier import Notifier
 
 Address = tuple[str, int]
@@ -61,9 +62,12 @@ class Flow:
 
 
 class Connection:
-    """One TCP connection to a server on the loop; `external` if its client does not belong to the bubble."""
+    """One TCP connection to a server on the loop; `external` if its client does not belong to the bubble.
 
-    __slots__ = ("accepted", "client", "down", "external", "up")
+    `exchange`: what is answered in place, if the server answers so.
+    """
+
+    __slots__ = ("accepted", "client", "down", "exchange", "external", "up")
 
     def __init__(self, client: Address, *, external: bool) -> None:
         self.client: Address = client
@@ -71,6 +75,11 @@ class Connection:
         self.accepted: bool = False
         self.up: Flow = Flow()
         self.down: Flow = Flow()
+        self.exchange: Exchange | None = None
+
+    def is_idle(self) -> bool:
+        """Whether no byte is on its way, and the connection is not one of a stream."""
+        return not self.down.in_flight and not self.up.in_flight and not self.down.ended
 
     def busy_reasons(self) -> Iterator[str]:
         client = f"{self.client[0]}:{self.client[1]}"

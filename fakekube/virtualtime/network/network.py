@@ -1,16 +1,20 @@
 """The servers of a loop: clients on the same loop reach them through a pipe, all others by TCP, at one address."""
 
 import asyncio
+import errno
 import itertools
 import socket
 import weakref
 from collections.abc import Callable, Iterator
+from contextvars import Context
 from dataclasses import dataclass
 from typing import Any, Literal
 
 from fakekube.virtualtime.network import handshake
 from fakekube.virtualtime.network.bytecount import Address, Connection, Connections, CountedSocket
+from fakekube.virtualtime.network.inplace import Answering, Exchange
 from fakekube.virtualtime.network.pipes import PipeTransport, Protocol, pipe
+from fakekube.virtualtime.simulatedprocess import SimulatedProcess, current
 
 TransportKind = Literal["memory", "tcp"]
 
@@ -20,11 +24,12 @@ _FIRST_PIPE_PORT = 61000
 
 @dataclass(frozen=True, slots=True)
 class Listener:
-    """A listening socket of the loop: how it creates the protocol of a connection."""
+    """A listening socket of the loop: how it creates the protocol of a connection, and the context of its owner."""
 
     factory: Callable[[], Protocol]
     sslcontext: object
     server: asyncio.Server | None
+    context: Context
 
 
 class Network:
@@ -37,14 +42,48 @@ class Network:
         self._connects: weakref.WeakKeyDictionary[socket.socket, Address] = weakref.WeakKeyDictionary()
         self._handshakes: dict[tuple[object, object, str | None], bool] = {}
         self._ports = itertools.count(_FIRST_PIPE_PORT)
+        self._answering: dict[int, Answering] = {}
         self._pipes: weakref.WeakSet[PipeTransport] = weakref.WeakSet()
         self.connections: Connections = Connections()
+        #: the ports of servers that are down
+        self.down: set[int] = set()
+        self._processes: dict[Address, SimulatedProcess] = {}
 
     # --- the served addresses
 
     def listen(self, sock: socket.socket, listener: Listener) -> None:
         if (address := _inet(sock.getsockname())) is not None:
             self._listeners[address] = listener
+            process = current()
+            if process is not None and listener.server is not None:
+                process.servers.append(listener.server)
+
+    # --- simulated processes, and servers that are down
+
+    def process_at(self, address: object) -> SimulatedProcess | None:
+        """The process that has connected from an address."""
+        wanted = _inet(address)
+        return self._processes.get(wanted) if wanted is not None else None
+
+    def check(self, address: object, *, in_thread: bool = False) -> None:
+        """Called before a client of the bubble connects. Raises ConnectionRefusedError if the server is down, and what
+        ends a killed process."""
+        wanted, process = _inet(address), current()
+        if wanted is None or self.served(wanted) is None:
+            return
+        if process is not None and process.fenced:
+            what = f"connect to {wanted[0]}:{wanted[1]}"
+            raise process.refuse_in_thread(what) if in_thread else process.refuse(what)
+        if wanted[1] in self.down:
+            raise ConnectionRefusedError(errno.ECONNREFUSED, "Connection refused")
+
+    def _belongs(self, client: Address) -> None:
+        process = current()
+        if process is None:
+            self._processes.pop(client, None)
+        else:
+            self._processes[client] = process
+            process.addresses[client] = None
 
     def servers(self) -> Iterator[asyncio.Server]:
         """The servers that still listen."""
@@ -65,6 +104,14 @@ class Network:
             if (listener := self._listeners.get((host, wanted[1]))) is not None:
                 return listener
         return None
+
+    def answer_in_place(self, port: int, answering: Answering) -> None:
+        """Blocking clients of the server on this port may be answered by `answering` instead of over the network."""
+        self._answering[port] = answering
+
+    def answers_in_place(self, address: object) -> bool:
+        wanted = _inet(address)
+        return wanted is not None and wanted[1] in self._answering and self.served(wanted) is not None
 
     # --- clients on the loop
 
@@ -90,13 +137,19 @@ class Network:
             self.connect_socket(sock)
             return None
         sock.close()
+        client = address[0], next(self._ports)
         ends = pipe(
             self._loop,
             protocol,
-            listener.factory(),
-            ((address[0], next(self._ports)), address),
+            listener.context.run(listener.factory),
+            (client, address),
             (sslcontext, listener.sslcontext),
+            listener.context.copy(),
         )
+        self._belongs(client)
+        process = current()
+        if process is not None:
+            process.ends[:] = [*(end for end in process.ends if not end.is_closing()), *ends]
         self._pipes.update(ends)
         return ends
 
@@ -123,7 +176,11 @@ class Network:
         client = _name(sock)
         if client is None or self.served(address) is None:
             return None
-        return self.connections.connecting(client)
+        self._belongs(client)
+        connection = self.connections.connecting(client)
+        if (wanted := _inet(address)) is not None and (answering := self._answering.get(wanted[1])) is not None:
+            connection.exchange = Exchange(answering)
+        return connection
 
     def server_end(self, sock: socket.socket, reads: Callable[[], bool]) -> socket.socket:
         """The socket, counted, of a connection that a server has accepted."""

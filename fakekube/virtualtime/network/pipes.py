@@ -3,6 +3,7 @@
 import asyncio
 import socket
 from collections import deque
+from contextvars import Context, copy_context
 from typing import Any
 
 from fakekube.virtualtime.network.bytecount import Address
@@ -58,9 +59,13 @@ class PipeTransport(asyncio.Transport):
     Like TCP it is a stream: writes of one turn may arrive as one piece. Unlike TCP it never splits a write.
     """
 
-    def __init__(self, loop: asyncio.AbstractEventLoop, protocol: Protocol, extra: dict[str, Any]) -> None:
+    def __init__(
+        self, loop: asyncio.AbstractEventLoop, protocol: Protocol, extra: dict[str, Any], context: Context
+    ) -> None:
         super().__init__(extra)
         self._loop = loop
+        #: in which the protocol is called, as by a reader of a socket
+        self._context = context
         self._protocol = protocol
         self._peer: PipeTransport | None = None
         self._inbox: deque[bytes] = deque()
@@ -149,7 +154,7 @@ class PipeTransport(asyncio.Transport):
     def _schedule(self) -> None:
         waiting = self._inbox or self._eof_received
         if waiting and self._delivery is None and self.is_reading():
-            self._delivery = self._loop.call_soon(self._deliver)
+            self._delivery = self._loop.call_soon(self._deliver, context=self._context)
 
     def _deliver(self) -> None:
         self._delivery = None
@@ -205,7 +210,7 @@ class PipeTransport(asyncio.Transport):
         self._unread = 0
         if self._peer is not None and not self._eof_sent:
             self._peer._receive_eof()
-        self._loop.call_soon(self._lose, error)
+        self._loop.call_soon(self._lose, error, context=self._context)
 
     def _lose(self, error: Exception | None) -> None:
         if self._lost:
@@ -232,18 +237,23 @@ def pipe(
     server: Protocol,
     addresses: tuple[Address, Address],
     sslcontexts: tuple[object, object],
+    listening: Context,
 ) -> tuple[PipeTransport, PipeTransport]:
-    """A connected pair, the client's end first; `connection_made` is called on the next turn, the server's first."""
+    """A connected pair, the client's end first; `connection_made` is called on the next turn, the server's first.
+
+    `listening`: the context in which the server's protocol is called.
+    """
+    contexts = (copy_context(), listening)
     ends = tuple(
-        PipeTransport(loop, protocol, _extra(name, peer, sslcontext))
-        for protocol, name, peer, sslcontext in zip(
-            (client, server), addresses, reversed(addresses), sslcontexts, strict=True
+        PipeTransport(loop, protocol, _extra(name, peer, sslcontext), context)
+        for protocol, name, peer, sslcontext, context in zip(
+            (client, server), addresses, reversed(addresses), sslcontexts, contexts, strict=True
         )
     )
     near, far = ends
     near.join(far)
     far.join(near)
-    loop.call_soon(server.connection_made, far)
+    loop.call_soon(server.connection_made, far, context=listening)
     loop.call_soon(client.connection_made, near)
     return near, far
 

@@ -4,6 +4,7 @@ import asyncio
 import selectors
 import socket
 from collections.abc import Callable
+from contextvars import copy_context
 from typing import Any
 
 from fakekube.virtualtime.network.network import Listener, Network, TransportKind
@@ -26,7 +27,7 @@ class NetworkLoop(asyncio.SelectorEventLoop):
         self, protocol_factory: Any, sock: Any, sslcontext: Any = None, server: Any = None, *args: Any, **kwargs: Any
     ) -> None:
         super()._start_serving(protocol_factory, sock, sslcontext, server, *args, **kwargs)  # type: ignore[misc]
-        self.network.listen(sock, Listener(protocol_factory, sslcontext, server))
+        self.network.listen(sock, Listener(protocol_factory, sslcontext, server, copy_context()))
 
     def _stop_serving(self, sock: socket.socket) -> None:
         self.network.stop_listening(sock)
@@ -80,6 +81,7 @@ class NetworkLoop(asyncio.SelectorEventLoop):
         return reads
 
     async def sock_connect(self, sock: socket.socket, address: Any) -> None:
+        self.network.check(address)
         if not self.network.connect(sock, address):
             await super().sock_connect(sock, address)
 

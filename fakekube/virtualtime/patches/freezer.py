@@ -10,6 +10,7 @@ from types import ModuleType
 from typing import Any
 
 from fakekube.virtualtime.patches.importhook import RealTimeFinder
+from fakekube.virtualtime.patches.readings import Readings
 from fakekube.virtualtime.patches.realdatetime import cache_real_datetime
 
 #: Modules with these prefixes read real time. They end with a dot, because freezegun compares prefixes: "queue" would
@@ -60,6 +61,7 @@ class Freezer:
         self._before: list[tuple[Any, str, Any]] = []
         self._types_before: list[tuple[dict[str, Any], dict[str, Any]]] = []
         self._finder = RealTimeFinder(self._unfreeze, self._refreeze)
+        self._readings = Readings()
         self._depth = 0
 
     def start(self, now: datetime.datetime) -> None:
@@ -86,6 +88,7 @@ class Freezer:
             self._undo()
             raise
         self._factories = api.freeze_factories
+        self._readings.install(api.FakeDatetime)
         # only the direct caller counts: a function that is called by `threading` or an executor is user code
         self._swap(api, "call_stack_inspection_limit", 1)
         for module, name, value in self._freeze.undo_changes:
@@ -113,6 +116,7 @@ class Freezer:
             warnings.simplefilter("ignore")
             self._freeze.stop()
         self._factory = None
+        self._readings.remove()
         _active.clear()
         self._undo()
 
@@ -160,6 +164,8 @@ class Freezer:
         if isinstance(table, dict) and "datetime" in table:
             self._types_before.append((table, {name: table[name] for name in ("date", "datetime")}))
             table.update(date=datetime.date, datetime=datetime.datetime)
+        if client is not None:
+            self._readings.install_client(client)
 
     # --- other libraries that freeze time
 

@@ -26,7 +26,8 @@ class JoinPatches:
     def _join(self, real: Callable[..., None]) -> Callable[..., None]:
         def join(target: threading.Thread, timeout: float | None = None) -> None:
             ours = self._threads.find(target)
-            if not self._waits() or not target.is_alive() or target is threading.current_thread():
+            waits = self._waits() or (ours is not None and self._blocking.on_own_loop())
+            if not waits or not target.is_alive() or target is threading.current_thread():
                 real(target, timeout)
             elif ours is not None:
                 where = f"waiting for the end of {target.name}"

@@ -1,6 +1,6 @@
 """Attributes that are replaced while a bubble is open, and restored afterwards."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 from types import BuiltinFunctionType, FunctionType, MethodDescriptorType
 from typing import Any
@@ -10,11 +10,15 @@ _MISSING = object()
 
 @dataclass(frozen=True, slots=True)
 class Patch:
-    """Sets `owner.name` to `replacement`, which calls the original in the end."""
+    """Sets `owner.name` to `replacement`, which calls the original in the end.
+
+    `original`: what is expected there; None: any function of the standard library's module that `owner` belongs to.
+    """
 
     owner: Any
     name: str
-    replacement: Callable[..., Any]
+    replacement: Any
+    original: object = None
 
 
 class PatchSet:
@@ -27,7 +31,8 @@ class PatchSet:
     def install(self) -> None:
         """Install all; RuntimeError, and none installed, if another library has replaced one of the attributes."""
         for patch in self._patches:
-            check_original(patch.owner, patch.name)
+            if patch.original is None or getattr(patch.owner, patch.name) is not patch.original:
+                check_original(patch.owner, patch.name)
         for patch in self._patches:
             self._before.append((patch, vars(patch.owner).get(patch.name, _MISSING)))
             setattr(patch.owner, patch.name, patch.replacement)
@@ -49,7 +54,7 @@ def check_original(owner: Any, name: str) -> None:
     value = getattr(owner, name)
     home = getattr(owner, "__module__", None) or owner.__name__
     if isinstance(value, BuiltinFunctionType | MethodDescriptorType) or (
-        isinstance(value, FunctionType) and value.__module__ == home
+        isinstance(value, FunctionType) and f"{value.__module__}.".startswith(f"{home}.")
     ):
         return
     whose = getattr(value, "__module__", None) or type(value).__module__

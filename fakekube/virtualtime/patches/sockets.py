@@ -4,16 +4,21 @@ This covers http.client, urllib3, requests, httpx and websocket-client. TLS sock
 """
 
 import _socket
+import errno
+import os
 import select
 import socket
 import weakref
 from collections.abc import Callable, Iterator
 from functools import partial
-from typing import Any
+from typing import Any, Literal
 
 from fakekube.virtualtime.blocking import Blocking
+from fakekube.virtualtime.errors import BubbleClosed
 from fakekube.virtualtime.network.bytecount import Connection
+from fakekube.virtualtime.network.inplace import Exchange, NeedsTime
 from fakekube.virtualtime.network.network import Network
+from fakekube.virtualtime.notifier import Notifier
 from fakekube.virtualtime.patches.patch import Patch
 
 
@@ -24,6 +29,9 @@ class SocketPatches:
         self._network = network
         self._blocking = blocking
         self._clients: weakref.WeakKeyDictionary[socket.socket, Connection] = weakref.WeakKeyDictionary()
+        self._by_descriptor: dict[int, weakref.ref[socket.socket]] = {}
+        #: called when a socket that is not connected to the cluster is written or connected
+        self.stirred: Notifier = Notifier()
 
     def patches(self) -> Iterator[Patch]:
         check_class()
@@ -43,8 +51,12 @@ class SocketPatches:
     def _connect(self) -> Callable[..., None]:
         def connect(sock: socket.socket, address: Any) -> None:
             self._before_connect(sock, address)
-            _socket.socket.connect(sock, address)
-            self._connected(sock)
+            try:
+                _socket.socket.connect(sock, address)
+            except BlockingIOError:
+                self._connected(sock, address)
+                raise
+            self._connected(sock, address)
 
         return connect
 
@@ -52,8 +64,8 @@ class SocketPatches:
         def connect_ex(sock: socket.socket, address: Any) -> int:
             self._before_connect(sock, address)
             error = _socket.socket.connect_ex(sock, address)
-            if not error:
-                self._connected(sock)
+            if error in (0, errno.EINPROGRESS):
+                self._connected(sock, address)
             return error
 
         return connect_ex
@@ -61,28 +73,49 @@ class SocketPatches:
     def _before_connect(self, sock: socket.socket, address: object) -> None:
         if not self._blocking.concerns() or self._network.served(address) is None:
             return
+        try:
+            self._network.check(address, in_thread=not self._blocking.is_test())
+        except BubbleClosed:
+            sock.close()  # clients close their socket only on an OSError
+            raise
         if sock.gettimeout() != 0:
-            self._refuse_in_coroutine(sock)
-        elif not self._blocking.on_own_loop():
+            if not self._network.answers_in_place(address):
+                self._refuse_in_coroutine(sock)
+        elif self._blocking.is_test() and not self._blocking.on_own_loop():
             sock.close()
             raise RuntimeError(
                 "a client on another event loop connects to the cluster, and neither loop can run while the other "
                 "waits: do not start an event loop (asyncio.run, uvloop) in the test, write the test as `async def`"
             )
 
-    def _connected(self, sock: socket.socket) -> None:
-        if sock.gettimeout() == 0 or not self._blocking.concerns():
+    def _connected(self, sock: socket.socket, address: object) -> None:
+        if not self._blocking.concerns() or (sock.gettimeout() == 0 and self._blocking.is_test()):
             return
         try:
             peer = _socket.socket.getpeername(sock)
         except OSError:
-            return
-        if (connection := self._network.connecting(sock, peer)) is not None:
+            peer = address  # the connection is being made
+        if (connection := self._network.connecting(sock, peer)) is None:
+            self._stir(sock)
+        else:
             self._clients[sock] = connection
-            self._refuse_in_coroutine(sock)  # connected by a host name
+            self._by_descriptor[sock.fileno()] = weakref.ref(sock)
+            if connection.exchange is None:
+                self._refuse_in_coroutine(sock)  # connected by a host name
 
     def _refuse_in_coroutine(self, sock: socket.socket) -> None:
         refuse_in_coroutine(self._blocking, sock)
+
+    def of_descriptor(self, fd: int) -> Connection | Literal[False] | None:
+        """The connection to the cluster of a descriptor; False for a socket within this process, else None."""
+        known = self._by_descriptor.get(fd, _nobody)()
+        if known is not None and known.fileno() == fd:
+            return self._clients.get(known)
+        return False if _is_local(fd) else None
+
+    def _stir(self, sock: socket.socket) -> None:
+        if self.stirred.is_awaited() and sock is not self._blocking.wakes_loop():
+            self._blocking.from_anywhere(self.stirred.notify)
 
     # --- reading
 
@@ -93,6 +126,9 @@ class SocketPatches:
             connection = clients.get(sock)
             if connection is None:
                 return real(sock, *args, **options)
+            if (exchange := connection.exchange) is not None and exchange.readable:
+                flags = options.get("flags", args[flags_at] if len(args) > flags_at else 0)
+                return self._read_in_place(exchange, real, flags, args)
             self._await_bytes(sock, connection)
             received = real(sock, *args, **options)
             flags = options.get("flags", args[flags_at] if len(args) > flags_at else 0)
@@ -110,13 +146,22 @@ class SocketPatches:
         if not self._blocking.wait("waiting for the cluster", lambda: down.readable, down.arrived, timeout=timeout):
             raise TimeoutError("timed out")
 
+    def _read_in_place(self, exchange: Exchange, real: Callable[..., Any], flags: int, args: tuple[Any, ...]) -> Any:
+        if exchange.is_new:
+            exchange.is_new = False
+            self._blocking.take_turn_if_due("waiting for the cluster")
+        keep = bool(flags & socket.MSG_PEEK)
+        return _DELIVERIES[real](lambda count: exchange.take(count, keep=keep), *args)
+
     # --- writing
 
     def _send(self) -> Callable[..., int]:
         def send(sock: socket.socket, data: Any, flags: int = 0) -> int:
             connection = self._clients.get(sock)
             if connection is None:
-                return _socket.socket.send(sock, data, flags)
+                count = _socket.socket.send(sock, data, flags)
+                self._stir(sock)
+                return count
             return self._send_some(sock, connection, data, flags)
 
         return send
@@ -126,6 +171,7 @@ class SocketPatches:
             connection = self._clients.get(sock)
             if connection is None:
                 _socket.socket.sendall(sock, data, flags)
+                self._stir(sock)
                 return
             view = memoryview(data).cast("B")
             while view:
@@ -138,12 +184,45 @@ class SocketPatches:
             count = _socket.socket.sendmsg(sock, *args)
             if (connection := self._clients.get(sock)) is not None:
                 connection.up.give(count)
+            else:
+                self._stir(sock)
             return count
 
         return sendmsg
 
     def _send_some(self, sock: socket.socket, connection: Connection, data: Any, flags: int) -> int:
         """Send as much as the kernel takes without blocking: the reader is the loop, which could not run."""
+        if self._answers_in_place(sock, connection):
+            return self._send_in_place(sock, connection, data, flags)
+        return self._send_over_network(sock, connection, data, flags)
+
+    def _answers_in_place(self, sock: socket.socket, connection: Connection) -> bool:
+        exchange = connection.exchange
+        if exchange is None or exchange.streams or sock.gettimeout() == 0 or not self._blocking.concerns():
+            return False
+        if self._blocking.is_test() and not self._blocking.on_own_loop():
+            return False  # the test's thread runs the loop while it waits
+        return connection.is_idle() and not exchange.ended
+
+    def _send_in_place(self, sock: socket.socket, connection: Connection, data: Any, flags: int) -> int:
+        exchange = connection.exchange
+        assert exchange is not None
+        sent = bytes(data)
+        try:
+            exchange.send(sent)
+        except NeedsTime as need:
+            if self._blocking.on_own_loop():
+                sock.close()
+                raise RuntimeError(_NEEDS_TIME.format(what=need)) from None
+            rest = memoryview(exchange.release())
+            while rest:
+                rest = rest[self._send_over_network(sock, connection, rest, flags) :]
+        else:
+            if exchange.readable and self._blocking.on_own_loop():
+                self._blocking.note_call()
+        return len(sent)
+
+    def _send_over_network(self, sock: socket.socket, connection: Connection, data: Any, flags: int) -> int:
         if sock.gettimeout() != 0 and self._blocking.concerns():
             self._refuse_in_coroutine(sock)
             up = connection.up
@@ -156,6 +235,45 @@ class SocketPatches:
         return count
 
 
+_NEEDS_TIME = (
+    "a blocking call to the cluster inside a coroutine blocks the event loop that has to answer it: {what} is not "
+    "answered at once. Use an async client, or make the call in a thread with `await asyncio.to_thread(...)`"
+)
+
+
+def _deliver_recv(take: Callable[[int], bytes], size: int, *_: Any) -> bytes:
+    return take(size)
+
+
+def _deliver_recv_into(take: Callable[[int], bytes], buffer: Any, size: int = 0, *_: Any) -> int:
+    view = memoryview(buffer).cast("B")
+    data = take(size or len(view))
+    view[: len(data)] = data
+    return len(data)
+
+
+def _deliver_recvfrom(take: Callable[[int], bytes], size: int, *_: Any) -> Any:
+    return take(size), None
+
+
+def _deliver_recvfrom_into(take: Callable[[int], bytes], buffer: Any, size: int = 0, *_: Any) -> Any:
+    return _deliver_recv_into(take, buffer, size), None
+
+
+def _deliver_recvmsg(take: Callable[[int], bytes], size: int, *_: Any) -> Any:
+    return take(size), [], 0, None
+
+
+#: How each method returns what is read in place.
+_DELIVERIES: dict[Callable[..., Any], Callable[..., Any]] = {
+    _socket.socket.recv: _deliver_recv,
+    _socket.socket.recv_into: _deliver_recv_into,
+    _socket.socket.recvfrom: _deliver_recvfrom,
+    _socket.socket.recvfrom_into: _deliver_recvfrom_into,
+    _socket.socket.recvmsg: _deliver_recvmsg,
+}
+
+
 def refuse_in_coroutine(blocking: Blocking, sock: socket.socket) -> None:
     try:
         blocking.refuse_in_coroutine("a blocking call to the cluster", "use an async client")
@@ -163,6 +281,24 @@ def refuse_in_coroutine(blocking: Blocking, sock: socket.socket) -> None:
         # clients close their socket only on an OSError
         sock.close()
         raise
+
+
+def _is_local(fd: int) -> bool:
+    """Whether this is a socket that only code of this process writes to, or one that listens."""
+    try:
+        copy = socket.socket(fileno=os.dup(fd))
+    except OSError:
+        return False
+    with copy:
+        try:
+            unix = getattr(socket, "AF_UNIX", None)
+            return copy.family == unix or bool(copy.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN))
+        except OSError:
+            return False
+
+
+def _nobody() -> None:
+    return None
 
 
 def check_class() -> None:

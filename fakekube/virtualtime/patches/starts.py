@@ -4,6 +4,8 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 
+from fakekube.virtualtime.blocking import Blocking
+from fakekube.virtualtime.patches.locks import SimpleQueue
 from fakekube.virtualtime.patches.patch import Patch
 from fakekube.virtualtime.threads.callers import POOLS, module_of
 from fakekube.virtualtime.threads.scheduler import ThreadScheduler
@@ -13,9 +15,13 @@ _ANYIO_WORKER = ("anyio._backends._asyncio", "WorkerThread")
 
 
 class StartPatches:
-    """Workers of thread pools do not belong to the bubble: they wait for jobs in C, and would look busy for ever."""
+    """Workers of a ThreadPoolExecutor belong to the bubble if their queue does, that is, if it was created in it.
 
-    def __init__(self, threads: ThreadScheduler) -> None:
+    Those of older executors, and of `multiprocessing`, do not: they wait for jobs in C, and would look busy for ever.
+    """
+
+    def __init__(self, blocking: Blocking, threads: ThreadScheduler) -> None:
+        self._blocking = blocking
         self._threads = threads
 
     def patches(self) -> Iterator[Patch]:
@@ -23,7 +29,9 @@ class StartPatches:
 
     def _start(self, real: Callable[[threading.Thread], None]) -> Callable[[threading.Thread], None]:
         def start(thread: threading.Thread) -> None:
-            if self._threads.current() is not None and thread.ident is None:
+            if thread.ident is None and _is_visible_worker(thread) and self._blocking.concerns():
+                self._threads.adopt(thread)
+            elif self._threads.current() is not None and thread.ident is None:
                 starter = module_of(sys._getframe(1)) or ""
                 if not starter.startswith(POOLS):
                     self._threads.adopt(thread)
@@ -37,3 +45,8 @@ class StartPatches:
         """Whether the loop itself starts a worker of anyio."""
         kind = type(thread)
         return (kind.__module__, kind.__name__) == _ANYIO_WORKER and self._threads.serves(getattr(thread, "loop", None))
+
+
+def _is_visible_worker(thread: threading.Thread) -> bool:
+    """Whether this is a worker of a ThreadPoolExecutor that takes its jobs from a queue of the bubble."""
+    return any(isinstance(argument, SimpleQueue) for argument in getattr(thread, "_args", ()))

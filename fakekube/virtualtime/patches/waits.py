@@ -8,8 +8,11 @@ import _thread
 import queue
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import _base as futures
 from time import monotonic as real_monotonic
+from types import SimpleNamespace
 from typing import Any
 
 from fakekube.virtualtime.blocking import HELPER, Blocking
@@ -17,6 +20,9 @@ from fakekube.virtualtime.loop import VirtualTimeLoop
 from fakekube.virtualtime.notifier import Notifier
 from fakekube.virtualtime.patches.patch import Patch
 from fakekube.virtualtime.threads.callers import POOLS, module_of
+
+#: Waits of the standard library on the loop are short, and for real threads.
+_STANDARD = ("asyncio", "logging", "multiprocessing")
 
 _WHERE = "waiting for an event, a queue or the like"
 
@@ -31,6 +37,7 @@ class WaitPatches:
     def __init__(self, loop: VirtualTimeLoop, blocking: Blocking) -> None:
         self._loop = loop
         self._blocking = blocking
+        self._reads, self._read_at = 0, 0
         self._before = frozenset(threading.enumerate())
 
     def patches(self) -> Iterator[Patch]:
@@ -38,20 +45,33 @@ class WaitPatches:
         # with these, waits that loop compute the rest of their timeout
         yield Patch(queue, "time", self._now)
         yield Patch(threading, "_time", self._now)
+        yield Patch(futures, "time", SimpleNamespace(monotonic=self._later), time)
 
     def _now(self) -> float:
         if self._concerns() and not (self._blocking.is_test() and self._has_other_threads()):
             return self._loop.clock.monotonic()
         return real_monotonic()
 
+    def _later(self) -> float:
+        """As `_now`, but a nanosecond more at each call of one instant.
+
+        `as_completed` raises TimeoutError after its deadline, not at it, and would wait for ever.
+        """
+        us = self._loop.clock.us
+        self._reads = self._reads + 1 if us == self._read_at else 1
+        self._read_at = us
+        return self._now() + self._reads * 1e-9
+
     def _wait(self, real: Callable[..., bool]) -> Callable[..., bool]:
         def wait(condition: Any, timeout: float | None = None) -> bool:
-            if not self._concerns() or not condition._is_owned() or (timeout is not None and timeout <= 0):
+            if not self._blocking.concerns() or not condition._is_owned() or (timeout is not None and timeout <= 0):
                 return real(condition, timeout)
             waiting = module_of(sys._getframe(1))
             if waiting is None:
                 return real(condition, timeout)
             for_pool = waiting.startswith(POOLS)
+            if self._blocking.on_own_loop() and (self._has_other_threads() or waiting.startswith(_STANDARD)):
+                return real(condition, timeout)
             if (for_pool or self._blocking.is_test()) and self._has_other_threads():
                 return self._wait_outside(condition, timeout)
             return self._wait_inside(condition, timeout)

@@ -1,10 +1,46 @@
-"""Finds the module that calls a patched function, below the frames of `threading` and `queue`."""
+"""Finds the code that calls a patched function: its module, or its place outside of the client libraries."""
 
+import os
 import threading
+from dataclasses import dataclass
 from types import FrameType
 
 #: Packages whose workers wait in C, where no patch sees it, and whose own waits are for those workers.
 POOLS = ("concurrent.futures", "multiprocessing")
+
+#: Packages that are clients, or parts of the standard library that clients call.
+_CLIENTS = frozenset(
+    {
+        *("_socket", "anyio", "contextlib", "functools", "io", "multiprocessing", "socket", "ssl", "threading"),
+        *("fakekube", "h11", "http", "httpcore", "httpx", "requests", "requests_oauthlib", "urllib", "urllib3"),
+        *("kr8s", "kubernetes", "lightkube", "openshift", "pydantic", "pykube", "websocket"),
+    }
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A line of code that makes a call."""
+
+    file: str
+    line: int
+    function: str
+
+    def __str__(self) -> str:
+        return f"{os.path.basename(self.file)}:{self.line} in {self.function}"
+
+
+def caller(frame: FrameType | None) -> Place:
+    """The innermost place that does not belong to a client library."""
+    found = frame
+    while frame is not None:
+        if frame.f_globals.get("__name__", "").partition(".")[0] not in _CLIENTS:
+            found = frame
+            break
+        frame = frame.f_back
+    assert found is not None
+    return Place(found.f_code.co_filename, found.f_lineno, found.f_code.co_qualname)
+
 
 _START = threading.Thread.start.__code__
 

@@ -10,6 +10,9 @@ import asyncio
 import contextvars
 import enum
 import itertools
+import os
+import signal
+import sys
 import threading
 from collections import deque
 from collections.abc import Callable, Iterator
@@ -18,6 +21,8 @@ from typing import Any, TypeVar
 
 from fakekube.virtualtime.errors import BubbleClosed, NotQuiescent
 from fakekube.virtualtime.notifier import Notifier
+from fakekube.virtualtime.simulatedprocess import SimulatedProcess, current, running_in
+from fakekube.virtualtime.threads.interrupts import raise_in
 from fakekube.virtualtime.threads.stacks import dump
 
 T = TypeVar("T")
@@ -29,8 +34,14 @@ Job = Callable[[], BaseException | None]
 _start = threading.Thread.start
 _join = threading.Thread.join
 
+#: Signals that a process ignores unless it has a handler.
+_IGNORED = (signal.SIGCHLD, signal.SIGURG, signal.SIGWINCH)
+
 #: How often BubbleClosed is raised in a thread that catches it.
 _MAX_CLOSES = 20
+
+#: Real seconds in which a thread ends after an exception was raised in it.
+_INTERRUPTED = 0.01
 
 
 class State(enum.Enum):
@@ -48,7 +59,23 @@ class BubbleThread:
     The scheduler releases `_resumed` to let the thread run; the thread releases `_suspended` when it parks or ends.
     """
 
-    __slots__ = ("_resumed", "_suspended", "ended", "error", "job", "name", "overdue", "real", "state", "where")
+    __slots__ = (
+        "_resumed",
+        "_suspended",
+        "ended",
+        "error",
+        "handlers",
+        "is_main",
+        "job",
+        "name",
+        "overdue",
+        "process",
+        "real",
+        "signals",
+        "state",
+        "wakeup_fd",
+        "where",
+    )
 
     def __init__(self, name: str, job: Job) -> None:
         self.name: str = name
@@ -59,6 +86,12 @@ class BubbleThread:
         self.error: BaseException | None = None
         self.overdue: bool = False
         self.real: threading.Thread | None = None
+        #: whether it stands for the main thread of a process; then it has handlers of signals
+        self.is_main: bool = False
+        self.handlers: dict[int, Any] = {}
+        self.signals: deque[int] = deque()
+        self.wakeup_fd: int = -1
+        self.process: SimulatedProcess | None = current()
         self._resumed = _locked()
         self._suspended = _locked()
 
@@ -84,6 +117,18 @@ class BubbleThread:
 
     def wait_until_resumed(self) -> None:
         self._resumed.acquire()
+
+    def handle_signals(self) -> None:
+        """Called by the thread, where it would wait: run the handlers of the signals that were sent to it."""
+        while self.signals:
+            number = self.signals.popleft()
+            handler = self.handlers.get(number)
+            if callable(handler):
+                if self.wakeup_fd >= 0:
+                    os.write(self.wakeup_fd, bytes([number]))
+                handler(number, sys._getframe(1))
+            elif handler is not signal.SIG_IGN and number not in _IGNORED:
+                raise SystemExit(128 + number)
 
     def __repr__(self) -> str:
         return f"<BubbleThread {self.name} {self.state.value}: {self.where}>"
@@ -112,6 +157,8 @@ class ThreadScheduler:
         self._overdue: list[BubbleThread] = []
         self._numbers = itertools.count(1)
         self._closing = False
+        #: the threads of stopped processes that became ready
+        self._frozen: dict[SimulatedProcess, list[BubbleThread]] = {}
 
     # --- called by the loop
 
@@ -148,9 +195,17 @@ class ThreadScheduler:
     def start(self, function: Callable[[], object], name: str | None = None) -> BubbleThread:
         """Run `function` in a new thread; an exception goes to `threading.excepthook`."""
         context = contextvars.copy_context()
-        return self._launch(
+        thread = self._launch(
             name or f"bubble-thread-{next(self._numbers)}", _guarded(lambda: context.run(function)), reuse=False
         )
+        thread.is_main = True
+        return thread
+
+    def signal(self, thread: BubbleThread, number: int) -> None:
+        """Send a signal to a thread, which runs its handler where it waits. Without a handler most signals end it."""
+        if thread.is_alive():
+            thread.signals.append(number)
+            self.wake(thread)
 
     def serves(self, loop: object) -> bool:
         """Whether these are the threads of `loop` and it is running in this thread."""
@@ -164,8 +219,11 @@ class ThreadScheduler:
         real.run = lambda: self._main(thread, reuse=False)  # type: ignore[method-assign]
 
     def submit(self, function: Callable[[], T]) -> asyncio.Future[T]:
-        """The future of `function()`, run in a thread of an unbounded pool."""
+        """The future of `function()`, run in a thread of an unbounded pool. It is cancelled once the bubble closes."""
         future: asyncio.Future[T] = self._loop.create_future()
+        if self._closing:  # the tasks of the bubble still run, and end
+            future.cancel()
+            return future
 
         def job() -> None:
             if future.cancelled():
@@ -181,7 +239,7 @@ class ThreadScheduler:
 
         if self._idle:
             thread = self._idle.pop()
-            thread.job = job
+            thread.job, thread.process = job, current()
             thread.where = "not started"
             self._make_ready(thread)
         else:
@@ -206,16 +264,37 @@ class ThreadScheduler:
         return next((thread for thread in self._threads.values() if thread.real is real), None)
 
     def wake(self, thread: BubbleThread) -> None:
-        """Make a parked thread ready; does nothing in any other state."""
-        if thread.state is State.PARKED:
+        """Make a parked thread ready; does nothing in any other state, or when all threads are being ended."""
+        if thread.state is State.PARKED and not self._closing:
             self._make_ready(thread)
 
     def _make_ready(self, thread: BubbleThread) -> None:
         thread.state = State.READY
-        self.ready.append(thread)
+        if thread.process in self._frozen:
+            self._frozen[thread.process].append(thread)
+        else:
+            self.ready.append(thread)
+
+    # --- simulated processes
+
+    def freeze(self, process: SimulatedProcess) -> None:
+        """Resume no thread of a stopped process."""
+        waiting = self._frozen.setdefault(process, [])
+        waiting += [thread for thread in self.ready if thread.process is process]
+        self.ready = deque(thread for thread in self.ready if thread.process is not process)
+
+    def thaw(self, process: SimulatedProcess) -> None:
+        """Resume the threads of a process again."""
+        self.ready.extend(self._frozen.pop(process, ()))
+
+    def end_threads(self, process: SimulatedProcess) -> None:
+        """Wake the parked threads of a killed process, in which BubbleClosed is raised."""
+        for thread in tuple(self._threads.values()):
+            if thread.process is process:
+                self.wake(thread)
 
     def close(self) -> None:
-        """End all threads: raises BubbleClosed in those that are parked. Raises NotQuiescent if one does not end."""
+        """End all threads: raises BubbleClosed in those that are parked or busy. Raises NotQuiescent naming others."""
         self._closing = True
         self.ready.clear()
         left = []
@@ -223,19 +302,40 @@ class ThreadScheduler:
             for _ in range(_MAX_CLOSES):
                 if thread.state is State.ENDED or not self._raise_closed(thread):
                     break
-            if thread.state is not State.ENDED:
-                left.append(thread.name)
+            if thread.state is not State.ENDED and not self._interrupt(thread):
+                left.append(thread)
         self._threads.clear()
+        self._overdue.clear()
+        self._idle.clear()
         if left:
-            raise NotQuiescent(f"threads do not end: {', '.join(left)}\n{dump()}")
+            names = ", ".join(f"{thread.name} ({thread.where})" for thread in left)
+            raise NotQuiescent(
+                f"threads do not end: {names}. They run Python code that catches every exception, or wait for "
+                f"something that the bubble cannot see; they go on until the process ends.\n{dump()}"
+            )
 
     def _raise_closed(self, thread: BubbleThread) -> bool:
         if thread.state is State.OUTSIDE or (thread.overdue and not thread.was_suspended()):
             return False
         if not thread.resume(self._patience):
+            thread.overdue = True
             return False
         thread.join_if_ended(self._patience)
         return True
+
+    def _interrupt(self, thread: BubbleThread) -> bool:
+        """Raise BubbleClosed in a thread that runs Python code; returns whether it has ended."""
+        real = thread.real
+        for _ in range(_MAX_CLOSES):
+            if real is None or real.ident is None:
+                return False
+            if thread.state is State.PARKED:
+                thread.resume(_INTERRUPTED)
+            raise_in(real.ident, BubbleClosed)
+            _join(real, _INTERRUPTED)
+            if thread.state is State.ENDED:
+                return True
+        return False
 
     # --- called by threads
 
@@ -244,19 +344,27 @@ class ThreadScheduler:
         thread = _current.get(_thread.get_ident())
         return thread if thread is None or thread.state is not State.OUTSIDE else None
 
+    def with_ident(self, ident: int) -> BubbleThread | None:
+        """The thread of the bubble with an identifier of the operating system."""
+        thread = _current.get(ident)
+        return thread if thread is not None and id(thread) in self._threads else None
+
     def park(self, thread: BubbleThread, where: str) -> None:
         """Called by `thread`: suspend it until `wake` is called."""
-        self._refuse_if_closing()
-        thread.where = where
-        thread.state = State.PARKED
-        thread.suspend()
-        thread.wait_until_resumed()
-        self._refuse_if_closing()
+        self._refuse_if_closing(thread)
+        if not thread.signals:
+            thread.where = where
+            thread.state = State.PARKED
+            thread.suspend()
+            thread.wait_until_resumed()
+            self._refuse_if_closing(thread)
+        if thread.signals:
+            thread.handle_signals()
 
     @contextmanager
     def outside(self, thread: BubbleThread, where: str) -> Iterator[None]:
         """Called by `thread`: the block waits for the real world; the bubble runs on meanwhile, with time held."""
-        self._refuse_if_closing()
+        self._refuse_if_closing(thread)
         thread.where = where
         thread.state = State.OUTSIDE
         thread.suspend()
@@ -267,11 +375,13 @@ class ThreadScheduler:
             self._make_ready(thread)
             self._wake_loop()
             thread.wait_until_resumed()
-            self._refuse_if_closing()
+            self._refuse_if_closing(thread)
 
-    def _refuse_if_closing(self) -> None:
+    def _refuse_if_closing(self, thread: BubbleThread | None = None) -> None:
         if self._closing:
             raise BubbleClosed("the bubble of this thread is closed")
+        if thread is not None and thread.process is not None and thread.process.fenced:
+            raise BubbleClosed(f"{thread.process.name}, the process of this thread, was killed")
 
     def _main(self, thread: BubbleThread, reuse: bool) -> None:
         thread.wait_until_resumed()
@@ -280,7 +390,9 @@ class ThreadScheduler:
         try:
             while thread.job is not None and not self._closing:
                 thread.where = "running"
-                thread.error = thread.job()
+                if thread.process is None or not thread.process.fenced:
+                    with running_in(thread.process):
+                        thread.error = thread.job()
                 thread.job = None
                 if reuse and not self._closing:
                     self._rest(thread)

@@ -6,13 +6,23 @@ Requests are checked first, as kube-apiserver does before it calls the kubelet (
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, cast
 
 from fakekube.apiserver.call import Call
-from fakekube.apiserver.kubelet import ExecHandler, ExecRequest, ForwardRequest, LogRequest, in_bytes, result_of
+from fakekube.apiserver.kubelet import (
+    ExecHandler,
+    ExecRequest,
+    ForwardRequest,
+    InteractiveHandler,
+    LogRequest,
+    conversation_of,
+    in_bytes,
+    is_interactive,
+    result_of,
+)
 from fakekube.apiserver.response import Raw, Response, Upgrade
 from fakekube.apiserver.schema.times import InvalidTime, time_text
-from fakekube.apiserver.wire.channels import ExecSession, ForwardSession, Session, choose
+from fakekube.apiserver.wire.channels import ExecSession, ForwardSession, InteractiveSession, Session, choose
 from fakekube.apiserver.wire.options import parse_bool, parse_int
 from fakekube.apiserver.wire.status import (
     FieldError,
@@ -104,7 +114,9 @@ def attach(call: Call) -> Response:
     return _command(call, call.server.kubelet.attach, "on_attach", ())
 
 
-def _command(call: Call, handler: ExecHandler | None, register: str, command: tuple[str, ...]) -> Response:
+def _command(
+    call: Call, handler: ExecHandler | InteractiveHandler | None, register: str, command: tuple[str, ...]
+) -> Response:
     pod = _pod(call)
     container = _container(call, pod)
     if handler is None:
@@ -113,8 +125,13 @@ def _command(call: Call, handler: ExecHandler | None, register: str, command: tu
     stdin, tty = parse_bool(query, "stdin") or False, parse_bool(query, "tty") or False
 
     def open(protocol: str) -> Session:
+        if is_interactive(handler):
+            interactive = cast(InteractiveHandler, handler)
+            conversation = conversation_of(interactive, ExecRequest(pod, container, command, b"", tty))
+            return InteractiveSession(conversation, command, stdin=stdin)
+
         def run(data: bytes) -> Any:
-            return result_of(handler(ExecRequest(pod, container, command, data, tty)))
+            return result_of(cast(ExecHandler, handler)(ExecRequest(pod, container, command, data, tty)))
 
         return ExecSession(run, command, protocol, stdin=stdin)
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from fakekube.apiserver.requestlog import RequestRecord
 from fakekube.harness.ledger import Reconcile
-from fakekube.harness.timeline import offset
+from fakekube.harness.records.entry import offset
 
 Object = dict[str, Any]
 

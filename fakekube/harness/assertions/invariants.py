@@ -8,8 +8,9 @@ from datetime import datetime
 from typing import Self
 
 from fakekube.apiserver.storage.store import Change
-from fakekube.harness.readonly import ReadOnlyCluster
-from fakekube.harness.timeline import Timeline, offset
+from fakekube.harness.assertions.readonly import ReadOnlyCluster
+from fakekube.harness.records.entry import offset
+from fakekube.harness.timeline import Timeline
 
 Predicate = Callable[[ReadOnlyCluster], object]
 
@@ -126,7 +127,7 @@ class Invariants:
         shown = range(max(found[0] - AROUND, 0), min(found[0] + AROUND, len(entries)))
         lines = []
         for number in shown:
-            at, *texts = entries[number]
+            at, *texts = entries[number][:5]
             mark = ">" if number == found[0] else " "
             lines.append("  ".join([f"{mark} {offset(at - self._epoch)}", *texts]).rstrip())
         return lines

@@ -1,0 +1,28 @@
+"""How the body of an answer arrives at its client."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+#: How the body of an answer arrives: the connection closes in the middle of it; it is complete HTTP but ends in the
+#: middle of the JSON; a proxy answers with an HTML page instead.
+BROKEN_BODIES = ("cut", "truncated", "malformed")
+
+#: What arrives instead of a body that is "malformed".
+MALFORMED = b"<html>\r\n<head><title>Sign in</title></head>\r\n<body>Sign in to this network</body>\r\n</html>\r\n"
+
+
+@dataclass(frozen=True, slots=True)
+class Damage:
+    """How the body of an answer arrives: `kind` is one of BROKEN_BODIES or "" (whole), `delay` seconds after its first
+    half."""
+
+    kind: str = ""
+    delay: float = 0.0
+
+
+def damaged(kind: str, body: bytes) -> bytes:
+    """The body that arrives instead; that of "cut" is the part before the connection closes."""
+    if kind == "malformed":
+        return MALFORMED
+    return body[: len(body) // 2] if kind else body

@@ -1,0 +1,168 @@
+"""The stored changes of a cluster: the version of an object after each, compressed, within a limit of bytes."""
+
+from __future__ import annotations
+
+import marshal
+import zlib
+from collections import Counter, deque
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+import orjson
+
+from fakekube.apiserver.storage.store import Change, Entry
+
+#: The collection of leases, which are renewed every few seconds.
+LEASES = "leases.coordination.k8s.io"
+
+#: The most bytes of compressed changes.
+LIMIT = 32 * 1024 * 1024
+
+#: The most renewals of leases.
+RENEWALS = 2_000
+
+#: The number of changes that are kept as they are, their bytes, and the number that are compressed together.
+RECENT, RECENT_BYTES, TOGETHER = 1_024, 4 * 1024 * 1024, 64
+
+
+class Version(NamedTuple):
+    """A stored change. `at`: microseconds since the epoch. `request`: the serial of its request, 0 if it has none.
+
+    `json`: the stored object after the change, without apiVersion and kind, in the API version `stored_as` if it is a
+    custom resource; empty if the change deleted it. `created`: the object did not exist before.
+    """
+
+    serial: int
+    at: int
+    request: int
+    revision: int
+    collection: str
+    path: str
+    created: bool
+    json: bytes
+    stored_as: str
+
+    def entry(self) -> Entry | None:
+        """The stored object, as the store has it (None: deleted)."""
+        if not self.json:
+            return None
+        return Entry(self.revision, orjson.loads(self.json), self.stored_as)
+
+
+class _Fresh(NamedTuple):
+    """A change that has not been encoded."""
+
+    serial: int
+    at: int
+    request: int
+    change: Change
+    renewal: bool
+
+    def version(self) -> Version:
+        change, after = self.change, self.change.after
+        json, stored_as = (after.json, after.version) if after is not None else (b"", "")
+        created = change.before is None
+        return Version(
+            self.serial,
+            self.at,
+            self.request,
+            change.revision,
+            change.collection,
+            change.path,
+            created,
+            json,
+            stored_as,
+        )
+
+
+class _Block(NamedTuple):
+    """Changes that are compressed together, and the collections of their objects."""
+
+    collections: frozenset[str]
+    size: int
+    data: bytes
+
+
+class Versions:
+    """The changes, oldest first. Beyond LIMIT bytes the oldest are dropped; of renewed leases, all but RENEWALS."""
+
+    def __init__(self, limit: int = LIMIT) -> None:
+        self._limit, self._size = limit, 0
+        self._recent: list[_Fresh] = []
+        self._recent_bytes = 0
+        self._blocks: deque[_Block] = deque()
+        self._renewals: deque[Version] = deque()
+        self._dropped: Counter[str] = Counter()
+        self._dropped_renewals: Counter[str] = Counter()
+
+    def add(self, serial: int, at: int, request: int, change: Change, renewal: bool) -> None:
+        """Add a change; `renewal`: it renews a lease."""
+        recent = self._recent
+        if recent and (before := recent[-1].change.after) is not None:
+            self._recent_bytes += before.encoded_size  # known by now, as its request has been answered
+        recent.append(_Fresh(serial, at, request, change, renewal))
+        while len(self._recent) >= RECENT + TOGETHER or (self._recent_bytes > RECENT_BYTES and len(self._recent) > 1):
+            self._age()
+
+    def _age(self) -> None:
+        """Encode the oldest of the recent changes: renewals each, all others together."""
+        some = min(TOGETHER, len(self._recent) - 1)
+        old, self._recent = self._recent[:some], self._recent[some:]
+        self._recent_bytes = sum(one.change.after.encoded_size for one in self._recent[:-1] if one.change.after)
+        versions = []
+        for fresh in old:
+            if fresh.renewal:
+                self._renewals.append(fresh.version())
+            else:
+                versions.append(fresh.version())
+        while len(self._renewals) > RENEWALS:
+            self._dropped_renewals[self._renewals.popleft().path] += 1
+        if versions:
+            self._compress(versions)
+
+    def _compress(self, versions: Sequence[Version]) -> None:
+        collections = frozenset(version.collection for version in versions)
+        data = zlib.compress(marshal.dumps([tuple(version) for version in versions]), 1)
+        self._blocks.append(_Block(collections, len(versions), data))
+        self._size += len(data)
+        while self._size > self._limit and len(self._blocks) > 1:
+            oldest = self._blocks.popleft()
+            self._size -= len(oldest.data)
+            for collection in oldest.collections:
+                self._dropped[collection] += oldest.size
+
+    def dropped(self, collection: str, path: str) -> int:
+        """How many changes were dropped that may have been of this object."""
+        return self._dropped[collection] + (self._dropped_renewals[path] if collection == LEASES else 0)
+
+    def read(self, collection: str = "") -> Iterator[Version]:
+        """The changes of a collection, or all, in the order in which they were stored."""
+        renewals = iter(self._renewals if collection in ("", LEASES) else ())
+        renewal = next(renewals, None)
+        for version in self._others(collection):
+            while renewal is not None and renewal.serial < version.serial:
+                yield renewal
+                renewal = next(renewals, None)
+            yield version
+        if renewal is not None:
+            yield renewal
+            yield from renewals
+
+    def _others(self, collection: str) -> Iterator[Version]:
+        for block in self._blocks:
+            if not collection or collection in block.collections:
+                for row in marshal.loads(zlib.decompress(block.data)):
+                    version = Version._make(row)
+                    if not collection or version.collection == collection:
+                        yield version
+        for fresh in self._recent:
+            if not collection or fresh.change.collection == collection:
+                yield fresh.version()
+
+
+def is_renewal(change: Change) -> bool:
+    """Whether a change renews a lease: its holder is the one before."""
+    if change.collection != LEASES or change.before is None or change.after is None:
+        return False
+    before, after = change.before.object.get("spec") or {}, change.after.object.get("spec") or {}
+    return {**before, "renewTime": None} == {**after, "renewTime": None}

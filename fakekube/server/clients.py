@@ -1,0 +1,55 @@
+"""The clients of a server as a harness distinguishes them, and what it decides about their requests and watches."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Protocol
+
+from fakekube.apiserver.faults import Fault
+from fakekube.apiserver.storage.store import Change
+from fakekube.apiserver.storage.watch import Watch, WatchEvent
+from fakekube.apiserver.wire.request import Request, RequestInfo
+
+
+class ClientProcess(Protocol):
+    """A simulated process whose requests the server answers."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def fenced(self) -> bool:
+        """Whether it has been killed: its requests have no effect."""
+
+    def refuse(self, what: str) -> BaseException:
+        """Record a request that has no effect. Returns the exception that ends the code which makes it."""
+
+
+class Processes(Protocol):
+    """The simulated processes of a bubble."""
+
+    @property
+    def current(self) -> Callable[[], ClientProcess | None]:
+        """Returns the process whose code runs (None: the test, the server, or a foreign process)."""
+
+    def connected_from(self, address: Any) -> ClientProcess | None:
+        """The process with a connection from this address."""
+
+
+class Interception(Protocol):
+    """What a harness observes and decides at each point of a request and of a watch."""
+
+    def before_request(self, request: Request, info: RequestInfo, client: ClientProcess | None) -> Fault | None:
+        """Called before a request is processed. What happens to it (None: nothing)."""
+
+    def committed(self, change: Change, info: RequestInfo | None, client: ClientProcess | None) -> None:
+        """Called when a change is stored; `info` is that of the request which made it, if one did."""
+
+    def loses_answer(self, info: RequestInfo, client: ClientProcess | None, code: int) -> bool:
+        """Called before the answer of a request is sent. Whether the connection breaks instead."""
+
+    def watching(self, watch: Watch, user_agent: str, client: ClientProcess | None) -> None:
+        """Called when a watch is opened; may hold it."""
+
+    def before_event(self, watch: Watch, event: WatchEvent) -> float:
+        """Called before an event is sent. The seconds by which it is delayed."""

@@ -1,0 +1,148 @@
+"""Blocking clients inside coroutines: answered in place, as the core needs no event loop to answer."""
+
+import asyncio
+
+import httpx
+import pykube
+import pytest
+import requests
+import urllib3
+from kubernetes import client, watch
+
+LIST = "/api/v1/namespaces/default/configmaps"
+
+
+def config_map(name):
+    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}}
+
+
+def official(fakekube):
+    api = client.CoreV1Api(fakekube.api_client())
+
+    def call(name):
+        api.create_namespaced_config_map("default", client.V1ConfigMap(metadata=client.V1ObjectMeta(name=name)))
+        return [one.metadata.name for one in api.list_namespaced_config_map("default").items]
+
+    return call
+
+
+def _over(request):
+    def call(name):
+        request("POST", LIST, config_map(name))
+        return [one["metadata"]["name"] for one in request("GET", LIST, None)["items"]]
+
+    return call
+
+
+def with_requests(fakekube):
+    session = requests.Session()
+    return _over(lambda method, path, body: session.request(method, fakekube.url + path, json=body).json())
+
+
+def with_requests_without_a_session(fakekube):
+    return _over(lambda method, path, body: requests.request(method, fakekube.url + path, json=body, timeout=5).json())
+
+
+def with_urllib3(fakekube):
+    http = urllib3.PoolManager()
+    return _over(lambda method, path, body: http.request(method, fakekube.url + path, json=body).json())
+
+
+def with_httpx(fakekube):
+    http = httpx.Client(base_url=fakekube.url)
+    return _over(lambda method, path, body: http.request(method, path, json=body).json())
+
+
+def with_pykube(fakekube):
+    api = pykube.HTTPClient(pykube.KubeConfig.from_file(str(fakekube.kubeconfig)))
+
+    def call(name):
+        pykube.ConfigMap(api, config_map(name) | {"metadata": {"name": name, "namespace": "default"}}).create()
+        return [one.name for one in pykube.ConfigMap.objects(api).filter(namespace="default")]
+
+    return call
+
+
+CLIENTS = [official, with_requests, with_requests_without_a_session, with_urllib3, with_httpx, with_pykube]
+
+
+@pytest.mark.filterwarnings("ignore::ResourceWarning")
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+@pytest.mark.parametrize("made", CLIENTS)
+def test_f8_a_client_is_answered_in_a_coroutine_a_thread_and_the_test(fakekube, made):
+    call, seen = made(fakekube), []
+
+    async def handler():
+        await asyncio.sleep(60)
+        seen.append(call("in-coroutine"))
+
+    call("in-test")
+    fakekube.task(handler())
+    fakekube.advance(90)
+    fakekube.bubble.join(fakekube.thread(lambda: seen.append(call("in-thread"))))
+    seen.append(call("in-test-again"))
+    names = ["in-coroutine", "in-test", "in-thread", "in-test-again"]
+    assert [sorted(set(found) & set(names)) for found in seen] == [
+        sorted(names[:2]),
+        sorted(names[:3]),
+        sorted(names),
+    ]
+    assert fakekube.clock.monotonic() == 90
+
+
+async def test_f8_a_client_is_answered_in_an_async_test_and_by_to_thread(fakekube):
+    call = with_urllib3(fakekube)
+    assert "a" in call("a")
+    assert "b" in await asyncio.to_thread(call, "b")
+    assert "c" in call("c")
+
+
+async def test_f8_the_places_of_blocking_calls_are_counted(fakekube):
+    call = official(fakekube)
+    for name in "ab":
+        call(name)
+    found = fakekube.bubble.blocking_calls
+    assert list(found.values()) == [2, 2]
+    assert {place.file for place in found} == {__file__}
+    assert all(str(place).startswith("test_blocking_in_coroutines.py:") for place in found)
+
+
+async def test_f8_what_needs_time_is_refused(fakekube):
+    api = client.CoreV1Api(fakekube.api_client())
+    with pytest.raises(RuntimeError, match="a watch is not answered at once"):
+        next(watch.Watch().stream(api.list_namespaced_config_map, "default"))
+    with fakekube.fault(verb="list", resource="configmaps", delay=5, times=1):
+        with pytest.raises(RuntimeError, match="waits for a webhook, an injected delay"):
+            api.list_namespaced_config_map("default")
+        await asyncio.to_thread(api.list_namespaced_config_map, "default")
+    assert fakekube.clock.monotonic() == 5
+
+
+async def test_f8_injected_resets_and_errors_reach_a_client_in_a_coroutine(fakekube):
+    http = urllib3.PoolManager(retries=False)
+    with (
+        fakekube.fault(verb="list", resource="configmaps", reset="before", times=1),
+        pytest.raises(urllib3.exceptions.ProtocolError, match="Connection"),
+    ):
+        http.request("GET", fakekube.url + LIST)
+    with fakekube.fault(verb="list", resource="configmaps", error=503, times=1):
+        assert http.request("GET", fakekube.url + LIST).status == 503
+    assert http.request("GET", fakekube.url + LIST).status == 200
+
+
+def test_f8_a_thread_that_never_waits_does_not_starve_the_others(fakekube):
+    call = with_urllib3(fakekube)
+    http = urllib3.PoolManager()
+
+    def polls():
+        while http.request("GET", f"{fakekube.url}{LIST}/ready").status != 200:
+            pass
+
+    async def makes():
+        await asyncio.sleep(0)
+        fakekube.create(config_map("ready"))
+
+    thread = fakekube.thread(polls)
+    fakekube.task(makes())
+    fakekube.bubble.join(thread)
+    assert "ready" in call("other")

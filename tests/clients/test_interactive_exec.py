@@ -1,0 +1,91 @@
+"""Interactive exec: a handler that answers each line, and clients that poll for output with time-outs."""
+
+import pytest
+from kubernetes import client
+from kubernetes.stream import stream
+
+from fakekube import ExecResult
+
+# the official client leaves the socket of a session to the garbage collector
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::ResourceWarning"),
+    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
+]
+
+POD = {
+    "apiVersion": "v1",
+    "kind": "Pod",
+    "metadata": {"name": "a"},
+    "spec": {"nodeName": "n", "containers": [{"name": "c", "image": "i"}]},
+}
+
+
+@pytest.fixture
+def shell(fakekube):
+    fakekube.create(POD)
+
+    @fakekube.on_exec
+    def run(request):
+        line = yield "$ "
+        while line and line != b"exit\n":
+            line = yield ExecResult(stdout=b"you said " + line, stderr="!")
+        return ExecResult("bye\n", exit_code=3)
+
+    return fakekube
+
+
+def opened(cluster, **options):
+    api = client.CoreV1Api(cluster.api_client())
+    options = {"command": ["sh"], "stdin": True, "stdout": True, "stderr": True, "_preload_content": False, **options}
+    return stream(api.connect_get_namespaced_pod_exec, "a", "default", **options)
+
+
+def converse(session):
+    said = [session.read_stdout(timeout=5)]
+    for line in ("one\n", "two\n"):
+        session.write_stdin(line)
+        said.append(session.readline_stdout(timeout=5))
+        said.append(session.read_stderr(timeout=5))
+    session.write_stdin("exit\n")
+    said.append(session.read_stdout(timeout=5))
+    session.run_forever(timeout=5)
+    said.append(session.returncode)
+    session.close()
+    return said
+
+
+def test_f14_a_client_polls_for_the_output_of_an_interactive_command(shell):
+    assert converse(opened(shell)) == ["$ ", "you said one", "!", "you said two", "!", "bye\n", 3]
+
+
+def test_f14_so_does_a_client_in_a_thread(shell):
+    seen = []
+    shell.bubble.join(shell.thread(lambda: seen.append(converse(opened(shell)))))
+    assert seen == [["$ ", "you said one", "!", "you said two", "!", "bye\n", 3]]
+
+
+def test_f14_a_poll_without_output_takes_virtual_time(shell):
+    session = opened(shell)
+    assert session.read_stdout(timeout=5) == "$ "
+    assert shell.clock.monotonic() < 1
+    session.update(timeout=3600)
+    assert shell.clock.monotonic() == pytest.approx(3600)
+    session.close()
+
+
+def test_f14_without_input_an_interactive_command_reads_its_end(shell):
+    session = opened(shell, stdin=False)
+    session.run_forever(timeout=5)
+    assert (session.returncode, session.read_all()) == (3, "$ bye\n")
+    session.close()
+
+
+def test_f14_a_handler_that_is_not_interactive_still_gets_its_input_as_a_whole(fakekube):
+    fakekube.create(POD)
+    fakekube.on_exec(lambda request: b"got " + request.stdin)
+    session = opened(fakekube)
+    session.write_stdin("all")
+    session.close_channel(0)
+    session.run_forever(timeout=5)
+    assert session.read_all() == "got all"
+    session.close()

@@ -1,0 +1,106 @@
+"""A headless Chromium that tests drive with the DevTools protocol."""
+
+import asyncio
+import json
+import shutil
+import tempfile
+from contextlib import asynccontextmanager, suppress
+from pathlib import Path
+
+import aiohttp
+
+#: The names of the browser's program.
+NAMES = ("chromium", "chromium-browser", "google-chrome", "chrome")
+
+#: Real seconds until the browser is ready, and for one command.
+PATIENCE = 60
+
+
+def program():
+    """The path of the browser, or None."""
+    return next((found for name in NAMES if (found := shutil.which(name))), None)
+
+
+class Page:
+    """One page of the browser."""
+
+    def __init__(self, socket):
+        self._socket, self._sent = socket, 0
+        self.requested = []
+
+    async def command(self, method, **params):
+        """Send a command and return its result; the addresses of network requests are collected meanwhile."""
+        self._sent += 1
+        await self._socket.send_json({"id": self._sent, "method": method, "params": params})
+        while True:
+            message = await self._socket.receive_json(timeout=PATIENCE)
+            if message.get("method") == "Network.requestWillBeSent":
+                self.requested.append(message["params"]["request"]["url"])
+            if message.get("id") == self._sent:
+                assert "error" not in message, message
+                return message["result"]
+
+    async def evaluate(self, script):
+        """The value of an expression in the page."""
+        result = await self.command("Runtime.evaluate", expression=script, returnByValue=True, awaitPromise=True)
+        assert "exceptionDetails" not in result, result
+        return result["result"].get("value")
+
+    async def open(self, address):
+        """Load a page and wait until its script has run."""
+        await self.command("Network.enable")
+        await self.command("Page.enable")
+        await self.command("Page.navigate", url=address)
+        for _ in range(PATIENCE * 20):
+            if await self.evaluate("document.readyState") == "complete" and await self.evaluate("!!document.title"):
+                return
+            await asyncio.sleep(0.05)
+        raise AssertionError("the page was not loaded")
+
+    async def click(self, selector):
+        """Click into the middle of an element, with a real mouse event."""
+        script = f"""(() => {{ const one = document.querySelector({json.dumps(selector)});
+          one.scrollIntoView({{block: "center", inline: "center"}});
+          const box = one.getBoundingClientRect(); return [box.x + box.width / 2, box.y + box.height / 2]; }})()"""
+        x, y = await self.evaluate(script)
+        for kind in ("mousePressed", "mouseReleased"):
+            await self.command("Input.dispatchMouseEvent", type=kind, x=x, y=y, button="left", clickCount=1)
+
+    async def text(self, selector):
+        """The visible text of an element."""
+        return await self.evaluate(f"document.querySelector({json.dumps(selector)})?.innerText ?? null")
+
+    async def texts(self, selector):
+        """The visible texts of all matching elements."""
+        return await self.evaluate(f"[...document.querySelectorAll({json.dumps(selector)})].map(one => one.innerText)")
+
+
+@asynccontextmanager
+async def browser():
+    """A new browser with one page, which ends with the block."""
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as profile:
+        options = ("--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run")
+        process = await asyncio.create_subprocess_exec(
+            program(), *options, "--window-size=1600,1000", "--remote-debugging-port=0", f"--user-data-dir={profile}",
+            "about:blank", stdout=asyncio.subprocess.DEVNULL, stderr=asyncio.subprocess.DEVNULL,
+        )  # fmt: skip
+        try:
+            port = await _port(Path(profile) / "DevToolsActivePort", process)
+            async with aiohttp.ClientSession() as session:
+                async with session.get(f"http://127.0.0.1:{port}/json/list") as answer:
+                    pages = [one for one in await answer.json() if one["type"] == "page"]
+                async with session.ws_connect(pages[0]["webSocketDebuggerUrl"], max_msg_size=0) as socket:
+                    yield Page(socket)
+        finally:
+            with suppress(ProcessLookupError):
+                process.kill()
+            await process.wait()
+
+
+async def _port(file, process):
+    for _ in range(PATIENCE * 20):
+        if file.exists() and "\n" in file.read_text():
+            return int(file.read_text().split("\n")[0])
+        assert process.returncode is None, "the browser has ended"
+        await asyncio.sleep(0.05)
+    raise AssertionError("the browser did not start")

@@ -1,0 +1,76 @@
+"""The examples of docs/timeline.md."""
+
+import re
+from pathlib import Path
+
+from controllerlib import Result
+from tests.harness.operators import config_map
+
+PAGE = Path(__file__).parents[2] / "docs" / "timeline.md"
+
+
+def backup(manager):
+    """Counts to 2 in each ConfigMap."""
+
+    async def reconcile(request, client):
+        found = await client.get("v1", "ConfigMap", request.name, namespace=request.namespace)
+        if int(found["data"]["count"]) < 2:
+            await client.update({**found, "data": {"count": str(int(found["data"]["count"]) + 1)}})
+        return Result(requeue_after=3600)
+
+    manager.controller("backup").for_("v1", "ConfigMap").complete(reconcile)
+
+
+def test_a_backup_is_counted(fakekube):
+    fakekube.apply(config_map("a", count="0"))
+    operator = fakekube.start(backup, name="db")
+    fakekube.advance(hours=1)
+
+    print(fakekube.timeline)
+    assert operator["backup"].reconciles("default/a") == 4
+
+
+def test_the_rows_of_an_object(fakekube):
+    fakekube.apply(config_map("a", count="0"), config_map("b", count="0"))
+    fakekube.start(backup, name="db")
+
+    rows = fakekube.timeline.of("v1", "ConfigMap", "a")
+    assert rows[0].what == "create configmaps default/a -> 201"
+    assert {row.actor for row in rows} == {"test", "backup"}
+
+    failed = fakekube.timeline.select(lambda row: "failed" in row.what)
+    assert len(failed) == 0
+
+
+def test_why_it_was_reconciled_the_third_time(fakekube):
+    fakekube.apply(config_map("a", count="0"))
+    operator = fakekube.start(backup, name="db")
+
+    story = operator["backup"].why("default/a", 3)
+    print(story)
+    assert story[-1].what == "create configmaps default/a -> 201"
+
+
+def test_a_timeline_is_saved(fakekube, tmp_path):
+    fakekube.apply(config_map("a", count="0"))
+    fakekube.timeline.save(tmp_path / "timeline.html")
+    fakekube.timeline.save(tmp_path / "timeline.json")
+
+
+def test_the_answer_is_complete(fakekube):
+    fakekube.apply(config_map("a", count="0"))
+    fakekube.start(backup, name="db")
+    assert fakekube.requests(verb="delete").dropped == 0
+
+
+def test_the_page_shows_these_examples_and_their_output(fakekube):
+    page, source = PAGE.read_text(), Path(__file__).read_text()
+    examples = re.findall(r"^```python\n(.*?)^```", page, re.M | re.S)
+    assert len(examples) == 5
+    assert [example in source for example in examples] == [True] * 5
+    table, story = re.findall(r"^```\n(time .*?|\+.*?)^```", page, re.M | re.S)
+    fakekube.apply(config_map("a", count="0"))
+    operator = fakekube.start(backup, name="db")
+    assert str(operator["backup"].why("default/a", 3)) == story.strip()
+    fakekube.advance(hours=1)
+    assert str(fakekube.timeline).startswith(table.removesuffix("...\n"))

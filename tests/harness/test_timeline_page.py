@@ -1,0 +1,258 @@
+"""The timeline's page: written by pytest's option for each test, and read in a real browser."""
+
+import asyncio
+import json
+import re
+
+import pytest
+
+from controllerlib import Result
+from fakekube import FakeKube
+from fakekube.pytest_plugin import page_name
+from tests.harness import browser
+from tests.harness.operators import config_map
+
+SUITE = """
+import pytest
+from tests.harness.operators import build, config_map, nothing
+
+@pytest.mark.parametrize("name", ["a", "b/../../c", "ü </script>"])
+def test_passes(fakekube, name):
+    fakekube.apply(config_map("a"))
+    fakekube.start(build(nothing))
+
+def test_fails(fakekube):
+    fakekube.apply(config_map("a"))
+    assert fakekube.exists("v1", "ConfigMap", "b")
+
+def test_without_a_cluster():
+    assert True
+"""
+
+
+@pytest.fixture
+def run(pytester, monkeypatch):
+    """Runs the suite in a process of its own and returns the result, and the pages by the names of their tests."""
+    monkeypatch.setenv("PYTHONPATH", str(pytest.importorskip("fakekube").__file__).rsplit("/", 2)[0])
+    pytester.makepyfile(test_pages=SUITE)
+
+    def run(*options):
+        result = pytester.runpytest_subprocess("-p", "no:cacheprovider", *options)
+        return result, {path.name: path.read_text() for path in (pytester.path / "pages").glob("*")}
+
+    return run
+
+
+# --- the option ---------------------------------------------------------------------------------------------------
+
+
+def test_each_test_with_a_cluster_has_a_page(run):
+    result, pages = run("--fakekube-timeline=pages")
+    result.assert_outcomes(passed=4, failed=1)
+    assert len(pages) == 4
+    assert all(re.fullmatch(r"[A-Za-z0-9_.-]+\.html", name) for name in pages)
+    assert page_name("test_pages.py::test_fails") in pages
+
+
+def test_a_failing_test_names_its_page(run, pytester):
+    result, pages = run("--fakekube-timeline=pages", "--fakekube-timeline-for=failed")
+    result.assert_outcomes(passed=4, failed=1)
+    assert list(pages) == [page_name("test_pages.py::test_fails")]
+    result.stdout.fnmatch_lines([f"the whole timeline: {pytester.path}/pages/test_pages.py-test_fails-*.html"])
+
+
+def test_pages_are_set_in_the_ini_file(run, pytester):
+    pytester.makeini("[pytest]\nfakekube_timeline = pages\nfakekube_timeline_for = failed\n")
+    _, pages = run()
+    assert len(pages) == 1
+
+
+def test_no_page_is_written_without_the_option(run):
+    result, pages = run()
+    assert pages == {}
+    result.stdout.no_fnmatch_line("*the whole timeline*")
+
+
+def test_the_workers_of_xdist_write_all_pages(run):
+    pytest.importorskip("xdist")
+    result, pages = run("--fakekube-timeline=pages", "-n2", "-p", "xdist")
+    result.assert_outcomes(passed=4, failed=1)
+    assert len(pages) == 4
+
+
+def test_an_unknown_choice_is_refused(run):
+    result, _ = run("--fakekube-timeline=pages", "--fakekube-timeline-for=some")
+    assert result.ret == 4
+    result.stderr.fnmatch_lines(["*fakekube_timeline_for='some': must be all or failed*"])
+
+
+def test_names_of_pages_are_safe_and_unique():
+    names = [page_name(node) for node in ("t.py::a[x/y]", "t.py::a[x y]", "t.py::" + "a" * 500, "../../etc/passwd")]
+    assert len(set(names)) == 4
+    assert all(re.fullmatch(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,140}\.html", name) for name in names)
+
+
+def test_a_page_has_the_document_of_the_timeline(fakekube, tmp_path):
+    fakekube.apply(config_map("a", text="</script><b>&"))
+    text = fakekube.timeline.html(tmp_path / "t.html", title="mine").read_text()
+    (document,) = re.findall(r'<script type="application/json" id="document">(.*)</script>', text)
+    assert json.loads(document) == json.loads(fakekube.timeline.to_json(title="mine"))
+    assert not re.search(r"""(src|href)\s*=|url\(|@import|https?://(?!www\.w3\.org)""", text)
+
+
+# --- the page in a browser ----------------------------------------------------------------------------------------
+
+in_a_browser = [
+    pytest.mark.skipif(browser.program() is None, reason=f"none of {', '.join(browser.NAMES)} is installed"),
+    pytest.mark.timeout(180),
+    pytest.mark.slow,
+]
+
+
+def backup(manager):
+    """Counts to 2 in each ConfigMap: each write causes the next reconcile; the second object's fails once."""
+    failed = []
+
+    async def reconcile(request, client):
+        found = await client.get("v1", "ConfigMap", request.name, namespace=request.namespace)
+        count = int(found["data"]["count"])
+        if request.name == "b" and not failed:
+            failed.append(request)
+            raise RuntimeError("no space </script><script>document.title = 'broken'</script>")
+        if count < 2:
+            await client.update({**found, "data": {"count": str(count + 1)}})
+        return Result(requeue_after=3600)
+
+    manager.controller("backup").for_("v1", "ConfigMap").complete(reconcile)
+
+
+@pytest.fixture
+def page(tmp_path):
+    """The page of two operators that back up, and the serial of the third reconcile of one object."""
+    with FakeKube(seed=1) as kube:
+        kube.apply(config_map("a", count="0"), config_map("b", count="0"))
+        operator = kube.start(backup, name="db")
+        kube.advance(hours=2)
+        (third,) = [one for one in operator["backup"].history("default/a") if one.number == 3]
+        title = "test_backup.py::test_<b>hourly"
+        return kube.timeline.html(tmp_path / "page.html", title=title).as_uri(), third.serial
+
+
+def in_browser(address, act):
+    async def driven():
+        async with browser.browser() as opened:
+            await opened.open(address)
+            return await act(opened)
+
+    return asyncio.run(driven())
+
+
+class TestInABrowser:
+    pytestmark = in_a_browser
+
+    def test_why_was_it_reconciled_the_third_time(self, page):
+        """Click the reconcile; read the answer; follow its causes to the test's own write by clicking."""
+        address, serial = page
+
+        async def act(opened):
+            await opened.click(f'.row[data-serial="{serial}"]')
+            answer = await opened.text("#answer")
+            causes = await opened.texts(".step.cause")
+            fields = await opened.texts(".fields tr")
+            await opened.click(".step.cause")
+            return answer, causes, fields, await opened.text("#details h2"), await opened.text("#answer")
+
+        answer, causes, fields, cause, made_by = in_browser(address, act)
+        assert re.fullmatch(
+            r"default/a was reconciled the 3rd time because ConfigMap default/a was updated \(resourceVersion \d+\): "
+            r"after backup's update configmaps default/a -> 200\.",
+            answer,
+        )
+        assert [one.split("\n")[0] for one in causes] == [
+            "backup update configmaps default/a -> 200",
+            "backup reconcile default/a #2 ok, again in 3600 s",
+            "backup update configmaps default/a -> 200",
+            "backup reconcile default/a #1 ok, again in 3600 s",
+            "test create configmaps default/a -> 201",
+        ]
+        assert fields == ["data.count\t1 → 2"]
+        assert cause == "update configmaps default/a -> 200"
+        assert made_by == "Made by reconcile #2 of default/a by backup."
+
+    def test_an_address_selects_an_entry_and_the_keys_follow_causes(self, page):
+        address, serial = page
+
+        async def act(opened):
+            found = [await opened.text("#details h2")]
+            for key in ("ArrowLeft", "ArrowLeft", "ArrowRight", "Escape"):
+                await opened.command("Input.dispatchKeyEvent", type="keyDown", key=key)
+                found.append(await opened.text("#details h2"))
+            return found
+
+        third, write, second, write_again, nothing = in_browser(f"{address}#e={serial}", act)
+        assert third.startswith("reconcile default/a #3")
+        assert write == write_again == "update configmaps default/a -> 200"
+        assert second.startswith("reconcile default/a #2")
+        assert nothing == "What happened"
+
+    def test_lanes_zoom_and_filter(self, page):
+        async def act(opened):
+            wide = "document.querySelector('#chart svg').getBoundingClientRect().width"
+            before = await opened.evaluate(wide)
+            await opened.click("#in")
+            zoomed = await opened.evaluate(wide)
+            await opened.click("#fit")
+            fitted = await opened.evaluate(wide)
+            await opened.click("#query")
+            await opened.command("Input.insertText", text="default/b failed")
+            return before, zoomed, fitted, await opened.texts("#names button"), await opened.texts(".row .what")
+
+        before, zoomed, fitted, lanes, rows = in_browser(page[0], act)
+        assert zoomed > before * 1.5
+        assert fitted == before
+        assert lanes == ["test", "backup"]
+        assert [row.partition(" failed")[0] for row in rows] == ["reconcile default/b #1"]
+
+    def test_it_requests_nothing_and_runs_no_script_of_the_data(self, page):
+        async def act(opened):
+            await opened.click("#time")
+            dots = await opened.evaluate("document.querySelectorAll('.dot').length")
+            return opened.requested, await opened.evaluate("document.title"), await opened.text("h1"), dots
+
+        requested, title, heading, dots = in_browser(page[0], act)
+        assert requested == [page[0]]
+        assert title == "test_backup.py::test_<b>hourly · timeline"
+        assert heading == "test_backup.py::test_<b>hourly"
+        assert dots > 8
+
+    @pytest.mark.parametrize("scheme", ["light", "dark"])
+    def test_text_is_legible_in_light_and_dark(self, page, scheme):
+        """The contrast of all texts is at least 4.5 (WCAG AA), apart from what a selection dims."""
+
+        async def act(opened):
+            await opened.command(
+                "Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": scheme}]
+            )
+            return await opened.evaluate(CONTRAST)
+
+        worst = in_browser(page[0], act)
+        assert worst["ratio"] >= 4.5, worst
+
+
+#: The text with the least contrast to its background.
+CONTRAST = r"""(() => {
+  const canvas = new OffscreenCanvas(1, 1).getContext("2d", {willReadFrequently: true});
+  const rgb = (color, under) => { canvas.fillStyle = under; canvas.fillRect(0, 0, 1, 1); canvas.fillStyle = color;
+    canvas.fillRect(0, 0, 1, 1); return [...canvas.getImageData(0, 0, 1, 1).data].slice(0, 3); };
+  const luminance = parts => { const [r, g, b] = parts.map(v => (v /= 255) <= .03928 ? v / 12.92 : ((v + .055) / 1.055) ** 2.4);
+    return .2126 * r + .7152 * g + .0722 * b; };
+  const background = one => { for (; one; one = one.parentElement) { const found = getComputedStyle(one).backgroundColor;
+    if (!/rgba\(.*, 0\)|transparent/.test(found)) return found; } return "white"; };
+  let worst = {ratio: 99};
+  for (const one of document.querySelectorAll("h1, h2, h3, span, button, p, small, b, dd, dt")) {
+    if (!one.innerText || one.getAttribute("aria-pressed") === "false" && one.classList.contains("kind")) continue;
+    const under = rgb(background(one), "white"), text = rgb(getComputedStyle(one).color, `rgb(${under})`);
+    const [high, low] = [luminance(text), luminance(under)].sort((a, b) => b - a), ratio = (high + .05) / (low + .05);
+    if (ratio < worst.ratio) worst = {ratio, text: one.innerText.slice(0, 40), color: `${text} on ${under}`};
+  }
+  return worst; })()"""

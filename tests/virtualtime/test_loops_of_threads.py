@@ -1,0 +1,154 @@
+"""Threads of the bubble that run an event loop of their own, or wait with `select`, are under the same clock."""
+
+import asyncio
+import select
+import selectors
+import socket
+import threading
+
+import aiohttp
+import pytest
+import requests
+
+from fakekube.virtualtime import Bubble
+from tests.virtualtime.server import Server
+
+
+@pytest.fixture(params=[True, False], ids=["frozen", "not-frozen"])
+def bubble(request):
+    with Bubble(wall_clock=request.param, patience=3) as bubble:
+        yield bubble
+
+
+def test_f8_the_loop_of_a_thread_is_in_virtual_time(bubble):
+    seen = []
+
+    async def main():
+        loop = asyncio.get_running_loop()
+        started = loop.time()
+        await asyncio.sleep(3600)
+        seen.append(loop.time() - started)
+        with pytest.raises(TimeoutError):
+            await asyncio.wait_for(asyncio.Event().wait(), 60)
+        seen.append(loop.time() - started)
+
+    bubble.join(bubble.thread(lambda: asyncio.run(main())))
+    assert seen == [3600, 3660]
+    assert bubble.clock.monotonic() == 3660
+
+
+def test_f8_an_async_client_on_the_loop_of_a_thread_is_answered(bubble):
+    server, seen = Server(bubble), []
+
+    async def main():
+        async with aiohttp.ClientSession() as http:
+            for _ in range(3):
+                async with http.put(f"{server.url}/n/a") as answer:
+                    seen.append(await answer.json())
+                await asyncio.sleep(60)
+            async with http.get(f"{server.url}/slow?after=30") as answer:
+                seen.append(await answer.json())
+
+    bubble.join(bubble.thread(lambda: asyncio.run(main())))
+    assert seen == [1, 2, 3, 210]
+
+
+def test_f8_a_watch_wakes_the_loop_of_a_thread(bubble):
+    server, seen = Server(bubble), []
+
+    async def main():
+        async with aiohttp.ClientSession() as http, http.get(f"{server.url}/watch", timeout=None) as answer:
+            async for line in answer.content:
+                seen.append((line, bubble.clock.monotonic()))
+                if len(seen) == 2:
+                    return
+
+    thread = bubble.thread(lambda: asyncio.run(main()))
+    for _ in range(2):
+        bubble.advance(30)
+        requests.put(f"{server.url}/n/a", timeout=5).close()
+    bubble.join(thread)
+    assert seen == [(b"a=1\n", 30), (b"a=2\n", 60)]
+
+
+def test_f8_a_blocking_client_on_the_loop_of_a_thread_is_answered(bubble):
+    server, seen = Server(bubble), []
+
+    async def main():
+        with requests.Session() as http:
+            for _ in range(2):
+                seen.append((http.get(f"{server.url}/now", timeout=5).json(), bubble.clock.monotonic()))
+                await asyncio.sleep(60)
+
+    bubble.join(bubble.thread(lambda: asyncio.run(main())))
+    assert seen == [(0, 0), (60, 60)]
+
+
+def test_f8_the_loop_of_a_thread_uses_its_executor_and_is_called_from_other_threads(bubble):
+    seen = []
+
+    async def main(started):
+        loop = asyncio.get_running_loop()
+        called = asyncio.Event()
+        started.append((loop, called))
+        await called.wait()
+        seen.append(bubble.clock.monotonic())
+
+    started = []
+
+    def caller():
+        threading.Event().wait(90)
+        loop, called = started[0]
+        loop.call_soon_threadsafe(called.set)
+
+    first = bubble.thread(lambda: asyncio.run(main(started)))
+    bubble.thread(caller)
+    bubble.join(first)
+    assert seen == [90]
+
+
+@pytest.mark.parametrize("how", ["select", "poll", "selectors"])
+def test_the_time_out_of_a_selector_is_virtual(bubble, how):
+    server, seen = Server(bubble), []
+
+    def waits():
+        with socket.create_connection((server.host, server.port)) as sock:
+            wait = {"select": _by_select, "poll": _by_poll, "selectors": _by_selectors}[how]
+            seen.append((wait(sock, 30), bubble.clock.monotonic()))
+            sock.sendall(b"GET /slow?after=20 HTTP/1.0\r\n\r\n")
+            seen.append((wait(sock, 30), bubble.clock.monotonic()))
+
+    bubble.join(bubble.thread(waits))
+    waits()  # in the test itself
+    assert seen == [(False, 30), (True, 50), (False, 80), (True, 100)]
+
+
+def _by_select(sock, seconds):
+    return bool(select.select([sock], [], [], seconds)[0])
+
+
+def _by_poll(sock, seconds):
+    poll = select.poll()
+    poll.register(sock, select.POLLIN)
+    return bool(poll.poll(seconds * 1000))
+
+
+def _by_selectors(sock, seconds):
+    with selectors.DefaultSelector() as selector:
+        selector.register(sock, selectors.EVENT_READ)
+        return bool(selector.select(seconds))
+
+
+def test_a_selector_that_waits_for_another_server_is_in_real_time_and_holds_the_clock(bubble):
+    seen = []
+
+    def waits():
+        with (
+            socket.create_server(("127.0.0.1", 0)) as listener,
+            socket.create_connection(listener.getsockname()) as sock,
+        ):
+            seen.append((_by_select(sock, 0.05), bubble.clock.monotonic()))
+
+    bubble.loop.call_later(0.01, seen.append, "later")
+    bubble.join(bubble.thread(waits))
+    assert seen == [(False, 0)]

@@ -1,0 +1,341 @@
+"""The table in docs/time-sources.md: each row is backed by the test that it names."""
+
+import _thread
+import asyncio
+import concurrent.futures
+import datetime
+import multiprocessing.pool
+import queue
+import re
+import sched
+import select
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from fakekube.virtualtime import Bubble, NotQuiescent
+from tests.virtualtime.server import Server
+
+#: Created before any bubble.
+OLD_LOCK = _thread.allocate_lock()
+REAL = [time.perf_counter]
+
+
+@pytest.fixture
+def bubble():
+    with Bubble(patience=1) as bubble:
+        yield bubble
+
+
+@pytest.fixture
+def takes(bubble):
+    """The virtual seconds that a function takes in the test and in a thread: (test, thread)."""
+
+    def takes(function):
+        before = bubble.clock.monotonic()
+        function()
+        between = bubble.clock.monotonic()
+        thread = bubble.thread(function)
+        bubble.join(thread)
+        assert thread.error is None
+        return between - before, bubble.clock.monotonic() - between
+
+    return takes
+
+
+def refused(bubble, function, match="blocks the event loop"):
+    async def coroutine():
+        function()
+
+    with pytest.raises(RuntimeError, match=match):
+        bubble.run(coroutine())
+    return True
+
+
+def test_each_row_names_a_test():
+    table = Path(__file__).parents[2].joinpath("docs/time-sources.md").read_text()
+    named = set(re.findall(r"`(test_\w+)`", table))
+    assert named == {name for name in globals() if name.startswith("test_")} - {"test_each_row_names_a_test"}
+
+
+def test_asyncio(bubble):
+    async def main():
+        loop = asyncio.get_running_loop()
+        started = loop.time()
+        await asyncio.sleep(10)
+        with pytest.raises(TimeoutError):
+            await asyncio.wait_for(asyncio.Event().wait(), 10)
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(10):
+                await asyncio.Event().wait()
+        called = asyncio.Event()
+        loop.call_later(10, called.set)
+        await called.wait()
+        return loop.time() - started
+
+    seen = []
+    assert bubble.run(main()) == 40
+    bubble.join(bubble.thread(lambda: seen.append(asyncio.run(main()))))
+    assert seen == [40]
+    server = Server(bubble)
+
+    async def connects():
+        await asyncio.open_connection(server.host, server.port)
+
+    with pytest.raises(RuntimeError, match="a client on another event loop"):
+        asyncio.run(connects())
+
+
+def test_time_sleep(bubble, takes):
+    assert takes(lambda: time.sleep(60)) == (60, 60)
+    assert refused(bubble, lambda: time.sleep(60))
+
+
+def test_wall_clock(bubble):
+    bubble.advance(3600)
+    start = datetime.datetime(2026, 1, 1, 1, tzinfo=datetime.UTC)
+
+    def read():
+        return (
+            time.time(),
+            datetime.datetime.now(datetime.UTC),
+            datetime.datetime.utcnow().replace(tzinfo=datetime.UTC),
+            datetime.date.today(),
+            time.gmtime().tm_hour,
+        )
+
+    async def coroutine():
+        return read()
+
+    seen = []
+    bubble.join(bubble.thread(lambda: seen.append(read())))
+    assert read() == bubble.run(coroutine()) == seen[0] == (start.timestamp(), start, start, start.date(), 1)
+
+
+def test_monotonic(bubble, takes):
+    def both():
+        before = time.monotonic(), time.perf_counter()
+        time.sleep(60)
+        assert (time.monotonic() - before[0], time.perf_counter() - before[1]) == (60, 60)
+
+    assert takes(both) == (60, 60)
+
+
+def test_events(bubble, takes):
+    def barrier():
+        with pytest.raises(threading.BrokenBarrierError):
+            threading.Barrier(2).wait(60)
+
+    def condition():
+        with (waiting := threading.Condition()):
+            waiting.wait(60)
+
+    for wait in (
+        lambda: threading.Event().wait(60),
+        lambda: threading.Semaphore(0).acquire(timeout=60),
+        condition,
+        barrier,
+    ):
+        assert takes(wait) == (60, 60)
+        assert refused(bubble, wait)
+
+
+def test_locks(bubble, takes):
+    def waits():
+        for make in (threading.Lock, threading.RLock):
+            lock = make()
+            holder = threading.Thread(target=lambda lock=lock: (lock.acquire(), time.sleep(60), lock.release()))
+            holder.start()
+            time.sleep(1)
+            with lock:
+                pass
+            holder.join()
+
+    bubble.join(bubble.thread(waits))
+    assert bubble.clock.monotonic() == 120
+    lock = threading.Lock()
+    lock.acquire()
+    assert refused(bubble, lock.acquire)
+
+
+def test_old_locks(bubble):
+    with OLD_LOCK:
+        thread = bubble.thread(OLD_LOCK.acquire, name="waiter")
+        with pytest.raises(NotQuiescent, match="thread waiter neither parked nor ended"):
+            bubble.settle()
+    bubble.join(thread)
+    OLD_LOCK.release()
+
+
+def test_queues(bubble, takes):
+    for make in (queue.Queue, queue.LifoQueue, queue.SimpleQueue):
+
+        def gets(make=make):
+            with pytest.raises(queue.Empty):
+                make().get(timeout=60)
+
+        assert takes(gets) == (60, 60)
+        assert refused(bubble, gets)
+
+
+def test_joins_and_timers(bubble):
+    def operator():
+        timer = threading.Timer(60, time.sleep, [30])
+        timer.start()
+        timer.join()
+
+    bubble.join(bubble.thread(operator))
+    assert bubble.clock.monotonic() == 90
+
+    def joins():
+        thread = bubble.thread(time.sleep, 60)
+        bubble.loop.threads.run_ready()
+        thread.real.join()
+
+    assert refused(bubble, joins)
+
+
+def test_thread_pools(bubble, takes):
+    def works():
+        with concurrent.futures.ThreadPoolExecutor(2) as pool:
+            jobs = [pool.submit(time.sleep, 60) for _ in range(4)]
+            assert len(list(concurrent.futures.as_completed(jobs))) == 4
+            slow = pool.submit(time.sleep, 60)
+            assert concurrent.futures.wait([slow], timeout=30).not_done == {slow}
+
+    assert takes(works) == (180, 180)
+
+    async def coroutine():
+        with concurrent.futures.ThreadPoolExecutor(1) as pool:
+            await asyncio.get_running_loop().run_in_executor(pool, time.sleep, 60)
+
+    before = bubble.clock.monotonic()
+    bubble.run(coroutine())
+    assert bubble.clock.monotonic() - before == 60
+
+
+def test_process_pools(bubble):
+    async def coroutine():
+        ticking = asyncio.create_task(asyncio.sleep(1))
+        with concurrent.futures.ProcessPoolExecutor(1) as pool:
+            assert await asyncio.get_running_loop().run_in_executor(pool, abs, -1) == 1
+        return ticking.done()
+
+    assert bubble.run(coroutine()) is False
+
+
+def test_multiprocessing_pools(bubble):
+    bubble.loop.call_later(0.001, lambda: None)
+    with multiprocessing.pool.ThreadPool(1) as pool:
+        assert pool.apply_async(abs, (-1,)).get(timeout=10) == 1
+    assert bubble.clock.us == 0
+
+
+def test_sched(bubble, takes):
+    def runs():
+        scheduler = sched.scheduler()
+        scheduler.enter(60, 1, lambda: None)
+        scheduler.run()
+
+    assert takes(runs) == (60, 60)
+    assert refused(bubble, runs)
+
+
+def test_selectors(bubble, takes):
+    server = Server(bubble)
+
+    def waits():
+        with socket.create_connection((server.host, server.port)) as sock:
+            assert select.select([sock], [], [], 20) == ([], [], [])
+            sock.sendall(b"GET /slow?after=10 HTTP/1.0\r\n\r\n")
+            assert select.select([sock], [], [], 20) == ([sock], [], [])
+
+    assert takes(waits) == (30, 30)
+    assert refused(bubble, waits)
+
+
+def test_selectors_of_others(bubble, takes):
+    def waits():
+        near, far = socket.socketpair(socket.AF_INET) if hasattr(socket, "AF_UNIX") is False else _pair()
+        with near, far:
+            assert select.select([near], [], [], 0.02) == ([], [], [])
+
+    assert takes(waits) == (0, 0)
+
+
+def _pair():
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        near = socket.create_connection(listener.getsockname())
+        far, _ = listener.accept()
+    return near, far
+
+
+def test_socket_time_outs(bubble, takes):
+    server = Server(bubble)
+
+    def waits():
+        with socket.create_connection((server.host, server.port), timeout=60) as sock:
+            sock.sendall(b"GET /never HTTP/1.0\r\n\r\n")
+            with pytest.raises(TimeoutError):
+                sock.recv(1)
+
+    assert takes(waits) == (60, 60)
+    assert refused(bubble, waits)
+
+
+def test_sockets_to_others(bubble, takes):
+    def waits():
+        near, far = _pair()
+        with near, far:
+            near.settimeout(0.02)
+            with pytest.raises(TimeoutError):
+                near.recv(1)
+
+    assert takes(waits) == (0, 0)
+
+
+def test_subprocesses(bubble, takes):
+    bubble.loop.call_later(0.001, lambda: None)
+
+    def runs():
+        assert subprocess.run([sys.executable, "-c", ""], check=True, timeout=30).returncode == 0
+        with pytest.raises(subprocess.TimeoutExpired):
+            subprocess.run([sys.executable, "-c", "import threading; threading.Event().wait()"], timeout=0.05)
+
+    assert takes(runs) == (0, 0)
+
+
+def test_signals(bubble):
+    seen = []
+
+    def operator():
+        signal.signal(signal.SIGTERM, lambda number, _: seen.append(number))
+        time.sleep(60)
+
+    thread = bubble.thread(operator)
+    bubble.settle()
+    bubble.signal(thread, signal.SIGTERM)
+    bubble.join(thread)
+    assert seen == [signal.SIGTERM]
+    assert bubble.clock.monotonic() == 60
+
+
+def test_alarms(bubble):
+    assert signal.getitimer(signal.ITIMER_VIRTUAL) == (0, 0)
+    rung = []
+    before = signal.signal(signal.SIGVTALRM, lambda *_: rung.append(1))
+    try:
+        signal.setitimer(signal.ITIMER_VIRTUAL, 0.01)
+        started = REAL[0]()
+        while not rung and REAL[0]() - started < 5:
+            pass
+    finally:
+        signal.signal(signal.SIGVTALRM, before)
+    assert rung == [1]
+    assert bubble.clock.us == 0
