@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from fakekube.harness.detectors.finding import Finding, FindingError, FindingWarning
     from fakekube.harness.ledger import Reconcile
     from fakekube.harness.operator import ControllerView, Operator
+    from fakekube.harness.records.kept import Records
     from fakekube.harness.simulatednode import SimulatedNode
     from fakekube.harness.simulatedpods import SimulatedPods
     from fakekube.server.manifests import ManifestError
@@ -54,6 +55,7 @@ __all__ = [
     "PullError",
     "Readiness",
     "Reconcile",
+    "Records",
     "RequestRecord",
     "Run",
     "SimulatedNode",
@@ -86,6 +88,7 @@ _HOMES = {
     "PullError": "fakekube.controllers.kubelet.stage",
     "Readiness": "fakekube.controllers.kubelet.stage",
     "Reconcile": "fakekube.harness.ledger",
+    "Records": "fakekube.harness.records.kept",
     "RequestRecord": "fakekube.apiserver.requestlog",
     "Run": "fakekube.controllers.kubelet.stage",
     "SimulatedNode": "fakekube.harness.simulatednode",

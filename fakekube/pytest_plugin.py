@@ -5,7 +5,6 @@ Every pytest run on the machine imports it, so it imports nothing but pytest unt
 
 from __future__ import annotations
 
-import hashlib
 import inspect
 import re
 import sys
@@ -539,5 +538,7 @@ def _write_page(item: pytest.Item, cluster: FakeKube, report: pytest.TestReport)
 
 def page_name(nodeid: str) -> str:
     """The name of a test's page: readable, safe in every file system, and unique."""
+    import hashlib
+
     readable = re.sub(r"[^\w.-]+", "-", nodeid, flags=re.ASCII).strip("-.")[-120:]
     return f"{readable}-{hashlib.sha256(nodeid.encode()).hexdigest()[:8]}.html"

@@ -14,12 +14,12 @@ from fakekube.apiserver.requestlog import RequestRecord
 from fakekube.apiserver.resource import Resource
 from fakekube.apiserver.storage.store import Change
 from fakekube.apiserver.wire.request import RequestInfo
-from fakekube.harness.identity import Identities
 from fakekube.harness.keywords import check_request_fields
 from fakekube.harness.records.entry import MICROSECOND
+from fakekube.harness.records.identity import Identities
 from fakekube.harness.records.kept import Bounded, Records
-from fakekube.harness.records.versions import is_renewal
-from fakekube.harness.requestrows import Actors, Renewals, change_summary, kind_of, request_summary
+from fakekube.harness.records.objectversions import is_renewal
+from fakekube.harness.records.requestrows import Actors, Renewals, change_summary, kind_of, request_summary
 from fakekube.harness.timeline import Timeline
 from fakekube.server.runner import ServerRunner
 

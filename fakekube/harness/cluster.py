@@ -919,7 +919,7 @@ class FakeKube:
         `str()` of it shows the differences.
         """
         found = self._audit.versions(self._objects.resource(api_version, kind), name, namespace)
-        return VersionHistory(f"{kind} {namespace}/{name}", found, self.clock.epoch)
+        return VersionHistory(f"{kind} {namespace}/{name}", found, self.clock.epoch, found.dropped)
 
     def diff(self, api_version: str, kind: str, name: str, namespace: str = "default") -> str:
         """What each change of an object has changed, field by field: `~ spec.replicas: 1 -> 2`."""

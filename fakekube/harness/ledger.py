@@ -11,8 +11,8 @@ from typing import NamedTuple, Protocol
 from controllerlib import Result
 from controllerlib.observer import InformerEvent
 from controllerlib.workqueue import Cause
-from fakekube.harness.identity import Identities, Identity, Trace
 from fakekube.harness.records.entry import MICROSECOND, ObjectKey, Summary
+from fakekube.harness.records.identity import Identities, Identity, Trace
 from fakekube.harness.records.kept import Bounded, Records
 from fakekube.harness.records.story import Story
 from fakekube.harness.timeline import Timeline

@@ -10,8 +10,8 @@ from controllerlib import Controller
 from controllerlib.controller import Outcome, Run
 from controllerlib.observer import Call, InformerEvent, Observer, current_run
 from fakekube.harness.audit import WRITES
-from fakekube.harness.identity import Identity, Trace
 from fakekube.harness.ledger import Ledger, Reconcile, Write
+from fakekube.harness.records.identity import Identity, Trace
 from fakekube.virtualtime.errors import HotLoop
 
 _NO_TIME = timedelta()

@@ -11,8 +11,8 @@ from typing import Any, Protocol, TypeVarTuple, overload
 
 from fakekube.harness.records.entry import ObjectKey, Summary, TimelineEntry, offset
 from fakekube.harness.records.kept import Bounded
+from fakekube.harness.records.objectversions import Versions
 from fakekube.harness.records.story import Joined, Story
-from fakekube.harness.records.versions import Versions
 
 Args = TypeVarTuple("Args")
 

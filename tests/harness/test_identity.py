@@ -2,7 +2,7 @@
 
 import pytest
 
-from fakekube.harness.identity import Identities, Identity
+from fakekube.harness.records.identity import Identities, Identity
 
 
 def test_row1_a_restart_is_the_next_incarnation():

@@ -8,8 +8,8 @@ from fakekube.apiserver.storage.store import Change, Entry
 from fakekube.harness import ledger
 from fakekube.harness.records.fielddiff import changed_fields
 from fakekube.harness.records.kept import Bounded, Records
+from fakekube.harness.records.objectversions import RECENT, RECENT_BYTES, RENEWALS, TOGETHER, Versions, is_renewal
 from fakekube.harness.records.page import page
-from fakekube.harness.records.versions import RECENT, RECENT_BYTES, RENEWALS, TOGETHER, Versions, is_renewal
 from tests.harness.operators import build, config_map, every, nothing
 
 

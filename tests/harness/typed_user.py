@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, assert_type
 
 from controllerlib import Manager, Request, Result
-from fakekube import ControllerView, FakeKube, FaultRule, HotLoop, Operator, Reconcile, RequestRecord, User
+from fakekube import ControllerView, FakeKube, FaultRule, HotLoop, Operator, Reconcile, Records, RequestRecord, User
 
 
 def build(manager: Manager) -> None:
@@ -38,7 +38,7 @@ def test_an_operator(fakekube: FakeKube) -> None:
     fakekube.start(build, sync_period=[])  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
     fakekube.operator(build, service_acount="a/b")  # type: ignore[call-arg]  # pyright: ignore[reportCallIssue]
     view = assert_type(operator["minder"], ControllerView)
-    assert_type(view.history("default/a"), list[Reconcile])
+    assert_type(view.history("default/a"), Records[Reconcile])
     assert_type(view.reconciles(Request("a", "default")), int)
     view.reconciles(1)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
     assert_type(view.times(), list[timedelta])

@@ -10,8 +10,8 @@ import orjson
 
 from fakekube.harness.records.entry import MICROSECOND, stored_key
 from fakekube.harness.records.fielddiff import changed_fields
+from fakekube.harness.records.objectversions import Version, Versions
 from fakekube.harness.records.story import Joined, Row
-from fakekube.harness.records.versions import Version, Versions
 
 #: The version of the document's structure.
 FORMAT = 1

@@ -39,9 +39,13 @@ class FieldChange(NamedTuple):
 
 
 class VersionHistory(Sequence[Version]):
-    """The versions of an object, oldest first; `str()` shows what each has changed."""
+    """The versions of an object, oldest first; `str()` shows what each has changed.
 
-    def __init__(self, name: str, versions: Sequence[Version], epoch: datetime) -> None:
+    `dropped`: how many older ones are no longer kept that may have been of this object. 0: the history is complete.
+    """
+
+    def __init__(self, name: str, versions: Sequence[Version], epoch: datetime, dropped: int = 0) -> None:
+        self.dropped: int = dropped
         self._name, self._versions, self._epoch = name, tuple(versions), epoch
 
     @overload

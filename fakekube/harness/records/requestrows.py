@@ -9,8 +9,8 @@ from typing import Literal
 
 from fakekube.apiserver.requestlog import RequestRecord
 from fakekube.apiserver.storage.store import Change
-from fakekube.harness.identity import Identities, Trace
 from fakekube.harness.records.entry import ObjectKey, Summary, offset, stored_key
+from fakekube.harness.records.identity import Identities, Trace
 
 #: The number of revisions of a renewed lease by which its row is found as the cause of a reconcile.
 REVISIONS = 100
