@@ -18,13 +18,13 @@ from fakekube.apiserver.requestlog import RequestRecord
 from fakekube.apiserver.response import Response
 from fakekube.apiserver.storage.store import Change
 from fakekube.apiserver.wire.request import Request, RequestInfo
-from fakekube.harness.detectors.catalogue import detectors_for
 from fakekube.harness.detectors.children import owned_kinds
 from fakekube.harness.detectors.detector import Detector, Doing, Exchange, Observed, Scene, Sent
 from fakekube.harness.detectors.finding import Finding, FindingError, FindingWarning
+from fakekube.harness.detectors.knowndetectors import detectors_for
 from fakekube.harness.detectors.levels import Level, check_name
 from fakekube.harness.detectors.tasks import Tasks
-from fakekube.harness.detectors.threads import Threads
+from fakekube.harness.detectors.threadleaks import Threads
 from fakekube.harness.detectors.timestamps import TimestampLoops
 from fakekube.server.runner import ServerRunner
 from fakekube.virtualtime import Bubble

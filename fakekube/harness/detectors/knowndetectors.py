@@ -8,16 +8,16 @@ from fakekube.harness.detectors.cachemutation import CacheMutations
 from fakekube.harness.detectors.children import Children
 from fakekube.harness.detectors.conflicts import IgnoredConflicts
 from fakekube.harness.detectors.detector import Detector, Scene
-from fakekube.harness.detectors.errors import ReconcileErrors
 from fakekube.harness.detectors.faultuse import UnusedFaults
 from fakekube.harness.detectors.finalizers import Finalizers
 from fakekube.harness.detectors.leadership import FollowerWrites
 from fakekube.harness.detectors.loops import HotLoops
 from fakekube.harness.detectors.permissions import MissingPermissions
 from fakekube.harness.detectors.polling import PlainWatches, PolledLists, ShortRequeues
+from fakekube.harness.detectors.reconcileerrors import ReconcileErrors
 from fakekube.harness.detectors.resyncs import ResyncWrites
 from fakekube.harness.detectors.tasks import Tasks
-from fakekube.harness.detectors.threads import Threads
+from fakekube.harness.detectors.threadleaks import Threads
 from fakekube.harness.detectors.timestamps import TimestampLoops
 from fakekube.harness.detectors.updates import IgnoredStatus, NoopWrites, UnguardedUpdates
 
