@@ -22,7 +22,6 @@ from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar, TypeVarTuple, Unp
 from controllerlib import Manager
 from controllerlib.cache import CacheOptions, Selection
 from controllerlib.client import Writable, parse_selector
-from controllerlib.observer import Observer
 from fakekube.apiserver.faults import FaultRule
 from fakekube.apiserver.kubelet import ExecHandler, ForwardHandler, InteractiveHandler, LogHandler
 from fakekube.apiserver.needs import Service
@@ -41,7 +40,6 @@ from fakekube.harness.detectors.detection import Detection
 from fakekube.harness.detectors.finalchecks import FinalChecks
 from fakekube.harness.detectors.finding import Finding, FindingWarning
 from fakekube.harness.detectors.levels import levels_of
-from fakekube.harness.detectors.observers import Observers
 from fakekube.harness.driver import Driver
 from fakekube.harness.endpoint import Endpoint
 from fakekube.harness.externalwait import until
@@ -533,8 +531,7 @@ class FakeKube:
         process, clock = SimulatedProcess(launch.name), SkewedClock(self.clock)
         recording = ReconcileObserver(self.ledger, self.clock.now)
         transport = self._operator_transport(launch.user, recording.trace)
-        observed, watcher = self._detection.observe(process)
-        observer: Observer = Observers([recording, watcher])
+        observed, observer = self._detection.observe(process, recording)
         if self._disruptions.injector is not None:
             observer = DeltaObserver(
                 observer, self._disruptions.injector, process, clock, partial(self._disruptions.kill, process)

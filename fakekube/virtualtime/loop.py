@@ -75,6 +75,8 @@ class VirtualTimeLoop(NetworkLoop):
         self.disarm: Callable[[Callable[..., object]], Callable[..., object]] = _unchanged
         #: called before the first code under test runs on the loop: starts the watchdog, which an idle cluster spares
         self.watch: Callable[[], None] = _nothing
+        #: called with each new task, where it is created
+        self.on_task: Callable[[asyncio.Task[Any]], None] | None = None
         #: exceptions that are raised from the loop when they end a task, for example the outcome of a test
         self.fatal_errors: tuple[type[BaseException], ...] = ()
         #: what the loop raises when the present callback returns, and what it has raised last
@@ -153,6 +155,8 @@ class VirtualTimeLoop(NetworkLoop):
             if process is not None:
                 process.tasks[task] = None
                 task.add_done_callback(process.ended)
+            if self.on_task is not None:
+                self.on_task(task)
         return task
 
     def create_own_task(self, coro: Coroutine[Any, Any, T], name: str | None = None) -> asyncio.Task[T]:
@@ -394,7 +398,7 @@ class VirtualTimeLoop(NetworkLoop):
             finally:
                 super().close()
                 self.tasks.clear()
-                self.watch, self.disarm = _nothing, _unchanged
+                self.watch, self.disarm, self.on_task = _nothing, _unchanged, None
                 self._fatal, self._raised = None, None
                 self._idle_selector.detach()
 

@@ -22,7 +22,8 @@ _TYPE = ("apiVersion", "kind")
 class CacheMutations:
     """Compares cached objects with what the server stores at their resourceVersion.
 
-    After each reconcile those with its key, at the end all. Metadata and transformed objects are not compared.
+    Those with the key of a reconcile, after it has made requests, and after the first, second, fourth, eighth one and
+    so on that has made none; at the end all. Metadata and transformed objects are not compared.
     """
 
     names = ("cache-mutation",)
@@ -30,10 +31,16 @@ class CacheMutations:
     def __init__(self, scene: Scene) -> None:
         self._scene = scene
         self._reported: set[tuple[str, str]] = set()
+        #: how many reconciles of each key have made no request
+        self._idle: dict[tuple[int, str, str], int] = {}
         #: by the identity of the operator: the number of its informers, and what `_compared` returns for them
         self._known: dict[int, tuple[int, Sequence[Compared]]] = {}
 
     def finished(self, doing: Doing, outcome: Outcome) -> None:
+        if not doing.sent:
+            times = self._idle[doing.who] = self._idle.get(doing.who, 0) + 1
+            if times & (times - 1):
+                return
         key = doing.key
         for resource, store in self._compared(doing.operator):
             obj = store.get_by_key(key)

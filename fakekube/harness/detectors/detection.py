@@ -12,7 +12,7 @@ from typing import Any
 
 from controllerlib import Manager
 from controllerlib.controller import Outcome, Run
-from controllerlib.observer import Call, Observer, current_run
+from controllerlib.observer import Call, InformerEvent, Observer, current_run
 from fakekube.apiserver.faults import FaultRule
 from fakekube.apiserver.requestlog import RequestRecord
 from fakekube.apiserver.response import Response
@@ -70,11 +70,12 @@ class Detection:
         self._called = _hooks(self.detectors, "called")
         self._finished = _hooks(self.detectors, "finished")
         self._committed = _hooks(self.detectors, "committed")
-        self._answered: dict[str, list[Callable[[Exchange], None]]] = {}
+        self._answered: dict[str, Sequence[Callable[[Exchange], None]]] = {}
         for detector in self.detectors:
             for verb in getattr(detector, "verbs", ()):
-                self._answered.setdefault(verb, []).append(detector.answered)  # type: ignore[attr-defined]
-        if self._answered:
+                self._answered[verb] = (*self._answered.get(verb, ()), detector.answered)  # type: ignore[attr-defined]
+        self._denied = _hooks(self.detectors, "denied")
+        if self._answered or self._denied:
             runner.on_answer(self._answer)
         if self._committed:
             runner.on_write(self._commit)
@@ -109,11 +110,13 @@ class Detection:
 
     # --- what happens ------------------------------------------------------------------------------------------------
 
-    def observe(self, process: SimulatedProcess) -> tuple[Observed, Observer]:
-        """An operator to observe, which is not built yet, and its observer."""
+    def observe(self, process: SimulatedProcess, recording: Observer) -> tuple[Observed, Observer]:
+        """An operator to observe, which is not built yet, and its observer, which passes everything on to another."""
         observed = Observed(process.name, process=process)
         self.scene.operators.append(observed)
-        observer = OperatorObserver(self, observed)
+        if not (self._started or self._called or self._finished or self._committed or self._answered):
+            return observed, recording
+        observer = OperatorObserver(self, observed, recording)
         self._observers.append(observer)
         return observed, observer
 
@@ -127,7 +130,7 @@ class Detection:
 
     def started(self, observed: Observed, run: Run) -> None:
         hits = self.scene.fault_hits() if self.scene.faults else 0
-        doing = self._doing[id(run)] = Doing(run, observed, str(run.request), self.scene.now(), hits)
+        doing = self._doing[id(run)] = Doing(run, observed, str(run.request), hits)
         for hook in self._started:
             hook(doing)
 
@@ -159,8 +162,8 @@ class Detection:
 
     def _answer(self, request: Request, info: RequestInfo, response: Response, record: RequestRecord) -> None:
         changed, self._revision = record.revision != self._revision, record.revision
-        hooks = self._answered.get(record.verb)
-        if hooks is None or record.user_agent == self._own or record.user.startswith(COMPONENTS):
+        hooks = self._denied if record.code == 403 else self._answered.get(record.verb)
+        if not hooks or record.user_agent == self._own or record.user.startswith(COMPONENTS):
             return
         doing = self.doing()
         if doing is None and not self.steps:
@@ -235,30 +238,37 @@ class Detection:
                 retire()
         self.detectors = ()
         self._started = self._called = self._finished = self._committed = ()
-        self._answered = {}
+        self._answered, self._denied = {}, ()
         self.scene.operators.clear()
         self.scene.report = _unreported
         self.scene.inspected = frozenset
 
 
 class OperatorObserver(Observer):
-    """The observer of one operator."""
+    """The observer of one operator. It passes what it observes on to another first."""
 
-    def __init__(self, detection: Detection, observed: Observed) -> None:
+    def __init__(self, detection: Detection, observed: Observed, recording: Observer) -> None:
         self.detection: Detection | None = detection
-        self._observed = observed
+        self._observed, self._recording = observed, recording
 
     def reconcile_started(self, run: Run) -> None:
+        self._recording.reconcile_started(run)
         if self.detection is not None:
             self.detection.started(self._observed, run)
 
     def reconcile_finished(self, run: Run, outcome: Outcome) -> None:
+        self._recording.reconcile_finished(run, outcome)
         if self.detection is not None:
             self.detection.finished(run, outcome)
 
     async def after_call(self, call: Call, code: int, answer: Any) -> None:
-        if self.detection is not None and call.run is not None:
-            self.detection.called(call, code, answer)
+        if call.run is not None:  # neither is interested in others
+            await self._recording.after_call(call, code, answer)
+            if self.detection is not None:
+                self.detection.called(call, code, answer)
+
+    def informer(self, event: InformerEvent) -> None:
+        self._recording.informer(event)
 
 
 def _unreported(detector: str, text: str, *, who: str = "", key: object = None) -> None:

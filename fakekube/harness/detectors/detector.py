@@ -30,6 +30,7 @@ class Detector(Protocol):
 
     started(doing) · called(doing, call, code, answer) · finished(doing, outcome): of reconciles of controllerlib
     answered(exchange): of requests with a verb in its `verbs`, without those of the test and of the cluster
+    denied(exchange): the same, of all verbs, answered with 403
     committed(change, doing): of the store
     """
 
@@ -84,7 +85,6 @@ class Doing:
     run: Run
     operator: Observed
     key: str
-    at: datetime
     #: the number of requests that faults had affected when it started
     faults: int
     sent: list[Sent] = field(default_factory=list)
@@ -99,6 +99,11 @@ class Doing:
 
     def __post_init__(self) -> None:
         self.who = (id(self.operator), self.run.controller, self.key)
+
+    @property
+    def at(self) -> float:
+        """When it started, in seconds of monotonic time."""
+        return self.run.started
 
     def __str__(self) -> str:
         causes = "+".join(dict.fromkeys(cause.kind for cause in self.run.causes)) or "unknown"

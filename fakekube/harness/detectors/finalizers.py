@@ -37,7 +37,7 @@ class Finalizers:
         self._by_key: dict[tuple[int, str, str], tuple[str, str]] = {}
 
     def committed(self, change: Change, doing: Doing | None) -> None:
-        if doing is None or change.after is None:
+        if doing is None or change.after is None or "finalizers" not in meta_of(change.after.object):
             return
         added = _finalizers(change.after) - (_finalizers(change.before) if change.before is not None else frozenset())
         for finalizer in sorted(added - _OF_THE_CLUSTER):

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from fakekube.harness.detectors.detector import Exchange, Scene
 
-VERBS = frozenset({"get", "list", "watch", "create", "update", "patch", "delete", "deletecollection"})
-
 
 class MissingPermissions:
     """Requests of operators that were denied, other than by a fault or by admission.
@@ -14,16 +12,13 @@ class MissingPermissions:
     """
 
     names = ("missing-permission",)
-    verbs = VERBS
 
     def __init__(self, scene: Scene) -> None:
         self._scene = scene
         self._denied: list[tuple[Exchange, str]] = []
 
-    def answered(self, exchange: Exchange) -> None:
+    def denied(self, exchange: Exchange) -> None:
         record = exchange.record
-        if record.code != 403:
-            return
         body = exchange.response.body.to_object() if exchange.response.body is not None else None
         message = body.get("message", "") if isinstance(body, dict) else ""
         if f'User "{record.user}" cannot' in message:

@@ -11,6 +11,7 @@ from typing import Any
 import controllerlib
 from controllerlib.observer import current_run
 from fakekube.harness.detectors.detector import Doing, Scene
+from fakekube.virtualtime.loop import VirtualTimeLoop
 
 #: Where the tasks of the project itself come from, which end with their operator.
 _OWN = (str(Path(controllerlib.__file__ or "").parent), str(Path(__file__).parents[2]))
@@ -37,12 +38,12 @@ class Tasks:
         self._tasks: list[tuple[asyncio.Task[Any], Doing]] = []
         self._doing: Callable[[], Doing | None] = _nothing
         self._real_warning: Callable[[Any], None] | None = None
-        self._loop: asyncio.AbstractEventLoop | None = None
+        self._loop: VirtualTimeLoop | None = None
 
-    def open(self, loop: asyncio.AbstractEventLoop, doing: Callable[[], Doing | None]) -> None:
+    def open(self, loop: VirtualTimeLoop, doing: Callable[[], Doing | None]) -> None:
         """Observe the tasks of `loop` from now on; `doing` returns the reconcile of the calling code."""
         self._loop, self._doing = loop, doing
-        loop.set_task_factory(self._make)
+        loop.on_task = self._created
         loop.set_exception_handler(self._failed)
         self._real_warning = warnings._warn_unawaited_coroutine  # type: ignore[attr-defined]
         warnings._warn_unawaited_coroutine = self._unawaited  # type: ignore[attr-defined]
@@ -52,20 +53,18 @@ class Tasks:
             warnings._warn_unawaited_coroutine = self._real_warning  # type: ignore[attr-defined]
             self._real_warning = None
         if self._loop is not None:
-            self._loop.set_task_factory(None)
+            self._loop.on_task = None
             self._loop.set_exception_handler(None)
             self._loop = None
         self._tasks.clear()
         self._doing = _nothing
 
-    def _make(self, loop: asyncio.AbstractEventLoop, coro: Any, **options: Any) -> asyncio.Future[Any]:
-        task: asyncio.Task[Any] = asyncio.Task(coro, loop=loop, **options)
+    def _created(self, task: asyncio.Task[Any]) -> None:
         doing = self._doing() if current_run() is not None else None
-        if doing is not None and not _is_ours(coro):
+        if doing is not None and not _is_ours(task.get_coro()):
             self._tasks.append((task, doing))
             if len(self._tasks) > _KEPT:
                 self._tasks = [one for one in self._tasks if not one[0].done() or _is_unretrieved(one[0])]
-        return task
 
     def _failed(self, loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
         error, task = context.get("exception"), context.get("task") or context.get("future")

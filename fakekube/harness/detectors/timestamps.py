@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from functools import lru_cache
 from typing import Any
 
 import orjson
@@ -35,7 +36,7 @@ class Suspect:
     key: str
     path: str
     fields: tuple[Field, ...]
-    at: datetime
+    at: float
     wrote: bool = False
     probed: bool = False
 
@@ -52,7 +53,7 @@ class Stamped:
     """A write of the present time, which made the version `version`."""
 
     who: Who
-    at: datetime
+    at: float
     path: str
     fields: tuple[Field, ...]
 
@@ -170,18 +171,25 @@ def present_fields(body: Any, now: datetime) -> tuple[Field, ...]:
     """The fields of an object whose value is the present time: RFC 3339 of any precision, or seconds since 1970."""
     if not isinstance(body, Mapping | list):
         return ()
-    text, seconds = now.strftime("%Y-%m-%dT%H:%M:%S"), int(now.timestamp())
+    text, seconds, written = _texts(now)
     try:
         raw = orjson.dumps(body)
     except TypeError:
         return ()
-    if text.encode() not in raw and str(seconds).encode() not in raw:
+    if written[0] not in raw and written[1] not in raw:
         return ()
     return tuple(
         path
         for path, value in leaves(body)
         if _is_present(value, text, seconds) and not _OF_THE_SERVER.intersection(path)
     )
+
+
+@lru_cache(maxsize=1)  # many objects are written at one instant
+def _texts(now: datetime) -> tuple[str, int, tuple[bytes, bytes]]:
+    """A time as RFC 3339 without its fraction, as seconds since 1970, and both as they are written in JSON."""
+    text, seconds = now.strftime("%Y-%m-%dT%H:%M:%S"), int(now.timestamp())
+    return text, seconds, (text.encode(), str(seconds).encode())
 
 
 def _is_present(value: Any, text: str, seconds: int) -> bool:
