@@ -45,7 +45,7 @@ class CacheMutations:
         for resource, store in self._compared(doing.operator):
             obj = store.get_by_key(key)
             if obj is not None:
-                self._check(resource, doing.key, obj, str(doing))
+                self._check(resource, key, obj, doing)
 
     def finish(self) -> None:
         for operator in self._scene.operators:
@@ -77,7 +77,7 @@ class CacheMutations:
     def retire(self) -> None:
         self._known.clear()
 
-    def _check(self, resource: Resource, key: str, obj: Any, who: str) -> None:
+    def _check(self, resource: Resource, key: str, obj: Any, who: object) -> None:
         version = version_of(obj)
         if not version.isdigit():
             return

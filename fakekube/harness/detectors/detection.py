@@ -26,6 +26,7 @@ from fakekube.harness.detectors.levels import Level, check_name
 from fakekube.harness.detectors.tasks import Tasks
 from fakekube.harness.detectors.threadleaks import Threads
 from fakekube.harness.detectors.timestamps import TimestampLoops
+from fakekube.harness.detectors.updates import UPDATES
 from fakekube.server.runner import ServerRunner
 from fakekube.virtualtime import Bubble
 from fakekube.virtualtime.simulatedprocess import SimulatedProcess
@@ -75,7 +76,8 @@ class Detection:
             for verb in getattr(detector, "verbs", ()):
                 self._answered[verb] = (*self._answered.get(verb, ()), detector.answered)  # type: ignore[attr-defined]
         self._denied = _hooks(self.detectors, "denied")
-        if self._answered or self._denied:
+        self._unchanged = _hooks(self.detectors, "unchanged")
+        if self._answered or self._denied or self._unchanged:
             runner.on_answer(self._answer)
         if self._committed:
             runner.on_write(self._commit)
@@ -162,7 +164,9 @@ class Detection:
 
     def _answer(self, request: Request, info: RequestInfo, response: Response, record: RequestRecord) -> None:
         changed, self._revision = record.revision != self._revision, record.revision
-        hooks = self._denied if record.code == 403 else self._answered.get(record.verb)
+        hooks = self._denied if record.code == 403 else self._answered.get(record.verb, ())
+        if not changed and record.code == 200 and record.verb in UPDATES:
+            hooks = (*hooks, *self._unchanged)
         if not hooks or record.user_agent == self._own or record.user.startswith(COMPONENTS):
             return
         doing = self.doing()
@@ -238,7 +242,7 @@ class Detection:
                 retire()
         self.detectors = ()
         self._started = self._called = self._finished = self._committed = ()
-        self._answered, self._denied = {}, ()
+        self._answered, self._denied, self._unchanged = {}, (), ()
         self.scene.operators.clear()
         self.scene.report = _unreported
         self.scene.inspected = frozenset

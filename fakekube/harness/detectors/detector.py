@@ -31,6 +31,7 @@ class Detector(Protocol):
     started(doing) · called(doing, call, code, answer) · finished(doing, outcome): of reconciles of controllerlib
     answered(exchange): of requests with a verb in its `verbs`, without those of the test and of the cluster
     denied(exchange): the same, of all verbs, answered with 403
+    unchanged(exchange): the same, of updates and patches that succeed and change nothing
     committed(change, doing): of the store
     """
 
@@ -180,8 +181,8 @@ def version_of(obj: Any) -> str:
 
 def meta_of(obj: Any) -> Mapping[str, Any]:
     """The metadata of an object; empty without any."""
-    meta = obj.get("metadata") if isinstance(obj, Mapping) else None
-    return meta if isinstance(meta, Mapping) else {}
+    meta = obj.get("metadata") if isinstance(obj, dict) else None
+    return meta if isinstance(meta, dict) else {}
 
 
 def leaves(value: Any, path: tuple[str | int, ...] = ()) -> Iterator[tuple[tuple[str | int, ...], Any]]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import dataclass, field
 
 from controllerlib.controller import Outcome
@@ -28,10 +27,21 @@ EVENTS = frozenset({"added", "updated", "deleted"})
 
 @dataclass(slots=True)
 class Chain:
-    """Reconciles of one key, each caused only by the writes of those before it. `writes`: by the path of the object."""
+    """Reconciles of one key, each caused only by the writes of those before it.
 
-    writes: Counter[str] = field(default_factory=Counter)
+    writes: their number by the path of the object. path, times: the object that was written most, and how often.
+    """
+
+    writes: dict[str, int] = field(default_factory=dict)
+    path: str = ""
+    times: int = 0
     events: int = 0
+
+    def wrote(self, path: str) -> None:
+        """Count a write."""
+        times = self.writes[path] = self.writes.get(path, 0) + 1
+        if times > self.times:
+            self.path, self.times = path, times
 
 
 class HotLoops:
@@ -47,21 +57,20 @@ class HotLoops:
         self._scene = scene
         self._chains: dict[tuple[int, str, str], Chain] = {}
         self._made: dict[str, tuple[int, str, str]] = {}
-        self._after: dict[tuple[int, str, str], float | None] = {}
+        #: the keys that were last requeued after a short time
+        self._short: set[tuple[int, str, str]] = set()
 
     def started(self, doing: Doing) -> None:
         who = doing.who
         chain = self._chains.get(who)
-        if chain is None or not chain.writes:
-            if chain is None:
-                self._chains[who] = Chain()
+        if chain is None:
             return
         if not self._continues(doing):
-            self._chains[who] = Chain()
+            del self._chains[who]
             return
         if doing.run.causes and doing.run.causes[0].kind in EVENTS:
             chain.events += 1
-        path, times = chain.writes.most_common(1)[0]
+        path, times = chain.path, chain.times
         if chain.events >= LIMIT and times >= LIMIT:
             causes = ", ".join(map(str, doing.run.causes))
             raise HotLoop(
@@ -82,8 +91,7 @@ class HotLoops:
                 if self._made.get(cause.resource_version) != doing.who:
                     return False
             elif cause.kind == "requeue_after":
-                after = self._after.get(doing.who)
-                if after is None or after >= SHORT:
+                if doing.who not in self._short:
                     return False
             elif cause.kind not in ("retry", "requeue"):
                 return False
@@ -98,12 +106,18 @@ class HotLoops:
         self._made[version] = doing.who
         if len(self._made) > REMEMBERED:
             del self._made[next(iter(self._made))]
-        chain = self._chains.get(doing.who)
-        if chain is not None and call.verb in ("update", "patch") and version != version_of(call.body):
-            chain.writes[call.path] += 1
+        if call.verb in ("update", "patch") and version != version_of(call.body):
+            chain = self._chains.get(doing.who)
+            if chain is None:
+                chain = self._chains[doing.who] = Chain()
+            chain.wrote(call.path)
 
     def finished(self, doing: Doing, outcome: Outcome) -> None:
-        self._after[doing.who] = outcome.requeue_after
+        after = outcome.requeue_after
+        if after is not None and after < SHORT:
+            self._short.add(doing.who)
+        elif self._short:
+            self._short.discard(doing.who)
 
     def finish(self) -> None:
         """Nothing is left to report."""

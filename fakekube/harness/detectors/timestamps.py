@@ -95,7 +95,10 @@ class TimestampLoops:
     def called(self, doing: Doing, call: Call, code: int, answer: Any) -> None:
         if call.verb not in CHANGES or not 200 <= code < 300:
             return
-        fields = tuple(one for one in present_fields(call.body, self._scene.now()) if not _is_transition(one))
+        present = present_fields(call.body, self._scene.now())
+        if not present:
+            return
+        fields = tuple(one for one in present if not _is_transition(one))
         if not fields:
             return
         suspect = self.suspects.get(doing.who)
@@ -111,6 +114,8 @@ class TimestampLoops:
             del self._stamped[next(iter(self._stamped))]
 
     def finished(self, doing: Doing, outcome: Outcome) -> None:
+        if not self.suspects:
+            return
         fields = self._fields.pop(id(doing.run), ())
         self._echoes.pop(id(doing.run), None)
         suspect = self.suspects.get(doing.who)
@@ -169,7 +174,7 @@ def _at(value: Any, field: Field) -> Any:
 
 def present_fields(body: Any, now: datetime) -> tuple[Field, ...]:
     """The fields of an object whose value is the present time: RFC 3339 of any precision, or seconds since 1970."""
-    if not isinstance(body, Mapping | list):
+    if not isinstance(body, dict | list):
         return ()
     text, seconds, written = _texts(now)
     try:

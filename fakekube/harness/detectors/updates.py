@@ -13,14 +13,13 @@ class NoopWrites:
     """Updates and patches that succeed and change nothing. Renewals of Leases at the same instant do not count."""
 
     names = ("noop-write",)
-    verbs = UPDATES
 
     def __init__(self, scene: Scene) -> None:
         self._scene = scene
 
-    def answered(self, exchange: Exchange) -> None:
+    def unchanged(self, exchange: Exchange) -> None:
         record = exchange.record
-        if record.code != 200 or exchange.changed or record.resource == "leases":
+        if record.resource == "leases":
             return
         if exchange.request.query and exchange.request.option("dryRun"):
             return
