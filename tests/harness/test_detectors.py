@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from controllerlib import ApiError, ControllerOptions, Result
+from controllerlib import ApiError, Client, ControllerOptions, Result
 from controllerlib.controller import UpdateEvent
 from controllerlib.leaderelection import LeaderElection, LeaderElectionOptions
 from fakekube import FakeKube, FindingError, HotLoop
@@ -228,6 +228,32 @@ def test_row9_renewals_of_leases_are_no_noop_writes(kube):
     assert kube.requests(resource="leases", verb="update")
     assert kube.noop_writes() == []
     assert found(kube) == []
+
+
+def renewing(field):
+    async def renew(kube):
+        api = Client(kube.transport(), user_agent="patroni")
+        for _ in range(2):
+            found = await api.get("v1", "ConfigMap", "a", namespace="default")
+            await api.update({**found, "data": {field: datetime.now(UTC).isoformat()}})
+
+    return renew
+
+
+def test_renewals_of_other_objects_are_no_noop_writes(kube):
+    """Leases that are ConfigMaps or Endpoints are written by clients without reconciles."""
+    kube.apply(config_map("a"))
+    kube.task(renewing("renewTime")(kube))
+    kube.advance(1)
+    assert kube.noop_writes()
+    assert found(kube) == []
+
+
+def test_a_time_of_transition_does_not_excuse_a_noop_write(kube):
+    kube.apply(config_map("a"))
+    kube.task(renewing("lastTransitionTime")(kube))
+    kube.advance(1)
+    assert found(kube) == ["noop-write"]
 
 
 def database_writer(write):

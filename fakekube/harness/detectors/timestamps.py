@@ -145,6 +145,11 @@ class TimestampLoops:
         self._scene.report("timestamp-loop", suspect.text(), who=suspect.controller, key=id(suspect))
 
 
+def writes_present(body: Any, now: datetime) -> bool:
+    """Whether an object has the present time in a field that is not the time of a change."""
+    return any(not _is_transition(one) for one in present_fields(body, now))
+
+
 def _is_transition(field: Field) -> bool:
     """Whether a field has by convention the time of a change, as those of conditions."""
     return str(field[-1]).endswith("TransitionTime")
