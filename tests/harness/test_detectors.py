@@ -561,8 +561,9 @@ def test_a_blocking_call_in_a_thread(kube):
 # --- access, leadership, faults ---
 
 
+@pytest.mark.parametrize("rbac", [True, False], ids=["access is checked", "access is not checked"])
 @pytest.mark.parametrize(("granted", "expected"), [(False, ["missing-permission"]), (True, [])])
-def test_a_missing_permission(granted, expected):
+def test_a_missing_permission(granted, expected, rbac):
     verbs = ["get", "list", "watch", *(["create"] if granted else [])]
     meta, account = {"name": "m"}, {"kind": "ServiceAccount", "namespace": "default", "name": "m"}
     group = "rbac.authorization.k8s.io"
@@ -578,9 +579,9 @@ def test_a_missing_permission(granted, expected):
                 {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "s", "namespace": "default"}}
             )
         except ApiError as error:
-            assert error.reason == ("AlreadyExists" if granted else "Forbidden")
+            assert error.reason == ("AlreadyExists" if granted or not rbac else "Forbidden")
 
-    with FakeKube(rbac=True, detect={**ON, "writes-at-rest": "off"}) as kube:
+    with FakeKube(rbac=rbac, detect={**ON, "writes-at-rest": "off"}) as kube:
         kube.apply(role, binding)
         run(kube, reconcile, service_account="default/m")
         assert found(kube) == expected

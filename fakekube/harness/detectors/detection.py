@@ -19,7 +19,7 @@ from fakekube.apiserver.response import Response
 from fakekube.apiserver.storage.store import Change
 from fakekube.apiserver.wire.request import Request, RequestInfo
 from fakekube.harness.detectors.children import owned_kinds
-from fakekube.harness.detectors.detector import Detector, Doing, Exchange, Observed, Scene, Sent
+from fakekube.harness.detectors.detector import COMPONENTS, Detector, Doing, Exchange, Observed, Scene, Sent
 from fakekube.harness.detectors.finding import Finding, FindingError, FindingWarning
 from fakekube.harness.detectors.knowndetectors import detectors_for
 from fakekube.harness.detectors.levels import Level, check_name
@@ -30,9 +30,6 @@ from fakekube.harness.detectors.updates import UPDATES
 from fakekube.server.runner import ServerRunner
 from fakekube.virtualtime import Bubble
 from fakekube.virtualtime.simulatedprocess import SimulatedProcess
-
-#: Users of the cluster's own components, whose requests are not judged.
-COMPONENTS = ("system:serviceaccount:kube-system:", "system:node:", "system:kube-", "fakekube:")
 
 
 @dataclass(frozen=True, slots=True)

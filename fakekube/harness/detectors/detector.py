@@ -19,6 +19,9 @@ from fakekube.virtualtime.simulatedprocess import SimulatedProcess
 
 Object = dict[str, Any]
 
+#: Users of the cluster's own components, whose requests are not judged.
+COMPONENTS = ("system:serviceaccount:kube-system:", "system:node:", "system:kube-", "fakekube:")
+
 #: Verbs that change one object.
 CHANGES = frozenset({"create", "update", "patch"})
 
