@@ -30,6 +30,8 @@ class Blocking:
         self._owner = _thread.get_ident()
         #: called with a call that blocks the event loop, before it is refused
         self.on_refused: Callable[[str], None] = _ignore
+        #: called with the place of each blocking call that is answered in place
+        self.on_answered: Callable[[Place], None] = _ignore
         #: how often which place of a coroutine made a blocking call that was answered in place
         self.calls: dict[Place, int] = {}
         self._turns = 0
@@ -38,6 +40,7 @@ class Blocking:
         """A coroutine on the loop makes a blocking call that is answered in place."""
         place = caller(sys._getframe(1))
         self.calls[place] = self.calls.get(place, 0) + 1
+        self.on_answered(place)
 
     def take_turn_if_due(self, where: str) -> None:
         """As `take_turn`, but only now and then while nothing else is ready to run: a switch of threads is slow."""
@@ -187,8 +190,8 @@ class Blocking:
         return outcome
 
 
-def _ignore(what: str) -> None:
-    """The default of `on_refused`."""
+def _ignore(what: object) -> None:
+    """The default of `on_refused` and `on_answered`."""
 
 
 def _attempt(call: Callable[[], T]) -> Callable[[], T]:

@@ -315,9 +315,9 @@ class Bubble:
         """Add a note to the trace, at the present moment."""
         self.trace.append(Note(self.clock.now(), text))
 
-    def on_refused_call(self, listener: Callable[[str], None]) -> None:
-        """Call `listener` with each blocking call that is refused because it is made on the event loop."""
-        self._blocking.on_refused = listener
+    def on_blocking_call(self, refused: Callable[[str], None], answered: Callable[[Place], None]) -> None:
+        """Call `refused` and `answered` with each blocking call on the event loop that is refused or answered."""
+        self._blocking.on_refused, self._blocking.on_answered = refused, answered
 
     def _moved(self) -> None:
         self._wall.move(self.clock.now())

@@ -5,6 +5,7 @@ import threading
 import time
 from datetime import UTC, datetime, timedelta
 
+import kubernetes
 import pytest
 
 from controllerlib import ApiError, Client, ControllerOptions, Result
@@ -540,6 +541,41 @@ def test_a_thread_that_an_operator_leaves_behind(kube, joins, expected):
     finally:
         go.set()
         threads[0].join()
+
+
+def test_a_blocking_request_in_a_coroutine_and_in_a_thread(kube):
+    kube.apply(config_map("a"))
+    api = kubernetes.client.CoreV1Api(kube.api_client())
+
+    async def wrong():
+        api.read_namespaced_config_map("a", "default")
+
+    async def right():
+        await asyncio.to_thread(api.read_namespaced_config_map, "a", "default")
+
+    api.read_namespaced_config_map("a", "default")  # the test itself may
+    kube.task(right())
+    kube.advance(1)
+    assert kube.findings == []
+    kube.task(wrong())
+    kube.advance(1)
+    (text,) = texts(kube)
+    assert text.startswith("[blocking-request] test_detectors.py:")
+    assert " in test_a_blocking_request_in_a_coroutine_and_in_a_thread.<locals>.wrong makes a blocking call" in text
+
+
+def test_a_killed_operator_has_no_findings(kube):
+    operator = run(kube, failing(10_000))
+    kube.kill(operator)
+    kube.advance(10)
+    assert found(kube) == []
+
+
+def test_a_restarted_operator_has_those_of_its_present_incarnation(kube):
+    operator = run(kube, failing(10_000))
+    kube.restart(operator)
+    kube.advance(10)
+    assert found(kube) == ["reconcile-error"]
 
 
 def test_row6_a_blocking_call_in_a_coroutine(kube):

@@ -30,6 +30,7 @@ from fakekube.harness.detectors.updates import UPDATES
 from fakekube.server.runner import ServerRunner
 from fakekube.virtualtime import Bubble
 from fakekube.virtualtime.simulatedprocess import SimulatedProcess
+from fakekube.virtualtime.threads.callers import Place
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +87,7 @@ class Detection:
                 detector.open(bubble.loop, self.doing)
             elif isinstance(detector, Threads):
                 detector.open(has_threads)
-        bubble.on_refused_call(self._refused)
+        bubble.on_blocking_call(self._refused, self._blocked)
 
     def _refused(self, what: str) -> None:
         doing = self.doing()
@@ -96,6 +97,16 @@ class Detection:
                 "blocking-call",
                 f"{by} {what}, which blocks the event loop and everything that runs on it",
                 key=(doing.run.controller if doing is not None else "", what),
+            )
+
+    def _blocked(self, place: Place) -> None:
+        doing = self.doing()
+        if doing is not None or self.steps:
+            self.report(
+                "blocking-request",
+                f"{f'{doing}, ' if doing is not None else ''}{place} makes a blocking call to the API server in a "
+                "coroutine: nothing else on the event loop runs until it is answered; use an async client or a thread",
+                key=place,
             )
 
     @contextmanager

@@ -28,6 +28,7 @@ DEFAULTS: Mapping[str, Level] = {
     "leaked-thread": "error",
     "swallowed-cancellation": "error",
     "blocking-call": "error",
+    "blocking-request": "warn",
     "missing-permission": "warn",
     "follower-write": "error",
     "unused-fault": "error",
