@@ -6,6 +6,7 @@ Every pytest run on the machine imports it, so it imports nothing but pytest unt
 from __future__ import annotations
 
 import inspect
+import os
 import re
 import sys
 import types
@@ -17,6 +18,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+
+from fakekube.simulation.stash import MARKER as EXPLORE_MARKER
+from fakekube.simulation.stash import PLAN, SHARD
 
 if TYPE_CHECKING:
     from fakekube.harness.cluster import FakeKube
@@ -78,7 +82,15 @@ def pytest_addoption(parser: pytest.Parser, pluginmanager: pytest.PytestPluginMa
     for name, metavar, text in _TIMELINE_OPTIONS:
         parser.addini(f"fakekube_{name}", text, default=None)
         group.addoption(f"--fakekube-{name.replace('_', '-')}", dest=f"fakekube_{name}", metavar=metavar, help=text)
+    _add_exploration(parser, group)
     group.addoption("--fakekube-update-golden", action="store_true", help="write the files of assert_state()")
+
+
+def _add_exploration(parser: pytest.Parser, group: pytest.OptionGroup) -> None:
+    text = "explore the tests that use `fakekube` under faults: smoke, pr, nightly, a number of runs, or a time (60s)"
+    group.addoption("--fakekube-explore", dest="fakekube_explore", metavar="BUDGET", default="", help=text)
+    text = "run the tests under the faults of one plan, as the report of an exploration prints it"
+    group.addoption("--fakekube-plan", dest="fakekube_plan", metavar="PLAN", default="", help=text)
 
 
 def _exempt_from_rewriting(pluginmanager: pytest.PytestPluginManager) -> None:
@@ -94,6 +106,7 @@ def _exempt_from_rewriting(pluginmanager: pytest.PytestPluginManager) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", MARKER)
+    config.addinivalue_line("markers", EXPLORE_MARKER)
     if _option(config, "timeline_for") not in (None, "all", "failed"):
         raise pytest.UsageError(f"fakekube_timeline_for={_option(config, 'timeline_for')!r}: must be all or failed")
 
@@ -158,6 +171,10 @@ def fakekube(request: pytest.FixtureRequest) -> Iterator[FakeKube]:
     cluster = _cluster(request, settings)
     request.node.stash[_CLUSTER] = cluster
     _set_golden(cluster, request)
+    if request.node.stash.get(PLAN, None) is not None:
+        from fakekube.simulation.protocol import attach
+
+        attach(request.node, cluster)
     with cluster:
         _configure(cluster, configure)
         yield cluster
@@ -364,6 +381,47 @@ def _bound(function: Any, instance: object) -> Any:
     return function
 
 
+# --- exploration -----------------------------------------------------------------------------------------------------
+
+
+def _is_explored(item: pytest.Item) -> bool:
+    """Whether a test runs again and again under faults, or under those of one plan."""
+    if "fakekube" not in getattr(item, "fixturenames", ()):
+        return False
+    options = item.config.option
+    chosen = options.fakekube_explore or options.fakekube_plan
+    return bool(chosen) or item.get_closest_marker("fakekube_explore") is not None
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Divides the plans of an explored test among the workers of pytest-xdist."""
+    workers = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
+    config = metafunc.config
+    marked = metafunc.definition.get_closest_marker("fakekube_explore") is not None
+    if workers > 1 and "fakekube" in metafunc.fixturenames and (marked or config.option.fakekube_explore):
+        metafunc.fixturenames.append(SHARD)
+        shards = [(number, workers) for number in range(workers)]
+        ids = [f"shard {number + 1} of {workers}" for number in range(workers)]
+        metafunc.parametrize(SHARD, shards, ids=ids, indirect=True)
+
+
+@pytest.fixture
+def _fakekube_shard(request: pytest.FixtureRequest) -> tuple[int, int]:
+    """Which of how many shards of an exploration this is."""
+    found: tuple[int, int] = request.param
+    return found
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> bool | None:
+    """Explores a test that is marked for it."""
+    if not _is_explored(item):
+        return None
+    from fakekube.simulation.protocol import runs_protocol
+
+    return runs_protocol(item, nextitem)
+
+
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_runtest_setup(item: pytest.Item) -> Generator[None, None, None]:
     _open_for_test(item)
@@ -400,9 +458,11 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None, Any, Any]:
             result = yield
         except BaseException as error:
             _note_problems(cluster, error)
+            _observe(item, error)
             raise
         finally:
             vars(item).pop("runtest", None)
+    _observe(item, None)
     try:
         cluster.finish()
         cluster.check_findings(warn=partial(_warn, item))
@@ -413,6 +473,14 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None, Any, Any]:
     else:
         return result
     pytest.fail(text, pytrace=False)
+
+
+def _observe(item: pytest.Item, error: BaseException | None) -> None:
+    """Ends the run of a plan."""
+    if item.stash.get(PLAN, None) is not None and isinstance(error, Exception | None):
+        from fakekube.simulation.protocol import observe
+
+        observe(item, error)
 
 
 def _note_problems(cluster: FakeKube, error: BaseException) -> None:

@@ -97,6 +97,21 @@ def test_a_loop_puts_timers_into_a_heap_and_marks_them(loop):
     assert [timer._cancelled, loop._timer_cancelled_count] == [True, 1]
 
 
+def test_a_cancelled_task_gives_its_exception_away(loop):
+    """virtualtime.loop.VirtualTimeLoop, which drops it."""
+
+    async def work():
+        await asyncio.Event().wait()
+
+    task = loop.create_task(work())
+    loop.call_soon(task.cancel, "why")
+    with pytest.raises(asyncio.CancelledError):
+        loop.run_until_complete(asyncio.wait_for(asyncio.shield(task), None))
+    assert str(task._make_cancelled_error()) == "why"
+    assert task._make_cancelled_error().__traceback__ is None
+    assert task.cancelled()
+
+
 def test_a_handle_has_its_callback_and_runs_it(loop):
     """virtualtime.describe, virtualtime.timers.GridTimer."""
     ran = []

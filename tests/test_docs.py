@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from fakekube import FakeKube
+from tests.innerruns import LEAN
 
 ROOT = Path(__file__).parent.parent
 PAGES = sorted((ROOT / "docs").rglob("*.md"))
@@ -60,7 +61,7 @@ def test_the_python_of_a_page_runs(page, pytester, monkeypatch):
         return
     monkeypatch.syspath_prepend(pytester.path)
     pytester.makepyfile(test_page="\n\n".join(module))
-    result = pytester.runpytest_inprocess("-q", "-p", "no:cacheprovider", "-p", "no:randomly")
+    result = pytester.runpytest_inprocess(*LEAN, "-q")
     outcomes = result.parseoutcomes()
     assert outcomes.get("passed"), f"no test of {name_of(page)} ran"
     assert set(outcomes) <= {"passed", "skipped", "warnings"}, str(result.stdout)

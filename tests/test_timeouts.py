@@ -4,6 +4,8 @@ from textwrap import dedent
 
 import pytest
 
+from tests.innerruns import LEAN
+
 pytestmark = pytest.mark.slow
 
 IMPORTS = """
@@ -56,7 +58,7 @@ def run(pytester):
     def run(source, **options):
         pytester.makepyfile(IMPORTS + dedent(source))
         given = [f"--override-ini={name}={value}" for name, value in options.items()]
-        return pytester.runpytest_subprocess("-pno:cacheprovider", *given, timeout=100)
+        return pytester.runpytest_subprocess(*LEAN, *given, timeout=100)
 
     return run
 

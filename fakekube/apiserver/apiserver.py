@@ -43,7 +43,7 @@ from fakekube.apiserver.resource import Resource
 from fakekube.apiserver.response import Cached, Document, Response, Text
 from fakekube.apiserver.schema.builtinschemas import BuiltinSchemas
 from fakekube.apiserver.servercontrollers import ServerControllers
-from fakekube.apiserver.storage.store import Change, Store
+from fakekube.apiserver.storage.store import Change, Entry, Store
 from fakekube.apiserver.user import ANONYMOUS, User
 from fakekube.apiserver.wire.codec import JSON
 from fakekube.apiserver.wire.negotiation import (
@@ -108,6 +108,11 @@ class ApiServer:
     faults: Faults = field(default_factory=Faults)
     kubelet: Kubelet = field(default_factory=Kubelet)
     on_commit: Callable[[Change], None] = _ignore_change
+    before_commit: Callable[[str, str, Entry | None, Object | None], None] | None = None
+    """Called before a request stores an object: collection, path, the present and the new object (None: deletion).
+
+    It may raise StatusError, so that the request fails, and write the object itself before a creation or an update.
+    """
     on_release: Callable[[], None] = _ignore_release
     address: str = ""
     networks: tuple[Network, ...] = parse_ranges(DEFAULT_RANGE)
@@ -363,6 +368,7 @@ class ApiServer:
     def retire(self) -> None:
         """Break reference cycles so that the server is freed at once."""
         self.on_commit, self.on_release = _ignore_change, _ignore_release
+        self.before_commit = None
         self.faults.choose = None
         self.controllers.retire()
         self.updaters.clear()

@@ -72,6 +72,10 @@ class Server(Protocol):
     updaters: dict[tuple[str, str, str, str], Updater]
 
     @property
+    def before_commit(self) -> Callable[[str, str, Entry | None, Object | None], None] | None:
+        """Called before a request stores an object, if there is a harness."""
+
+    @property
     def on_commit(self) -> Callable[[Change], None]:
         """Called with each change after it is stored."""
 

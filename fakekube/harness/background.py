@@ -35,7 +35,7 @@ class Background:
     def task(self, work: Coroutine[Any, Any, Any], name: str) -> asyncio.Task[None]:
         name = name or getattr(work, "__qualname__", "task")
         process = SimulatedProcess(name)
-        task = self._bubble.loop.start_program(self._guarded(work, process), name, process)
+        task = self._bubble.loop.start_process(self._guarded(work, process), process)
         self._tasks.append(task)
         self._processes[task] = process
         return task
@@ -117,7 +117,7 @@ class Background:
             await end_tasks(loop, self._tasks)
         finally:
             await self._end_operators([own] if own is not None else [])
-            await end_tasks(loop, loop.tasks.of_programs())
+            await end_tasks(loop, loop.tasks.under_test())
             for operator in operators:
                 operator.retrieve()
             self._operators.clear()  # they refer to the cluster

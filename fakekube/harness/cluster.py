@@ -10,14 +10,14 @@ import asyncio
 import builtins
 import inspect
 import os
-from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import replace
 from datetime import datetime, timedelta
 from functools import partial
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar, TypeVarTuple, Unpack, overload
+from typing import TYPE_CHECKING, Any, Literal, Protocol, Self, TypeVar, TypeVarTuple, Unpack, overload
 
 from controllerlib import Manager
 from controllerlib.cache import CacheOptions, Selection
@@ -94,6 +94,7 @@ if TYPE_CHECKING:
     from fakekube.harness.simulatednode import SimulatedNode
     from fakekube.harness.simulatedpods import Scope, SimulatedPods
 
+E = TypeVar("E", bound=Iterable[Any])
 F = TypeVar("F")
 T = TypeVar("T")
 Exec = TypeVar("Exec", bound=ExecHandler | InteractiveHandler)
@@ -101,6 +102,33 @@ Args = TypeVarTuple("Args")
 
 #: What runs in a process of its own: an operator, or what `task` and `thread` return.
 Target = Operator | asyncio.Task[None] | BubbleThread
+
+
+class Perturbed(Protocol):
+    """A run of the test under the faults of a plan (`fakekube.simulation`)."""
+
+    @property
+    def calm(self) -> bool:
+        """Whether the plan has no faults."""
+
+    async def recovered(self) -> None:
+        """Wait until what a fault has broken is mended."""
+
+    def awaited(self) -> None:
+        """Called when the test waits for an operator."""
+
+    def step(self, name: str) -> AbstractContextManager[None]:
+        """A step of the test."""
+
+    def skips(self) -> bool:
+        """Whether the test's writes are left out."""
+
+    def external(self, name: str, fake: Any) -> None:
+        """An outside API, whose items are part of the final state."""
+
+    def absorbs(self, error: BaseException) -> bool:
+        """Whether a failure of an operator is part of the plan."""
+
 
 #: Bearer token of the cluster's administrator, where access is checked.
 ADMIN_TOKEN = "admin-token"
@@ -198,6 +226,7 @@ class FakeKube:
             spawn=self._bubble.loop.create_own_task,
         )
         self._driver = Driver(self._bubble.loop)
+        self._perturbed: Perturbed | None = None
         self._endpoint = Endpoint(
             self._runner,
             self._driver.now_or_driven,
@@ -339,13 +368,18 @@ class FakeKube:
         """Move time until `predicate()` is true. Raises TimeoutError after `timeout`."""
         if not callable(predicate):
             raise TypeError(f"advance_until() takes a function, like `lambda: ...`, not {predicate!r}")
+        if self._perturbed is not None:
+            self._perturbed.awaited()
         return self._step(lambda: self._bubble.advance_until(predicate, timeout))
 
     def _step(self, move: Callable[[], Awaitable[None]]) -> Awaitable[None]:
         if self._driver.in_async_test():
             return self._awaited(self._checked(move), "step")
         with self._reporting():
-            return move()
+            done = move()
+            if self._perturbed is not None:
+                self._bubble.loop.drive(self._perturbed.recovered())
+            return done
 
     def _awaited(self, work: Coroutine[Any, Any, T], name: str) -> Coroutine[Any, Any, T]:
         """`work`, which an async test must await: the test fails if it does not."""
@@ -359,6 +393,8 @@ class FakeKube:
     async def _checked(self, move: Callable[[], Awaitable[None]]) -> None:
         with self._reporting():
             await move()
+            if self._perturbed is not None:
+                await self._perturbed.recovered()
 
     @contextmanager
     def _reporting(self) -> Iterator[None]:
@@ -528,7 +564,7 @@ class FakeKube:
 
     def _launched(self, launch: Launch, restarts: str = "") -> Operator:
         """An operator, or the next incarnation of the one that is named `restarts`."""
-        process, clock = SimulatedProcess(launch.name), SkewedClock(self.clock)
+        process, clock = SimulatedProcess(launch.name or "operator"), SkewedClock(self.clock)
         recording = ReconcileObserver(self.ledger, self.clock.now)
         transport = self._operator_transport(launch.user, recording.trace)
         observed, observer = self._detection.observe(process, recording)
@@ -551,7 +587,7 @@ class FakeKube:
     def _operated(
         self, manager: Manager, observer: ReconcileObserver, process: SimulatedProcess, clock: SkewedClock
     ) -> Operator:
-        catalog, monotonic, failed = self._runner.apiserver.catalog, self.clock.monotonic, self._background.failed
+        catalog, monotonic, failed = self._runner.apiserver.catalog, self.clock.monotonic, self._operator_failed
         process.name = str(observer.identity)
         return Operator(
             manager, observer.identity, self.ledger, monotonic, self.settle, failed, catalog, process, clock
@@ -711,6 +747,17 @@ class FakeKube:
         self._disruptions.kill(process)
         return self.settle()
 
+    def _operator_failed(self, error: BaseException) -> None:
+        if self._perturbed is None or not self._perturbed.absorbs(error):
+            self._background.failed(error)
+
+    def _relaunched(self, operator: Operator) -> Operator:
+        """The next incarnation of an operator, which is killed if it still runs."""
+        assert operator.launch is not None, "it was started by the test"
+        if operator.is_running:
+            self._disruptions.kill(operator.process)
+        return self._launched(operator.launch, operator.name)
+
     def restart(self, operator: Operator) -> Operator:
         """Start an operator again, as a new process with new caches: its `build` is called with a new manager.
 
@@ -719,9 +766,7 @@ class FakeKube:
         """
         if not isinstance(operator, Operator) or operator.launch is None:
             raise TypeError(f"restart() takes an operator as start() returns it, not {operator!r}")
-        if operator.is_running:
-            self._disruptions.kill(operator.process)
-        started = self._launched(operator.launch, operator.name)
+        started = self._relaunched(operator)
         started.begin(self._bubble.loop)
         if not self._driver.in_async_test():
             self.settle()
@@ -746,10 +791,16 @@ class FakeKube:
             raise TypeError(f"task() takes a coroutine: call the async function, task(work()), not {work!r}")
         return self._background.task(work, name)
 
+    @overload
+    def thread(self, function: Callable[[*Args], object], *args: *Args, name: str | None = None) -> BubbleThread: ...
+    @overload
+    def thread(
+        self, function: Callable[..., object], *args: object, name: str | None = None, kwargs: Mapping[str, Any]
+    ) -> BubbleThread: ...
     def thread(
         self,
-        function: Callable[[*Args], object] | Callable[..., object],
-        *args: *Args,
+        function: Callable[..., object],
+        *args: object,
         name: str | None = None,
         kwargs: Mapping[str, Any] | None = None,
     ) -> BubbleThread:
@@ -784,10 +835,14 @@ class FakeKube:
         them. For server-side apply use a client: `controllerlib.Client.apply`, or the official one. Raises
         ManifestError naming the object and the problem.
         """
+        if self._perturbed is not None and self._perturbed.skips():
+            return []
         return self._objects.apply(*sources)
 
     def create(self, obj: Writable) -> Object:
         """Create an object. Raises ApiError, or LookupError for a kind that the cluster does not have."""
+        if self._perturbed is not None and self._perturbed.skips():
+            return dict(arguments.written("create", obj))
         return self._objects.create(obj)
 
     def get(self, api_version: str, kind: str, name: str, namespace: str = "default") -> Object:
@@ -810,18 +865,24 @@ class FakeKube:
 
     def update(self, obj: Writable, *, subresource: str = "") -> Object:
         """Replace an object, or its status with `subresource="status"`. Raises ApiError."""
+        if self._perturbed is not None and self._perturbed.skips():
+            return dict(arguments.written("update", obj))
         return self._objects.update(obj, subresource)
 
     def patch(
         self, api_version: str, kind: str, name: str, patch: Any, namespace: str = "default", *, subresource: str = ""
     ) -> Object:
         """Merge `patch` into an object; a list is a JSON Patch. Raises ApiError."""
+        if self._perturbed is not None and self._perturbed.skips():
+            return self._objects.get(api_version, kind, name, namespace)
         return self._objects.patch(api_version, kind, name, patch, namespace, subresource)
 
     def delete(
         self, api_version: str, kind: str, name: str, namespace: str = "default", **options: Unpack[DeleteOptions]
     ) -> Object:
         """Delete an object, with DeleteOptions (`propagationPolicy="Foreground"`). Raises ApiError."""
+        if self._perturbed is not None and self._perturbed.skips():
+            return {}
         return self._objects.delete(api_version, kind, name, namespace, options)
 
     # --- state -----------------------------------------------------------------------------------------------------
@@ -899,6 +960,32 @@ class FakeKube:
         "generated_names", "managed_fields"). Raises AssertionError with the differences.
         """
         self._state.check_golden(path, kinds, namespace, ignore, unmasked)
+
+    # --- exploration -----------------------------------------------------------------------------------------------
+
+    @property
+    def calm(self) -> bool:
+        """Whether nothing perturbs this run of the test: always, unless it is explored (docs/simulation.md)."""
+        return self._perturbed is None or self._perturbed.calm
+
+    def step(self, name: str) -> AbstractContextManager[None]:
+        """A named part of the test, `with fakekube.step("resize"):`, which the shrinking of a failure may leave out.
+
+        What the test writes in a step that is left out is not written.
+        """
+        if not isinstance(name, str) or not name:
+            raise TypeError(f"step(name={name!r}): pass a text")
+        return nullcontext() if self._perturbed is None else self._perturbed.step(name)
+
+    def external(self, name: str, fake: E) -> E:
+        """An outside API of which the operator makes and removes items: `fakekube.external("buckets", buckets)`.
+
+        `fake` is iterable; what it has at the end of a run must be what it has without faults. Returns `fake`.
+        """
+        iter(fake)
+        if self._perturbed is not None:
+            self._perturbed.external(name, fake)
+        return fake
 
     # --- what happened ---------------------------------------------------------------------------------------------
 

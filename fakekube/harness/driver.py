@@ -8,7 +8,7 @@ from typing import Any
 
 from fakekube.server.runner import WouldWait
 from fakekube.virtualtime.loop import VirtualTimeLoop
-from fakekube.virtualtime.programs import HARNESS, context_of
+from fakekube.virtualtime.simulatedprocess import HARNESS, context_of
 
 
 class Driver:

@@ -13,7 +13,7 @@ from fakekube.apiserver.auth.authentication import authenticated
 from fakekube.apiserver.user import ADMIN, User
 from fakekube.server import kubeconfig
 from fakekube.server.runner import ServerRunner
-from fakekube.virtualtime.simulatedprocess import running_in
+from fakekube.virtualtime.simulatedprocess import HARNESS, running_in
 
 if TYPE_CHECKING:
     from fakekube.server.certificates import Authority
@@ -77,7 +77,7 @@ class Endpoint:
             from fakekube.server.directhttp import HttpConversation
             from fakekube.server.http import listen
 
-            with running_in(None):  # whoever reads the address first, the server belongs to no process
+            with running_in(HARNESS):  # whoever reads the address first
                 self._server = await self._serving.enter_async_context(listen(self._runner))
             self._network.answer_in_place(self._server.port, partial(HttpConversation, self._runner))
 

@@ -115,6 +115,10 @@ class Ledger:
         self.informer_events: deque[InformerEvent] = deque(maxlen=INFORMER_LIMIT)
         self.identities: Identities = Identities()
         self._inspected: set[str] = set()
+        self.on_started: Callable[[Identity, str, str], None] | None = None
+        """Called when a reconcile begins: the operator, the controller, the key."""
+        self.on_finished: Callable[[Reconcile], None] | None = None
+        """Called when a reconcile has ended."""
         self.next_serial: Callable[[], int] = serials.__next__
         self._rows = _Rows(self._others, self.identities, timeline.resource)
         timeline.attach(self._rows)
@@ -201,6 +205,8 @@ class Ledger:
 
     def finished(self, reconcile: Reconcile) -> None:
         """Called by an observer: a reconcile has finished."""
+        if self.on_finished is not None:
+            self.on_finished(reconcile)
         if reconcile.number == 1:
             self._first(Identity(reconcile.operator, reconcile.incarnation), reconcile)
         if _is_heartbeat(reconcile):
@@ -229,6 +235,7 @@ class Ledger:
         Drops the tracebacks of recorded exceptions, too: their frames refer to their callers, up to the test, which
         would keep the cluster alive until a garbage collection (CPython 3.13 links them when a cancelled task ends).
         """
+        self.on_started = self.on_finished = None
         for observer in self._observers:
             observer.retire()
         for error in (*(one.error for one in self), *(event.error for event in self.informer_events)):

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Literal
 
 from controllerlib import Manager
-from controllerlib.client.transport import NO_HEADERS, Headers, Query, Response
+from controllerlib.client import NO_HEADERS, Headers, Query, Response
 from controllerlib.observer import Observer
 from fakekube.harness.arguments import seconds_of
 from fakekube.harness.faultinjection.skewedclock import SkewedClock

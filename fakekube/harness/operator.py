@@ -27,13 +27,13 @@ from fakekube.virtualtime import Duration
 from fakekube.virtualtime.simulatedprocess import SimulatedProcess
 
 
-class Programs(Protocol):
+class Processes(Protocol):
     """The part of an event loop that starts operators."""
 
-    def start_program(
-        self, coro: Coroutine[Any, Any, None], name: str, process: SimulatedProcess | None = None
+    def start_process(
+        self, coro: Coroutine[Any, Any, None], process: SimulatedProcess, name: str = ""
     ) -> asyncio.Task[None]:
-        """Start a task that belongs to the code under test."""
+        """Start a task that is a process of its own."""
         ...
 
 
@@ -282,8 +282,8 @@ class Operator(Mapping[str, ControllerView]):
 
     # --- called by the cluster -------------------------------------------------------------------------------------
 
-    def begin(self, loop: Programs) -> None:
-        self._task = loop.start_program(self._run(), f"operator {self._identity}", self.process)
+    def begin(self, loop: Processes) -> None:
+        self._task = loop.start_process(self._run(), self.process, f"operator {self._identity}")
 
     def when_awaited(self, call: Callable[[], None]) -> None:
         """Call `call` when the test awaits this."""

@@ -89,6 +89,8 @@ class ReconcileObserver(Observer):
         serial = 0 if self._ledger is None else self._ledger.next_serial()
         self._running[id(run)] = _Running(run, who, self._now(), serial)
         self._check_hot_loop(run, who)
+        if self._ledger is not None and self._ledger.on_started is not None:
+            self._ledger.on_started(self.identity, *who)
 
     def _check_hot_loop(self, run: Run, who: tuple[str, str]) -> None:
         second = int(run.started)

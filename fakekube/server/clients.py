@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any, Protocol
 
 from fakekube.apiserver.faults import Fault
+from fakekube.apiserver.response import Response
 from fakekube.apiserver.storage.store import Change
 from fakekube.apiserver.storage.watch import Watch, WatchEvent
 from fakekube.apiserver.wire.request import Request, RequestInfo
@@ -45,8 +46,10 @@ class Interception(Protocol):
     def committed(self, change: Change, info: RequestInfo | None, client: ClientProcess | None) -> None:
         """Called when a change is stored; `info` is that of the request which made it, if one did."""
 
-    def loses_answer(self, info: RequestInfo, client: ClientProcess | None, code: int) -> bool:
-        """Called before the answer of a request is sent. Whether the connection breaks instead."""
+    def answered(
+        self, request: Request, info: RequestInfo, client: ClientProcess | None, response: Response
+    ) -> Response:
+        """Called when a request is answered. The response that is sent; one with `reset` breaks the connection."""
 
     def watching(self, watch: Watch, user_agent: str, client: ClientProcess | None) -> None:
         """Called when a watch is opened; may hold it."""

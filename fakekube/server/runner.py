@@ -351,8 +351,8 @@ class ServerRunner:
     def _logged(
         self, request: Request, info: RequestInfo, response: Response, client: ClientProcess | None = None
     ) -> Response:
-        if self.interception is not None and self.interception.loses_answer(info, client, response.status):
-            response = Response(reset=True)
+        if self.interception is not None:
+            response = self.interception.answered(request, info, client, response)
         name, reason, message = outcome(response) if response.status != 200 else ("", "", "")
         if response.watch is not None:
             response.watch.client = (request.user_agent, client)

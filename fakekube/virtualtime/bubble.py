@@ -323,7 +323,7 @@ class Bubble:
         self._wall.move(self.clock.now())
 
     def __repr__(self) -> str:
-        return f"<Bubble {self.clock!r} tasks={len(self.loop.tasks.of_programs())} seed={self.seed.value}>"
+        return f"<Bubble {self.clock!r} tasks={len(self.loop.tasks.under_test())} seed={self.seed.value}>"
 
 
 def opened() -> list[Bubble]:

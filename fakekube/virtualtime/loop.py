@@ -22,9 +22,9 @@ from fakekube.virtualtime.idleselector import IdleSelector
 from fakekube.virtualtime.network.network import TransportKind
 from fakekube.virtualtime.network.transports import NetworkLoop
 from fakekube.virtualtime.processcontrol import ProcessControl
-from fakekube.virtualtime.programs import HARNESS, Program, Tasks, context_of, program_in
 from fakekube.virtualtime.quiescence import HORIZON, LINGER, PATIENCE, Quiescence
-from fakekube.virtualtime.simulatedprocess import SimulatedProcess, entered, process_of
+from fakekube.virtualtime.simulatedprocess import HARNESS, SimulatedProcess, context_of, process_of
+from fakekube.virtualtime.taskregistry import TaskRegistry
 from fakekube.virtualtime.threads.executors import Pools
 from fakekube.virtualtime.threads.scheduler import ThreadScheduler
 from fakekube.virtualtime.timers import GridTimer, Order, grid, grid_later
@@ -69,8 +69,8 @@ class VirtualTimeLoop(NetworkLoop):
         # less than half a microsecond: `when < time() + resolution` is then exact on the grid despite float rounding
         self._clock_resolution = 4e-7
         self._order = Order()
-        #: the unfinished tasks, and the program of each
-        self.tasks: Tasks = Tasks(self)
+        #: the unfinished tasks, and the process of each
+        self.tasks: TaskRegistry = TaskRegistry(self)
         #: replaces callbacks of timers that would end the process
         self.disarm: Callable[[Callable[..., object]], Callable[..., object]] = _unchanged
         #: called before the first code under test runs on the loop: starts the watchdog, which an idle cluster spares
@@ -146,44 +146,41 @@ class VirtualTimeLoop(NetworkLoop):
     # --- tasks
 
     def create_task(self, coro: Generator[Any, None, T] | Coroutine[Any, Any, T], **options: Any) -> asyncio.Task[T]:
-        """As asyncio's, but the loop holds the task until it is done, and records its program."""
+        """As asyncio's, but the loop holds the task until it is done, and records its process."""
         task = super().create_task(coro, **options)
         if not task.done():
-            self.tasks.add(task, program_in(options.get("context")))
+            self.tasks.add(task, process_of(options.get("context")))
             task.add_done_callback(self._task_done)
-            process = process_of(options.get("context"))
-            if process is not None:
-                process.tasks[task] = None
-                task.add_done_callback(process.ended)
             if self.on_task is not None:
                 self.on_task(task)
         return task
 
     def create_own_task(self, coro: Coroutine[Any, Any, T], name: str | None = None) -> asyncio.Task[T]:
         """A task of the harness, as are the tasks that it creates: code under test can neither list nor cancel them."""
-        return self.create_task(coro, name=name, context=entered(context_of(HARNESS), None))
+        return self.create_task(coro, name=name, context=context_of(HARNESS))
 
-    def start_program(
-        self, coro: Coroutine[Any, Any, T], name: str, process: SimulatedProcess | None = None
-    ) -> asyncio.Task[T]:
-        """A task that is a program of its own, as if in a process of its own, with the tasks that it creates.
-
-        `process`: the process that can be stopped and killed.
-        """
+    def start_process(self, coro: Coroutine[Any, Any, T], process: SimulatedProcess, name: str = "") -> asyncio.Task[T]:
+        """A task that is a process of its own, with the tasks that it creates. `name`: that of the task."""
         self.watch()
-        program = Program(name)
-        task = self.create_task(coro, name=name, context=entered(context_of(program), process))
-        task.add_done_callback(lambda _: setattr(program, "ended", True))
+        process.ended = False
+        task = self.create_task(coro, name=name or process.name, context=context_of(process))
+        task.add_done_callback(lambda _: setattr(process, "ended", True))
         return task
 
     def _task_done(self, task: asyncio.Future[Any]) -> None:
-        self.tasks.discard(task)
+        process = self.tasks.discard(task)
+        if task.cancelled():
+            # drop the exception that the task keeps: since CPython 3.13, its frames refer to those that run the loop,
+            # and thereby to the test
+            task._make_cancelled_error()  # type: ignore[attr-defined]
         error: BaseException | None = getattr(task, "_exception", None)  # `exception()` would mark it as retrieved
         if error is not None and isinstance(error, self.fatal_errors):
             self.fail_with(error)
             task.exception()  # retrieved: the loop raises it
         elif isinstance(error, KeyboardInterrupt | SystemExit):  # asyncio has raised it from the loop
             task.exception()
+        if process is not None and process.fenced and not task.cancelled():
+            task.exception()  # retrieved: a killed process reports no exceptions
 
     def fail_with(self, error: BaseException) -> None:
         """Raise `error` where the test waits for quiescence, else from the loop after the present callback."""
@@ -218,6 +215,11 @@ class VirtualTimeLoop(NetworkLoop):
                 transport.abort()
 
     # --- moving time
+
+    def at_rest(self, callback: Callable[[bool], bool] | None) -> None:
+        """Call `callback` before time moves (True) or the test is woken (False); if it returns true, something goes on
+        first."""
+        self._quiescence.at_rest = callback
 
     async def settle(self) -> None:
         """Wait until the bubble is quiescent; time does not move."""

@@ -9,6 +9,7 @@ from typing import Any, Protocol
 
 from fakekube.virtualtime.gate import Gate
 from fakekube.virtualtime.simulatedprocess import Address, ProcessState, SimulatedProcess, process_of
+from fakekube.virtualtime.taskregistry import TaskRegistry
 from fakekube.virtualtime.threads.scheduler import ThreadScheduler
 from fakekube.virtualtime.timers import GridTimer
 
@@ -22,6 +23,7 @@ class FreezableLoop(Protocol):
     _ready: deque[asyncio.Handle]
     _scheduled: list[asyncio.TimerHandle]
     threads: ThreadScheduler
+    tasks: TaskRegistry
 
     def divert(self, active: bool) -> None: ...
     def abort_from(self, addresses: Sequence[Address]) -> None: ...
@@ -122,8 +124,7 @@ class ProcessControl:
             callback()
         if was_stopped:
             self.thaw(process)
-        for task in tuple(process.tasks):
-            task.cancel()
+        self._cancel_tasks(process)
         self._cancel_timers(process)
         return self._loop.create_own_task(self._reap(process), f"end of {process.name}")
 
@@ -131,13 +132,18 @@ class ProcessControl:
         for _ in range(MAX_CANCELS):
             self._loop.threads.end_threads(process)
             await asyncio.sleep(0)
-            if not process.tasks:
+            if not self._cancel_tasks(process):
                 break
-            for task in tuple(process.tasks):
-                task.cancel()
         self._cancel_timers(process)
-        if process.tasks:
+        if self._loop.tasks.of(process):
             self.freeze(process)
+
+    def _cancel_tasks(self, process: SimulatedProcess) -> bool:
+        """Returns whether the process has tasks."""
+        tasks = self._loop.tasks.of(process)
+        for task in tasks:
+            task.cancel()
+        return bool(tasks)
 
     def _cancel_timers(self, process: SimulatedProcess) -> None:
         for timer in tuple(self._loop._scheduled):

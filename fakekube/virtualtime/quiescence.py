@@ -2,6 +2,7 @@
 
 import asyncio
 from collections import deque
+from collections.abc import Callable
 from datetime import timedelta
 from time import monotonic as real_monotonic
 from typing import Protocol
@@ -66,6 +67,8 @@ class Quiescence:
         self._clock, self._gate, self._threads, self._connections = clock, gate, threads, connections
         self._patience, self._linger, self._horizon = patience, linger, microseconds(horizon)
         self.guard: TurnGuard = TurnGuard(max_turns)
+        self.at_rest: Callable[[bool], bool] | None = None
+        """Called before time moves (True) or the test is woken (False); if it returns true, something goes on first."""
         self._waiters: list[tuple[int, asyncio.Future[None]]] = []
         self._blocked_since = 0
         self._round_done = False
@@ -186,6 +189,9 @@ class Quiescence:
             return  # the streams that waited for the end of the round run first
         goal = min(self._waiters, key=_goal_of)[0] if self._waiters else None
         step = next_step(self._clock.us, timer=self._loop.next_timer(), goal=goal, round_due=self._round_is_due())
+        if self.at_rest is not None and isinstance(step, Wake | Jump) and self.at_rest(isinstance(step, Jump)):
+            self._round_done = False
+            return
         match step:
             case OpenGate():
                 self._round_done = True

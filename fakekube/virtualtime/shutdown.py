@@ -31,7 +31,7 @@ def shutdown(loop: VirtualTimeLoop) -> None:
 async def end_tasks(loop: VirtualTimeLoop, tasks: Sequence[asyncio.Task[Any]], *, grace: float = GRACE) -> None:
     """Cancel `tasks` and wait until they end, as SIGTERM does: at this instant, then for `grace` virtual seconds.
 
-    Those that are left are cancelled again, and the tasks of all programs with them. Raises NotQuiescent naming those
+    Those that are left are cancelled again, and the tasks of all processes with them. Raises NotQuiescent naming those
     that catch every cancellation; nothing waits for them after that.
     """
     await _cancel(loop, tasks)
@@ -40,7 +40,7 @@ async def end_tasks(loop: VirtualTimeLoop, tasks: Sequence[asyncio.Task[Any]], *
     for _ in range(_MAX_CANCELS):
         if _all_done(tasks):
             return
-        await _cancel(loop, [*tasks, *loop.tasks.of_programs()])
+        await _cancel(loop, [*tasks, *loop.tasks.under_test()])
     left = [task for task in tasks if not task.done()]
     for task in left:
         task._log_destroy_pending = False  # type: ignore[attr-defined]  # the error below names it
@@ -71,7 +71,7 @@ async def _wait(loop: VirtualTimeLoop, tasks: Sequence[asyncio.Task[Any]], grace
 
 
 async def _end_tasks(loop: VirtualTimeLoop) -> None:
-    tasks = loop.tasks.of_programs()
+    tasks = loop.tasks.under_test()
     try:
         await end_tasks(loop, tasks)
     finally:

@@ -1,14 +1,16 @@
-"""Simulated processes: the tasks, threads, timers and connections of one operator, which can be stopped and killed.
+"""Simulated processes: the code of one bubble that would run in processes of its own in a cluster.
 
-Code belongs to the process in whose context it was started: tasks, callbacks and threads inherit it.
+The tasks, threads, timers and connections of an operator are one process, which can be stopped and killed. Those of the
+harness (the server, and what moves time) are another. A context variable says to which process code belongs; tasks,
+callbacks and threads inherit it.
 """
 
 import asyncio
 import enum
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
-from contextvars import Context, ContextVar
-from typing import Any, Protocol
+from contextvars import Context, ContextVar, copy_context
+from typing import Protocol
 
 from fakekube.virtualtime.errors import BubbleClosed
 
@@ -29,7 +31,7 @@ class Closing(Protocol):
 
 
 class SimulatedProcess:
-    """One incarnation of an operator.
+    """One incarnation of an operator, or a task or thread that was started beside a test.
 
     `fenced_requests` has what it tried after it was killed: requests and connections, which had no effect.
     """
@@ -40,7 +42,8 @@ class SimulatedProcess:
         self.runs: bool = True
         self.fenced: bool = False
         """Whether it has been killed: its requests have no effect."""
-        self.tasks: dict[asyncio.Task[Any], None] = {}
+        self.ended: bool = False
+        """Whether the task that it was started with has ended."""
         self.addresses: dict[Address, None] = {}
         """The addresses from which it has connected to servers of the loop."""
         self.ends: list[Closing] = []
@@ -56,12 +59,6 @@ class SimulatedProcess:
         self.state = state
         self.runs, self.fenced = state is ProcessState.RUNNING, state is ProcessState.KILLED
 
-    def ended(self, task: asyncio.Task[Any]) -> None:
-        """Called when one of its tasks ends. A killed process reports no exceptions."""
-        self.tasks.pop(task, None)
-        if self.fenced and not task.cancelled():
-            task.exception()  # retrieved
-
     def refuse(self, what: str) -> BaseException:
         """Record a request that has no effect. Returns the exception that ends the code which makes it."""
         self.fenced_requests.append(what)
@@ -73,15 +70,24 @@ class SimulatedProcess:
         return BubbleClosed(f"{self.name} was killed: {what}")
 
     def __repr__(self) -> str:
-        return f"<SimulatedProcess {self.name} {self.state.value} tasks={len(self.tasks)}>"
+        return f"<SimulatedProcess {self.name} {self.state.value}{' ended' if self.ended else ''}>"
 
+
+#: The process of the harness: the server, and the tasks that move time. It is never stopped or killed.
+HARNESS = SimulatedProcess("fakekube")
 
 _current: ContextVar[SimulatedProcess | None] = ContextVar("fakekube_process", default=None)
 
 
 def current() -> SimulatedProcess | None:
-    """The process whose code runs; None for the test and the server."""
+    """The process whose code runs; None for the test."""
     return _current.get()
+
+
+def current_client() -> SimulatedProcess | None:
+    """The process whose code runs, if it can be stopped and killed; None for the test and the harness."""
+    process = _current.get()
+    return None if process is HARNESS else process
 
 
 def process_of(context: Context | None) -> SimulatedProcess | None:
@@ -89,15 +95,16 @@ def process_of(context: Context | None) -> SimulatedProcess | None:
     return _current.get() if context is None else context.get(_current)
 
 
-def entered(context: Context, process: SimulatedProcess | None) -> Context:
-    """The context, which belongs to `process` from now on (None: to no process, as the server's own tasks)."""
+def context_of(process: SimulatedProcess) -> Context:
+    """A copy of the calling context that belongs to `process`."""
+    context = copy_context()
     context.run(_current.set, process)
     return context
 
 
 @contextmanager
 def running_in(process: SimulatedProcess | None) -> Generator[None, None, None]:
-    """The block belongs to `process`."""
+    """The block belongs to `process` (None: to the test)."""
     token = _current.set(process)
     try:
         yield

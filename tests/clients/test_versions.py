@@ -1,4 +1,4 @@
-"""The README's table of clients says which versions are tried."""
+"""The documentation's table of clients says which versions are tried."""
 
 import re
 from importlib.metadata import version
@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-README = Path(__file__).parents[2] / "README.md"
+README = Path(__file__).parents[2] / "docs" / "clients.md"
 
 
 @pytest.mark.parametrize("package", ["kubernetes_asyncio", "kr8s", "lightkube", "pykube-ng", "kopf"])

@@ -1,4 +1,4 @@
-"""The public API: documented, named after what it follows, and found under the names that the README gives."""
+"""The public API: documented, named after what it follows, and found under the names that the documentation gives."""
 
 import importlib
 import inspect
@@ -15,8 +15,8 @@ import controllerlib
 PACKAGES = ("client", "cache", "workqueue", "leaderelection", "record", "controller", "manager", "metrics")
 MODULES = ("clock", "random", "wait", "tasks", "observer")
 ROOT = Path(__file__).parents[2]
-README = (ROOT / "README.md").read_text()
-SECTION = README.partition("## controllerlib for Go developers\n")[2].partition("\n## ")[0]
+PAGE = (ROOT / "docs" / "controllerlib.md").read_text()
+SECTION = PAGE
 ROWS = [line.split("|")[2] for line in SECTION.splitlines() if line.startswith("| ") and "---" not in line]
 NAMES = sorted({name for row in ROWS for name in re.findall(r"`([A-Za-z_.]+)`", row)} - {"prometheus_client"})
 

@@ -17,9 +17,7 @@ from fakekube.harness.cluster import FakeKube
 from fakekube.virtualtime.errors import NotQuiescent
 from tests.cli.commands import READY, started
 from tests.harness.operators import build, config_map, counting, definition, nothing
-
-#: Without plugins that are slow to import.
-LEAN = [f"-pno:{name}" for name in ("cacheprovider", "benchmark", "hypothesispytest", "anyio")]
+from tests.innerruns import LEAN
 
 
 def missing_binaries():

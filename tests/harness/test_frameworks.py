@@ -28,12 +28,6 @@ def test_zz_nothing_is_left():
 """
 
 
-def needs(*plugins):
-    """Skips a test where the extra `test` is not installed as a whole."""
-    for plugin in plugins:
-        pytest.importorskip(plugin)
-
-
 @pytest.fixture
 def run(pytester):
     def run(source, *options):
@@ -132,20 +126,17 @@ def test_row14_without_a_plugin(run):
 
 @pytest.mark.parametrize("scope", ["function", "session"])
 def test_f12_pytest_asyncio_in_strict_mode(run, scope):
-    needs("pytest_asyncio")
     source = of("import pytest_asyncio", "pytest_asyncio.fixture", "@pytest.mark.asyncio")
     options = (f"-oasyncio_default_test_loop_scope={scope}", f"-oasyncio_default_fixture_loop_scope={scope}")
     run(source, "-oasyncio_mode=strict", *options).assert_outcomes(passed=7)
 
 
 def test_f12_pytest_asyncio_in_strict_mode_without_marks(run):
-    needs("pytest_asyncio")
     source = of().replace("async def test_order", "def test_order")
     run(source, "-oasyncio_mode=strict").assert_outcomes(passed=7)
 
 
 def test_row14_pytest_asyncio_in_auto_mode(run):
-    needs("pytest_asyncio")
     run(of(), "-oasyncio_mode=auto").assert_outcomes(passed=7)
 
 
@@ -206,7 +197,6 @@ async def test_it(fakekube):
 
 
 def test_row14_tests_without_a_cluster_run_on_their_own_loop(run):
-    needs("pytest_asyncio")
     run(
         """
 import asyncio, pytest, pytest_asyncio
@@ -224,7 +214,6 @@ async def test_it(loop):
 
 
 def test_row19_the_policy_of_uvloop(run):
-    pytest.importorskip("uvloop")
     source = of("import uvloop\nasyncio.set_event_loop_policy(uvloop.EventLoopPolicy())")
     source = source.replace("async def test_order", "def test_order")
     source += "\ndef test_zzz():\n    asyncio.set_event_loop_policy(None)\n"
@@ -358,7 +347,6 @@ async def test_passes_too(fakekube):
     ids=lambda value: value[0] if isinstance(value, tuple) else "",
 )
 def test_plugins_and_options(run_apart, options, outcomes):
-    needs("pytest_cov", "pytest_randomly", "pytest_rerunfailures")
     found = run_apart(MIXED, *options).parseoutcomes()
     assert {key: found.get(key, 0) for key in outcomes} == outcomes
     assert "error" not in found
@@ -405,8 +393,6 @@ def test_it(fakekube):
 
 
 def test_the_prompt_of_a_debugger_has_virtual_time_and_may_move_it(pytester):
-    pexpect = pytest.importorskip("pexpect")
-    del pexpect
     pytester.makepyfile(
         """
 import datetime

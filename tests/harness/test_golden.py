@@ -5,9 +5,7 @@ import yaml
 
 from fakekube import FakeKube
 from tests.harness.operators import config_map, definition
-
-#: Without plugins that are slow to import.
-LEAN = [f"-pno:{name}" for name in ("cacheprovider", "benchmark", "hypothesispytest", "anyio")]
+from tests.innerruns import LEAN
 
 
 def owned(name, owner, **meta):

@@ -7,6 +7,7 @@ import sys
 import pytest
 
 import fakekube.harness.cluster  # noqa: F401 - before pytester, which takes away what a run imports
+from tests.innerruns import LEAN
 
 HEAVY = (
     "aiohttp",
@@ -19,10 +20,6 @@ HEAVY = (
     "asyncio",
     "fakekube.harness.cluster",
 )
-
-
-#: Without plugins that are slow to import.
-LEAN = [f"-pno:{name}" for name in ("cacheprovider", "benchmark", "hypothesispytest", "anyio")]
 
 
 @pytest.fixture

@@ -8,6 +8,7 @@ import pytest
 from fakekube import FakeKube
 from fakekube.harness.steps import NotAwaited
 from tests.harness.operators import build, config_map, every
+from tests.innerruns import LEAN
 
 #: Steps of an async test, as they are written in it.
 STEPS = (
@@ -46,7 +47,7 @@ async def test_it(fakekube):
 def run(pytester):
     def run(source, *options):
         pytester.makepyfile(source)
-        return pytester.runpytest_inprocess("-pno:cacheprovider", "-pno:asyncio", "-Werror", *options)
+        return pytester.runpytest_inprocess(*LEAN, "-Werror", *options)
 
     return run
 

@@ -5,9 +5,7 @@ import re
 import pytest
 
 from fakekube.harness.state.sharing import namespace_for
-
-#: Without plugins that are slow to import.
-LEAN = [f"-pno:{name}" for name in ("cacheprovider", "benchmark", "hypothesispytest", "anyio")]
+from tests.innerruns import LEAN
 
 CONFIG = """
 import asyncio

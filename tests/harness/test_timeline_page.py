@@ -3,6 +3,7 @@
 import asyncio
 import json
 import re
+from pathlib import Path
 
 import pytest
 
@@ -11,6 +12,9 @@ from fakekube import FakeKube
 from fakekube.pytest_plugin import page_name
 from tests.harness import browser
 from tests.harness.operators import config_map
+from tests.innerruns import LEAN
+
+ROOT = Path(__file__).parents[2]
 
 SUITE = """
 import pytest
@@ -33,11 +37,11 @@ def test_without_a_cluster():
 @pytest.fixture
 def run(pytester, monkeypatch):
     """Runs the suite in a process of its own and returns the result, and the pages by the names of their tests."""
-    monkeypatch.setenv("PYTHONPATH", str(pytest.importorskip("fakekube").__file__).rsplit("/", 2)[0])
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))
     pytester.makepyfile(test_pages=SUITE)
 
     def run(*options):
-        result = pytester.runpytest_subprocess("-p", "no:cacheprovider", *options)
+        result = pytester.runpytest_subprocess(*LEAN, *options)
         return result, {path.name: path.read_text() for path in (pytester.path / "pages").glob("*")}
 
     return run
@@ -74,7 +78,6 @@ def test_no_page_is_written_without_the_option(run):
 
 
 def test_the_workers_of_xdist_write_all_pages(run):
-    pytest.importorskip("xdist")
     result, pages = run("--fakekube-timeline=pages", "-n2", "-p", "xdist")
     result.assert_outcomes(passed=4, failed=1)
     assert len(pages) == 4

@@ -25,7 +25,7 @@ CLUSTER = ("kube", "controllerlib", "external-provisioner")
 
 
 @pytest.fixture(autouse=True)
-def _nothing_is_left():
+def _virtual_time_ends():
     threads, sleep = set(threading.enumerate()), time.sleep
     yield
     assert set(threading.enumerate()) - threads == set()

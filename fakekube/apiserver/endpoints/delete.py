@@ -223,10 +223,12 @@ def _stored_form(call: Call, obj: Object) -> Object:
 
 def _store_mark(call: Call, path: str, existing: Entry, obj: Object, options: DeleteOptions) -> Entry:
     version = existing.version if call.converted is not None else call.registration.stored_version
+    _announce(call, path, existing, obj, options)
     return commit.update(call, call.resource.collection, path, existing, obj, dry_run=options.dry_run, version=version)
 
 
 def _remove(call: Call, path: str, existing: Entry, options: DeleteOptions) -> Entry:
+    _announce(call, path, existing, None, options)
     return commit.delete(call, call.resource.collection, path, existing, dry_run=options.dry_run)
 
 
@@ -300,3 +302,8 @@ def delete_collection(call: Call) -> Step:
         if existing is not None:
             delete_entry(call, path, existing, options)
     return shown_page(call, page)
+
+
+def _announce(call: Call, path: str, existing: Entry, obj: Object | None, options: DeleteOptions) -> None:
+    if call.server.before_commit is not None and not options.dry_run:
+        call.server.before_commit(call.resource.collection, path, existing, obj)

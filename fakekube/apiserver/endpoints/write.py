@@ -177,6 +177,8 @@ def _stored(
             continue
 
         path = call.path if existing is not None else path_of(call.namespace, prepared["metadata"].get("name") or "")
+        if call.server.before_commit is not None and not options.dry_run:
+            call.server.before_commit(call.resource.collection, path, existing, stored)
         found = call.server.store.get(call.resource.collection, path)
         if found is existing:
             if existing is None and not options.dry_run and _has_version(obj):

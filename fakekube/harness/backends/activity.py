@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from controllerlib.client.transport import NO_HEADERS, Headers, Query, Response, Transport, WatchStream
+from controllerlib.client import NO_HEADERS, Headers, Query, Response, Transport, WatchStream
 from fakekube.server.systemclock import SystemClock
 from fakekube.virtualtime.errors import NotQuiescent
 

@@ -23,7 +23,7 @@ class Connection:
 
     def transport(self, **headers: str) -> HttpTransport:
         """A transport to the cluster; `headers` are sent with each request."""
-        from controllerlib.client.credentials import from_kubeconfig
+        from controllerlib.client import from_kubeconfig
 
         return HttpTransport(credentials=from_kubeconfig(str(self.kubeconfig), self.context), headers=headers)
 

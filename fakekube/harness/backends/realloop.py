@@ -45,11 +45,11 @@ class RealLoop:
     ) -> asyncio.Task[T]:
         return self._loop.create_task(work, name=name, context=context)
 
-    def start_program(
-        self, coro: Coroutine[Any, Any, None], name: str, process: SimulatedProcess | None = None
+    def start_process(
+        self, coro: Coroutine[Any, Any, None], process: SimulatedProcess, name: str = ""
     ) -> asyncio.Task[None]:
         """Start an operator."""
-        return self._loop.create_task(coro, name=name)
+        return self._loop.create_task(coro, name=name or process.name)
 
     def run(self, main: Coroutine[Any, Any, T], context: Context | None = None) -> T:
         """Run an async test or fixture to its end."""

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable
 from typing import Any
 
-from controllerlib.cache.delta import Delta
+from controllerlib.cache import Delta
 from controllerlib.controller import Outcome, Run
 from controllerlib.observer import Call, InformerEvent, Observer
 from fakekube.harness.faultinjection.injector import BeforeDelta, Crash, Delay, Hold, IllegalAction, Injector, Proceed

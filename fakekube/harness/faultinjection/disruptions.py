@@ -12,10 +12,11 @@ from fakekube.harness.faultinjection.interceptor import Interceptor
 from fakekube.harness.faultinjection.plannedkill import PlannedKill
 from fakekube.harness.faultinjection.skewedclock import SkewedClock
 from fakekube.harness.faultinjection.watchhold import Hold
+from fakekube.server.clients import Interception
 from fakekube.server.runner import ServerRunner
 from fakekube.virtualtime import Bubble
 from fakekube.virtualtime.durations import SECOND, Duration, microseconds
-from fakekube.virtualtime.simulatedprocess import SimulatedProcess, current
+from fakekube.virtualtime.simulatedprocess import SimulatedProcess, current_client
 
 Object = dict[str, Any]
 
@@ -26,7 +27,7 @@ class ProcessTable:
     def __init__(self, bubble: Bubble) -> None:
         self._bubble = bubble
 
-        self.current: Callable[[], SimulatedProcess | None] = current
+        self.current: Callable[[], SimulatedProcess | None] = current_client
 
     def connected_from(self, address: Any) -> SimulatedProcess | None:
         return self._bubble.loop.network.process_at(address)
@@ -40,6 +41,7 @@ class Disruptions:
         self._bubble, self._runner, self._disconnect = bubble, runner, disconnect
         self._clock = SkewedClock(bubble.clock)
         self._interceptor = Interceptor(self.kill, self._resource)
+        self._supervisor: Interception | None = None
         runner.processes = ProcessTable(bubble)
 
     # --- processes
@@ -96,6 +98,16 @@ class Disruptions:
         self._update()
         return made
 
+    def hold_at(self, process: SimulatedProcess, resource: str, revision: int) -> Hold:
+        """Hold the watches of a process, of which some may have been delivered later changes already."""
+        made = Hold(revision, resource, "*", "*", process, self._runner.streams.wake_all)
+        self._interceptor.holds.append(made)
+        for watch in tuple(self._runner.watches):
+            if made.applies(watch):
+                made.add(watch)
+        self._update()
+        return made
+
     # --- the server
 
     def restart_server(self, down: Duration) -> None:
@@ -140,6 +152,11 @@ class Disruptions:
         self._interceptor.injector = injector
         self._update()
 
+    def supervise(self, make: Callable[[Interception], Interception]) -> None:
+        """Let `make(interceptor)` be asked at each point from now on, in place of the interceptor, which it calls."""
+        self._supervisor = make(self._interceptor)
+        self._update()
+
     def facts(self) -> list[str]:
         """The holds and planned kills, one a line."""
         holds = [repr(hold) for hold in self._interceptor.holds if hold.active]
@@ -150,11 +167,13 @@ class Disruptions:
     def retire(self) -> None:
         """Break reference cycles so that the cluster is freed at once."""
         self._interceptor.retire()
+        self._supervisor = None
         self._runner.intercept(None)
         self._runner.processes = None
 
     def _update(self) -> None:
-        self._runner.intercept(None if self._interceptor.is_idle() else self._interceptor)
+        idle = None if self._interceptor.is_idle() else self._interceptor
+        self._runner.intercept(self._supervisor or idle)
 
     def _resource(self, collection: str) -> Resource | None:
         for one in self._runner.apiserver.catalog.resources():

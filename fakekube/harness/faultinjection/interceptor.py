@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from fakekube.apiserver.faults import Fault
 from fakekube.apiserver.resource import Resource
+from fakekube.apiserver.response import Response
 from fakekube.apiserver.storage.store import Change
 from fakekube.apiserver.storage.watch import Watch, WatchEvent
 from fakekube.apiserver.wire.request import Request, RequestInfo
@@ -108,7 +109,12 @@ class Interceptor:
             case other:
                 raise IllegalAction(point, other)
 
-    def loses_answer(self, info: RequestInfo, client: ClientProcess | None, code: int) -> bool:
+    def answered(
+        self, request: Request, info: RequestInfo, client: ClientProcess | None, response: Response
+    ) -> Response:
+        return Response(reset=True) if self._loses_answer(info, client, response.status) else response
+
+    def _loses_answer(self, info: RequestInfo, client: ClientProcess | None, code: int) -> bool:
         if self._loses:
             self._loses = False
             return True

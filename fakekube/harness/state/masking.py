@@ -9,7 +9,7 @@ from typing import Any
 
 import orjson
 
-from controllerlib.client.difference import PathFilter
+from controllerlib.client import PathFilter
 
 Object = dict[str, Any]
 

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, overload
 
 import orjson
 
-from controllerlib.client.difference import Path, PathFilter, differences
+from controllerlib.client import Path, PathFilter, differences
 from fakekube.harness.records.entry import offset
 
 Object = dict[str, Any]

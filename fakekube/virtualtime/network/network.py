@@ -14,7 +14,7 @@ from fakekube.virtualtime.network import handshake
 from fakekube.virtualtime.network.bytecount import Address, Connection, Connections, CountedSocket
 from fakekube.virtualtime.network.inplace import Answering, Exchange
 from fakekube.virtualtime.network.pipes import PipeTransport, Protocol, pipe
-from fakekube.virtualtime.simulatedprocess import SimulatedProcess, current
+from fakekube.virtualtime.simulatedprocess import SimulatedProcess, current_client
 
 TransportKind = Literal["memory", "tcp"]
 
@@ -54,7 +54,7 @@ class Network:
     def listen(self, sock: socket.socket, listener: Listener) -> None:
         if (address := _inet(sock.getsockname())) is not None:
             self._listeners[address] = listener
-            process = current()
+            process = current_client()
             if process is not None and listener.server is not None:
                 process.servers.append(listener.server)
 
@@ -68,7 +68,7 @@ class Network:
     def check(self, address: object, *, in_thread: bool = False) -> None:
         """Called before a client of the bubble connects. Raises ConnectionRefusedError if the server is down, and what
         ends a killed process."""
-        wanted, process = _inet(address), current()
+        wanted, process = _inet(address), current_client()
         if wanted is None or self.served(wanted) is None:
             return
         if process is not None and process.fenced:
@@ -78,7 +78,7 @@ class Network:
             raise ConnectionRefusedError(errno.ECONNREFUSED, "Connection refused")
 
     def _belongs(self, client: Address) -> None:
-        process = current()
+        process = current_client()
         if process is None:
             self._processes.pop(client, None)
         else:
@@ -92,6 +92,7 @@ class Network:
     def stop_listening(self, sock: socket.socket) -> None:
         if (address := _name(sock)) is not None:
             self._listeners.pop(address, None)
+            self._answering.pop(address[1], None)
         if not self._listeners:
             self.connections.refuse_pending()
 
@@ -147,7 +148,7 @@ class Network:
             listener.context.copy(),
         )
         self._belongs(client)
-        process = current()
+        process = current_client()
         if process is not None:
             process.ends[:] = [*(end for end in process.ends if not end.is_closing()), *ends]
         self._pipes.update(ends)

@@ -12,12 +12,12 @@ import threading
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from fakekube.virtualtime import programs
 from fakekube.virtualtime.blocking import Blocking
 from fakekube.virtualtime.errors import ProcessEnded
 from fakekube.virtualtime.loop import VirtualTimeLoop
 from fakekube.virtualtime.patches.importers import lives_in_real_time
 from fakekube.virtualtime.patches.patch import Patch
+from fakekube.virtualtime.simulatedprocess import current
 
 #: Signals whose default action neither ends nor stops a process (signal(7)).
 _HARMLESS = frozenset({signal.SIGCHLD, signal.SIGCONT, signal.SIGURG, signal.SIGWINCH})
@@ -51,15 +51,15 @@ class EndingPatches:
     def disarm(self, callback: Callable[..., object]) -> Callable[..., object]:
         """The callback of a timer. One that ends the process does nothing once the operator that set it has ended.
 
-        That is the program, or the task that has created the one which sets the timer.
+        That is the process, or the task that has created the one which sets the timer.
         """
         guarded = self._known.get(id(callback))
         if guarded is None:
             return callback
-        program, creator = programs.current(), self._loop.tasks.creator(_running(self._loop))
+        process, creator = current(), self._loop.tasks.creator(_running(self._loop))
 
         def fire(*args: Any) -> None:
-            if (creator is None or not creator.done()) and (program is None or not program.ended):
+            if (creator is None or not creator.done()) and (process is None or not process.ended):
                 guarded(*args)
 
         return fire
@@ -71,8 +71,8 @@ class EndingPatches:
                 return real(*args)
             if not ends(args):
                 return real(*args)
-            program = programs.current()
-            if program is not None and program.ended:
+            process = current()
+            if process is not None and process.ended:
                 return None
             error = ProcessEnded(
                 f"{self._who()} called {name}({', '.join(map(_shown, args))}), which ends its process. It runs in the "
@@ -84,9 +84,9 @@ class EndingPatches:
         return guarded
 
     def _who(self) -> str:
-        program, task = programs.current(), _running(self._loop)
-        if program is not None:
-            return program.name
+        process, task = current(), _running(self._loop)
+        if process is not None:
+            return process.name
         return f"task {task.get_name()}" if task is not None else f"thread {threading.current_thread().name}"
 
     def _kill_ends(self, args: tuple[Any, ...]) -> bool:

@@ -1,4 +1,4 @@
-"""Patches `asyncio.all_tasks`: on the bubble's loop, a program sees its own tasks."""
+"""Patches `asyncio.all_tasks`: on the bubble's loop, a process sees its own tasks."""
 
 import asyncio
 from collections.abc import Callable, Iterator

@@ -1,7 +1,6 @@
 """A server that restarts with the same stored objects: refused connections, ended watches, lost history."""
 
 import asyncio
-import logging
 import time
 
 import pytest
@@ -58,9 +57,7 @@ def test_requests_are_refused_while_it_is_down(transport):
     assert errors == ["ok", "ConnectionRefusedError", "ConnectionRefusedError", "ok", "ok", "ok"]
 
 
-def test_the_official_client_in_a_thread(fakekube, caplog):
-    # pytest keeps log records, whose exceptions refer to the pool of connections
-    caplog.set_level(logging.ERROR, logger="urllib3")
+def test_the_official_client_in_a_thread(fakekube):
     core = client.CoreV1Api(fakekube.api_client())
     seen = []
 

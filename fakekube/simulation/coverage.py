@@ -1,0 +1,42 @@
+"""What an exploration has tried: at which changes, with which faults, and what was never reached."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from fakekube.simulation.plan import Plan
+
+
+@dataclass(slots=True)
+class Coverage:
+    """The atoms that took effect, and those that did not, by name; the number of plans of each kind."""
+
+    exercised: dict[str, list[str]] = field(default_factory=dict)
+    missed: list[str] = field(default_factory=list)
+    plans: int = 0
+
+    def add(self, plan: Plan, exercised: bool) -> None:
+        """Count a plan. One whose anchors never fired is not exercised, which is not the same as passed."""
+        self.plans += 1
+        if not exercised:
+            self.missed.append(str(plan))
+            return
+        for atom in plan.atoms:
+            texts = self.exercised.setdefault(atom.name, [])
+            if str(atom) not in texts:
+                texts.append(str(atom))
+
+    def lines(self) -> list[str]:
+        """A line for each kind of fault, and one for what was not exercised."""
+        found = [f"{name}: {len(texts)} exercised" for name, texts in self.exercised.items()]
+        if self.missed:
+            found.append(f"not exercised: {len(self.missed)} plans")
+        return found
+
+    def include(self, other: Coverage) -> None:
+        """Add what another shard has tried."""
+        self.plans += other.plans
+        self.missed += other.missed
+        for name, texts in other.exercised.items():
+            mine = self.exercised.setdefault(name, [])
+            mine += [text for text in texts if text not in mine]

@@ -1,0 +1,178 @@
+"""Explores a test: reference runs, plans in the order of promise, the first failure shrunk to the smallest plan."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from time import monotonic
+
+from fakekube.simulation.atoms import FAULTS, Dup, Order
+from fakekube.simulation.coverage import Coverage
+from fakekube.simulation.observation import Observation, Violation
+from fakekube.simulation.oracles.judge import Judge
+from fakekube.simulation.plan import Plan
+from fakekube.simulation.planning import Planner
+from fakekube.simulation.realism import Facts, broken_rules
+from fakekube.simulation.reducer import Reduced, reduce
+from fakekube.simulation.statemask import Mask
+
+#: The named budgets: how many runs.
+BUDGETS = {"smoke": 30, "pr": 200, "nightly": 5_000}
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What a marker says.
+
+    runs: how many. seconds: of real time, after which no further plan begins (0: no limit). faults: names of atoms.
+    mask: fields that are not compared. expect_delta: changes whose number may
+    differ. owner_labels: labels that name an owner. off: oracles that are not asked. shard: which plans of how many
+    shards run here. unrealistic: whether plans that break a rule of legality run.
+    """
+
+    runs: int = BUDGETS["pr"]
+    seconds: float = 0.0
+    faults: Sequence[str] = FAULTS
+    seed: int = 0
+    mask: Sequence[str] = ()
+    expect_delta: Sequence[str] = ()
+    owner_labels: Sequence[str] = ()
+    off: Sequence[str] = ()
+    shard: tuple[int, int] = (0, 1)
+    unrealistic: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """A plan that was run, what it did wrong, and whether all its atoms took effect."""
+
+    plan: Plan
+    violations: Sequence[Violation] = ()
+    exercised: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """The first plan that failed. `number`: that of its run, from 1. `violation`, `observed`: of the smallest plan."""
+
+    trial: Trial
+    number: int
+    reduced: Reduced
+    violation: Violation
+    observed: Observation
+
+
+@dataclass(frozen=True, slots=True)
+class Exploration:
+    """The result. `runs` counts reference runs and those of the reduction, too."""
+
+    reference: Observation
+    trials: Sequence[Trial]
+    runs: int
+    coverage: Coverage
+    failed: Failed | None = None
+
+
+class ReferenceFails(Exception):
+    """The test fails without any fault: there is nothing to explore."""
+
+
+class Explorer:
+    """Explores with `run(plan)`, which runs the test once.
+
+    `facts`: of the test, for legality. Its plans are those of one shard; every shard runs the reference itself.
+    """
+
+    def __init__(
+        self, run: Callable[[Plan], Observation], settings: Settings, facts: Callable[[], Facts] = Facts
+    ) -> None:
+        self._run, self._settings, self._facts = run, settings, facts
+        self._runs = 0
+        self._began = monotonic()
+
+    def explore(self) -> Exploration:
+        """Run until a plan fails or the budget is spent. Raises ReferenceFails."""
+        reference, judge = self.reference()
+        coverage = Coverage()
+        trials: list[Trial] = []
+        for plan in self._plans(reference, trials):
+            if self._runs >= self._settings.runs or self._is_late():
+                break
+            trial = self._try(plan, judge)
+            trials.append(trial)
+            coverage.add(trial.plan, trial.exercised)
+            if trial.violations:
+                return self._shrunk(reference, judge, trials, trial, coverage)
+        return Exploration(reference, trials, self._runs, coverage)
+
+    def _is_late(self) -> bool:
+        limit = self._settings.seconds
+        return bool(limit) and monotonic() - self._began > limit
+
+    def reference(self) -> tuple[Observation, Judge]:
+        """The reference under two seeds, and the judge that compares with it. Raises ReferenceFails."""
+        settings = self._settings
+        first = self._observed(Plan(settings.seed))
+        second = self._observed(Plan(settings.seed + 1))
+        for one in (first, second):
+            if one.failure or one.unsettled:
+                raise ReferenceFails(one.failure or one.unsettled)
+        mask = Mask(settings.mask)
+        mask.learn(first.final, second.final)
+        return first, Judge(first, mask, settings.expect_delta, settings.owner_labels, settings.off)
+
+    def seeded(self, seed: int) -> None:
+        """Use another seed for the reference: that of a plan which is run again."""
+        self._settings = replace(self._settings, seed=seed)
+
+    def observe(self, plan: Plan) -> Observation:
+        """Run the test once under a plan."""
+        return self._observed(plan)
+
+    def _plans(self, reference: Observation, trials: Sequence[Trial]) -> Iterator[Plan]:
+        facts = self._facts()
+        planner = Planner(
+            reference,
+            faults=self._settings.faults,
+            seed=self._settings.seed,
+            has_election=facts.lease > 0,
+            has_webhooks=facts.webhooks,
+        )
+        index, count = self._settings.shard
+        number = 0
+        for plan in self._ordered(planner, trials):
+            if self._settings.unrealistic or not any(broken_rules(plan, facts)):
+                if number % count == index:
+                    yield plan
+                number += 1
+
+    def _ordered(self, planner: Planner, trials: Sequence[Trial]) -> Iterator[Plan]:
+        yield from (singles := planner.singles())
+        if self._settings.shard[1] == 1:
+            singles = [one.plan for one in trials if one.exercised and not one.violations]
+        yield from planner.pairs(singles)
+        yield from planner.orders()
+
+    def _observed(self, plan: Plan) -> Observation:
+        self._runs += 1
+        return self._run(plan)
+
+    def _try(self, plan: Plan, judge: Judge) -> Trial:
+        found = self._observed(plan)
+        needed = sum(not isinstance(atom, Dup | Order) for atom in plan.atoms)
+        exercised = len(set(found.fired)) >= needed and not found.inconclusive
+        return Trial(plan, judge.violations(found), exercised)
+
+    def _shrunk(
+        self, reference: Observation, judge: Judge, trials: Sequence[Trial], failed: Trial, coverage: Coverage
+    ) -> Exploration:
+        number, wanted = self._runs, failed.violations[0]
+
+        def fails(plan: Plan) -> bool:
+            return any(one.same_as(wanted) for one in judge.violations(self._observed(plan)))
+
+        reduced = reduce(failed.plan, fails)
+        observed = self._observed(reduced.plan)
+        shown = next((one for one in judge.violations(observed) if one.same_as(wanted)), wanted)
+        found = Failed(failed, number, reduced, shown, observed)
+        return Exploration(reference, trials, self._runs, coverage, found)

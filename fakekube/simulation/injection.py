@@ -1,0 +1,264 @@
+"""Carries out the atoms of a plan: waits for their anchors, and does at each what the atom says."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Protocol, TypeVar
+
+from fakekube.simulation.anchor import Anchor
+from fakekube.simulation.atoms import (
+    Atom,
+    Crash,
+    Failure,
+    Gap,
+    Hold,
+    Hook,
+    Jump,
+    Lost,
+    Pause,
+    Race,
+    Stale,
+    Until,
+    Zombie,
+)
+from fakekube.simulation.observation import Commit
+from fakekube.simulation.plan import Plan
+
+A = TypeVar("A")
+
+
+class Hands(Protocol):
+    """What an atom can do to a cluster. Operators are named as in commits."""
+
+    def kill(self, operator: str) -> None:
+        """Kill an operator; it stays down until `start`."""
+
+    def start(self, operator: str) -> None:
+        """Start a killed operator again, as a new incarnation."""
+
+    def hold(self, operator: str, kind: str, revision: int) -> Callable[[], None]:
+        """Hold the watches of a kind at a revision; returns what releases them. `operator` empty: of all operators."""
+
+    def compact(self) -> None:
+        """Compact the history."""
+
+    def stop(self, operator: str) -> None:
+        """Freeze an operator."""
+
+    def resume(self, operator: str) -> None:
+        """Let a frozen operator run on."""
+
+    def race(self, how: str, commit: Commit) -> None:
+        """Write an object as another client does."""
+
+    def jump(self, seconds: int) -> None:
+        """Let the clock jump ahead."""
+
+    def time_out_webhooks(self) -> None:
+        """Let the next calls of webhooks time out."""
+
+
+@dataclass(slots=True)
+class _Pending:
+    """An atom that has begun and not ended. `end` undoes it."""
+
+    until: Until
+    end: Callable[[], None]
+    #: whether an operator is down or frozen, and whether a reconcile has begun since
+    down: bool = False
+    armed: bool = False
+
+
+def _is_deletion(until: Until, anchor: Anchor) -> bool:
+    """Whether an object is deleted at once that is only marked in the reference, where it has finalizers."""
+    if not isinstance(until, Anchor) or until.target != anchor.target or anchor.verb != "delete":
+        return False
+    return until.verb == "update" and any(field.startswith("metadata.deletion") for field in until.fields)
+
+
+def _itself(anchor: Anchor) -> Anchor:
+    return anchor
+
+
+@dataclass(slots=True)
+class Injection:
+    """The state of a plan in one run. `fired`: the numbers of the atoms that took effect."""
+
+    plan: Plan
+    hands: Hands
+    fired: list[int] = field(default_factory=list)
+    stale: dict[tuple[str, str], int] = field(default_factory=dict)
+    """The revision that the next list of a kind by an operator reads."""
+    _pending: list[_Pending] = field(default_factory=list)
+    _hits: dict[int, int] = field(default_factory=dict)
+    _revisions: dict[int, int] = field(default_factory=dict)
+
+    # --- before something happens
+
+    def before_read(self, anchor: Anchor) -> int:
+        """The code with which a read fails, or 0."""
+        for number, atom in self._of(Failure):
+            if self._repeats(number, atom, anchor):
+                return atom.code
+        return 0
+
+    def before_write(self, verb: str, target: str) -> bool:
+        """Whether the sender of a write request is frozen, so that the write is late."""
+        for number, atom in self._of(Zombie):
+            if number not in self.fired and (atom.at.verb, atom.at.target) == (verb, target) and self._is_next(atom.at):
+                self.fired.append(number)
+                return True
+        return False
+
+    def before_commit(self, commit: Commit) -> int:
+        """The code with which a write fails that is about to be stored, or 0; `commit` is what it would be."""
+        for number, atom in self._of(Failure):
+            if self._repeats(number, atom, commit.anchor):
+                return atom.code
+        for number, race in self._of(Race):
+            if race.at == commit.anchor and number not in self.fired:
+                self.fired.append(number)
+                self.hands.race(race.how, commit)
+        return 0
+
+    def _repeats(self, number: int, atom: Failure, anchor: Anchor) -> bool:
+        """Whether a request fails: the anchor is reached, and it has not failed often enough."""
+        hits = self._hits.get(number, 0)
+        if hits >= atom.times or atom.at.signature != anchor.signature:
+            return False
+        # a write that fails is not counted; one that is made again has the same occurrence
+        reads = hits if anchor.verb in ("get", "list") else 0
+        if anchor.occurrence != atom.at.occurrence + reads:
+            return False
+        self._hits[number] = hits + 1
+        self._fire(number)
+        return True
+
+    # --- after something has happened
+
+    def committed(self, commit: Commit) -> str:
+        """Called with each stored change. Returns how its answer is lost: `504`, `reset`, or empty."""
+        lost = ""
+        self._end_pending(commit.anchor)
+        for number, atom in enumerate(self.plan.atoms):
+            if number in self.fired and not isinstance(atom, Stale):
+                continue
+            if isinstance(atom, Lost) and atom.at == commit.anchor and commit.by_operator:
+                self._fire(number)
+                lost = atom.how
+            else:
+                self._begin(number, atom, commit)
+        return lost
+
+    def _begin(self, number: int, atom: Atom, commit: Commit) -> None:
+        anchor, who = commit.anchor, commit.actor
+        match atom:
+            case Crash(at=at) if at == anchor and commit.by_operator:
+                self._fire(number)
+                self.hands.kill(who)
+                if atom.until is None:
+                    self.hands.start(who)
+                else:
+                    self._pending.append(_Pending(atom.until, lambda: self.hands.start(who), down=True))
+            case Pause(at=at) if at == anchor and commit.by_operator:
+                self._fire(number)
+                self.hands.stop(who)
+                self._pending.append(_Pending(atom.until, lambda: self.hands.resume(who), down=True))
+            case Hold(since=at) if at == anchor:
+                self._fire(number)
+                release = self.hands.hold("", atom.kind, commit.revision - 1)
+                self._pending.append(_Pending(atom.until, release))
+            case Gap(since=at) if at == anchor:
+                self._fire(number)
+                release = self.hands.hold("", atom.kind, commit.revision - 1)
+                self._pending.append(_Pending(atom.until, partial(self._expire, release)))
+            case Stale():
+                self._stale(number, atom, commit)
+            case Jump(at=at) if at == anchor:
+                self._fire(number)
+                self.hands.jump(atom.seconds)
+            case Hook(at=at) if at == anchor:
+                self._fire(number)
+                self.hands.time_out_webhooks()
+
+    def _expire(self, release: Callable[[], None]) -> None:
+        self.hands.compact()
+        release()
+
+    def _stale(self, number: int, atom: Stale, commit: Commit) -> None:
+        if atom.at == commit.anchor:
+            self._revisions[number] = commit.revision
+        if atom.when == commit.anchor and number in self._revisions and number not in self.fired:
+            self._fire(number)
+            revision = self._revisions[number]
+            for operator in self.operators():
+                self.hands.kill(operator)
+                self.stale[operator, atom.kind] = revision
+                self.hands.start(operator)
+                release = self.hands.hold(operator, atom.kind, revision)
+                self._pending.append(_Pending("reconcile", release))
+
+    operators: Callable[[], list[str]] = list
+    """The operators that run."""
+    expected: Callable[[Anchor], Anchor] = _itself
+    """The anchor that a change with this signature would have now."""
+
+    def _is_next(self, anchor: Anchor) -> bool:
+        return self.expected(anchor) == anchor
+
+    def later(self, end: Callable[[], None]) -> None:
+        """Call `end` when the cluster is quiescent."""
+        self._pending.append(_Pending("rest", end))
+
+    @property
+    def is_down(self) -> bool:
+        """Whether an operator is down or frozen now."""
+        return any(one.down for one in self._pending)
+
+    def reconcile_started(self) -> None:
+        """Called when a reconcile begins."""
+        for one in self._pending:
+            one.armed = True
+
+    def reconcile_ended(self) -> None:
+        """Called when a reconcile has ended: what waits for the end of one that has begun since ends."""
+        for one in [one for one in self._pending if one.until == "reconcile" and one.armed]:
+            self._end(one)
+
+    def at_rest(self, time_moves: bool) -> bool:
+        """Called when the cluster is quiescent. Whether something goes on that had waited.
+
+        What waits for a reconcile may wait while time moves, but not when the test goes on.
+        """
+        ends = ("rest",) if time_moves else ("reconcile", "rest")
+        waiting = [one for one in self._pending if one.until in ends]
+        for one in waiting:
+            self._end(one)
+        return bool(waiting)
+
+    def end_all(self) -> bool:
+        """End everything that has begun. Whether there was something."""
+        waiting = tuple(self._pending)
+        for one in waiting:
+            self._end(one)
+        return bool(waiting)
+
+    def _end_pending(self, anchor: Anchor) -> None:
+        for one in [one for one in self._pending if one.until == anchor or _is_deletion(one.until, anchor)]:
+            self._end(one)
+
+    def _end(self, one: _Pending) -> None:
+        if one in self._pending:
+            self._pending.remove(one)
+            one.end()
+
+    def _fire(self, number: int) -> None:
+        if number not in self.fired:
+            self.fired.append(number)
+
+    def _of(self, kind: type[A]) -> Iterator[tuple[int, A]]:
+        for number, atom in enumerate(self.plan.atoms):
+            if isinstance(atom, kind):
+                yield number, atom

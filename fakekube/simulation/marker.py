@@ -1,0 +1,73 @@
+"""The arguments of `@pytest.mark.fakekube_explore` and of `--fakekube-explore`, checked."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from fakekube.simulation.atoms import FAULTS
+from fakekube.simulation.explorer import BUDGETS, Settings
+
+ORACLES = ("O1", "O2", "O3", "O4", "O5", "O6", "O7", "O8", "O9", "O10", "O11", "O12", "O13", "test")
+
+_NAMES = ("runs", "faults", "budget", "mask", "expect_delta", "owner_labels", "off", "unrealistic")
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """How many runs, or for how many real seconds (0: no limit)."""
+
+    runs: int
+    seconds: float = 0.0
+
+
+def budget_of(text: str) -> Budget:
+    """The budget of a name (`smoke`, `pr`, `nightly`), a number of runs, or a time (`60s`, `5m`). Raises ValueError."""
+    if text in BUDGETS:
+        return Budget(BUDGETS[text])
+    if text.isdigit() and int(text):
+        return Budget(int(text))
+    found = re.fullmatch(r"(\d+)(s|m|h)", text)
+    if found is None or not int(found[1]):
+        raise ValueError(f"budget {text!r} is none of {', '.join(BUDGETS)}, a number of runs, or a time like '60s'")
+    return Budget(10**9, int(found[1]) * {"s": 1, "m": 60, "h": 3_600}[found[2]])
+
+
+def settings_of(arguments: Mapping[str, Any], *, seed: int = 0, shard: tuple[int, int] = (0, 1)) -> Settings:
+    """The settings of a marker. Raises TypeError, ValueError naming the argument."""
+    if unknown := sorted(set(arguments) - set(_NAMES)):
+        raise TypeError(
+            f"@pytest.mark.fakekube_explore has no argument {', '.join(unknown)} (it has {', '.join(_NAMES)})"
+        )
+    budget = Budget(BUDGETS["pr"])
+    if arguments.get("budget") is not None:
+        budget = budget_of(str(arguments["budget"]))
+    runs = arguments.get("runs", budget.runs)
+    if isinstance(runs, bool) or not isinstance(runs, int) or runs < 3:
+        raise ValueError(f"runs={runs!r} must be an integer of at least 3: two runs are the reference")
+    return Settings(
+        runs=runs,
+        seconds=budget.seconds,
+        faults=_texts(arguments, "faults", FAULTS, FAULTS),
+        seed=seed,
+        mask=_texts(arguments, "mask"),
+        expect_delta=_texts(arguments, "expect_delta"),
+        owner_labels=_texts(arguments, "owner_labels"),
+        off=_texts(arguments, "off", (), ORACLES),
+        shard=shard,
+        unrealistic=bool(arguments.get("unrealistic", False)),
+    )
+
+
+def _texts(
+    arguments: Mapping[str, Any], name: str, default: Sequence[str] = (), known: Sequence[str] = ()
+) -> Sequence[str]:
+    values = arguments.get(name, default)
+    if isinstance(values, str) or not all(isinstance(one, str) for one in values):
+        raise TypeError(f"{name}={values!r}: pass a list of texts")
+    for one in values:
+        if known and one not in known:
+            raise ValueError(f"{name}={list(values)!r}: {one!r} is none of {', '.join(known)}")
+    return tuple(values)

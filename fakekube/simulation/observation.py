@@ -1,0 +1,134 @@
+"""What is observed of one run: plain data, which can be compared, and sent between processes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from fakekube.simulation.anchor import Anchor
+
+Object = Mapping[str, Any]
+
+#: The actor of what the test writes itself, of what `race` writes, and the prefix of the actors that are operators.
+TEST, RACE, OPERATOR = "test", "race", "operator "
+
+
+@dataclass(frozen=True, slots=True)
+class Commit:
+    """A stored change.
+
+    at: virtual seconds since the start. actor: `test`, `race`, `operator NAME`, `controller NAME` or a user agent.
+    incarnation: that of the operator, from 1; 0 for others. controller, key: the reconcile that wrote, or empty.
+    rest: whether it was written in the check for writes at rest. before, after: the object, None if there is none.
+    """
+
+    revision: int
+    at: float
+    anchor: Anchor
+    kind: str
+    namespace: str
+    name: str
+    actor: str
+    incarnation: int = 0
+    controller: str = ""
+    key: str = ""
+    rest: bool = False
+    before: Object | None = None
+    after: Object | None = None
+
+    @property
+    def by_operator(self) -> bool:
+        return self.actor.startswith(OPERATOR)
+
+    @property
+    def uid(self) -> str:
+        found: str = ((self.after or self.before or {}).get("metadata") or {}).get("uid", "")
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class Delivery:
+    """A watch event that an operator's informer was sent: the revision, and when; `reconciles`: how many had begun."""
+
+    revision: int
+    at: float
+    kind: str
+    operator: str
+    reconciles: int
+
+
+@dataclass(frozen=True, slots=True)
+class ReconcileRecord:
+    """A reconcile: when it started and ended, in virtual seconds and as numbers of commits before; and its result.
+
+    seen: the revision of the newest event that the operator's informers had delivered at its start, for each kind.
+    error: the text of the exception, `unexpected` whether it is a defect rather than an answer of the server.
+    read: the targets that it has read from the server itself.
+    """
+
+    operator: str
+    incarnation: int
+    controller: str
+    key: str
+    started: float
+    first: int
+    last: int
+    seen: Mapping[str, int] = field(default_factory=dict)
+    error: str = ""
+    unexpected: bool = False
+    requeue_after: float | None = None
+    read: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Observation:
+    """One run.
+
+    failure: the failure of the test itself, as text. inconclusive: whether it failed because an operator was down, so
+    that the run says nothing. steps: the names of the test's steps.
+    unsettled: why the cluster did not become quiescent, or empty.
+    final: the objects at the end, by target. reads: the reads of reconciles from the server.
+    violations: of predicates that must always hold.
+    lost: exceptions of tasks that were not retrieved, and failures in the background.
+    external: the items that each declared external API has at the end.
+    fired: the atoms that took effect. streams: what was wrong with watch streams of the server.
+    """
+
+    seed: int
+    failure: str = ""
+    inconclusive: bool = False
+    unsettled: str = ""
+    final: Mapping[str, Object] = field(default_factory=dict)
+    commits: Sequence[Commit] = ()
+    deliveries: Sequence[Delivery] = ()
+    reconciles: Sequence[ReconcileRecord] = ()
+    reads: Sequence[Anchor] = ()
+    violations: Sequence[str] = ()
+    lost: Sequence[str] = ()
+    external: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    fired: Sequence[int] = ()
+    streams: Sequence[str] = ()
+    steps: Sequence[str] = ()
+    timeline: str = ""
+    """The timeline as text, for the report; empty unless it was asked for."""
+
+    def by_operators(self) -> Sequence[Commit]:
+        """The changes that operators wrote while the test ran."""
+        return [one for one in self.commits if one.by_operator and not one.rest]
+
+
+@dataclass(frozen=True, slots=True)
+class Violation:
+    """An oracle that a run fails: its name, the object or controller that it concerns, and the difference."""
+
+    oracle: str
+    target: str
+    text: str
+
+    def __str__(self) -> str:
+        return f"{self.oracle}: {self.target} {self.text}" if self.target else f"{self.oracle}: {self.text}"
+
+    def same_as(self, other: Violation) -> bool:
+        """Whether the same oracle fails on the same object."""
+        return (self.oracle, self.target) == (other.oracle, other.target)

@@ -1,0 +1,62 @@
+"""O2 and O3: a run ends in the reference's state, and creates and deletes each object as often."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from fnmatch import fnmatchcase
+from typing import Any
+
+from fakekube.simulation.observation import Commit, Observation, Violation
+from fakekube.simulation.statemask import Mask, is_compared
+
+Object = Mapping[str, Any]
+
+#: More differences of one object are counted, not listed.
+_LISTED = 3
+
+
+def final_state(reference: Observation, run: Observation, mask: Mask, oracle: str = "O2") -> Iterator[Violation]:
+    """O2: the final objects are those of the reference, but for what the mask leaves out."""
+    expected, found = _compared(reference.final), _compared(run.final)
+    for target in dict.fromkeys([*expected, *found]):
+        if target not in found:
+            yield Violation(oracle, target, "is absent at the end (the reference has it)")
+        elif target not in expected:
+            yield Violation(oracle, target, "is there at the end (the reference does not have it)")
+        elif differing := mask.differences(target, expected[target], found[target]):
+            shown = "; ".join(f"{path} {was!r} (reference) != {now!r}" for path, was, now in differing[:_LISTED])
+            more = f"; {len(differing) - _LISTED} more" if len(differing) > _LISTED else ""
+            yield Violation(oracle, target, f"{shown}{more}")
+
+
+def _compared(final: Mapping[str, Object]) -> Mapping[str, Object]:
+    return {target: obj for target, obj in final.items() if is_compared(target)}
+
+
+def counts(reference: Observation, run: Observation, expected: Sequence[str] = ()) -> Iterator[Violation]:
+    """O3: no object is created or deleted more often than in the reference.
+
+    It may happen less often: what an operator does not see because it is down, it need not do.
+
+    `expected`: shell patterns of changes whose number may differ, `create job/*`.
+    """
+    before, after = _counted(reference.commits), _counted(run.commits)
+    for change in dict.fromkeys([*before, *after]):
+        if after[change] > before[change] and not any(fnmatchcase(change, one) for one in expected):
+            verb, _, target = change.partition(" ")
+            text = f"is {verb}d {_times(after[change])}, in the reference {_times(before[change])}"
+            yield Violation("O3", target, text)
+
+
+def _counted(commits: Sequence[Commit]) -> Counter[str]:
+    """How often operators and controllers create and delete each object."""
+    return Counter(
+        f"{one.anchor.verb} {one.anchor.target}"
+        for one in commits
+        if one.anchor.verb != "update" and one.actor not in ("test", "race") and not one.rest and is_compared(one.kind)
+    )
+
+
+def _times(number: int) -> str:
+    return "once" if number == 1 else "never" if number == 0 else f"{number} times"

@@ -1,0 +1,54 @@
+"""Judges a run by all oracles."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+from fakekube.simulation.observation import Observation, Violation
+from fakekube.simulation.oracles.failures import exceptions, own_assertions, predicates, streams
+from fakekube.simulation.oracles.finalstate import counts, final_state
+from fakekube.simulation.oracles.leaks import leaks
+from fakekube.simulation.oracles.progress import effort, rest, settles
+from fakekube.simulation.oracles.truth import status_truth
+from fakekube.simulation.oracles.writers import flips, stale_decisions
+from fakekube.simulation.statemask import Mask
+
+
+@dataclass(frozen=True, slots=True)
+class Judge:
+    """The reference of a test, and what is declared benign.
+
+    expect_delta: changes whose number may differ, as `create job/*`. owner_labels: labels that name an owner.
+    off: the oracles that are not asked, `O5`.
+    """
+
+    reference: Observation
+    mask: Mask = field(default_factory=Mask)
+    expect_delta: Sequence[str] = ()
+    owner_labels: Sequence[str] = ()
+    off: Sequence[str] = ()
+
+    def violations(self, run: Observation) -> Sequence[Violation]:
+        """What the run does wrong, the most telling first; empty if it is correct."""
+        return [one for one in self._all(run) if one.oracle not in self.off]
+
+    def _all(self, run: Observation) -> Iterator[Violation]:
+        if run.inconclusive:
+            return
+        yield from predicates(run)
+        yield from settles(run)
+        if run.unsettled:  # the final state says nothing then
+            yield from exceptions(self.reference, run)
+            return
+        yield from final_state(self.reference, run, self.mask)
+        yield from counts(self.reference, run, self.expect_delta)
+        yield from leaks(self.reference, run, self.owner_labels)
+        yield from stale_decisions(run)
+        yield from flips(self.reference, run)
+        yield from status_truth(self.reference, run)
+        yield from rest(self.reference, run)
+        yield from effort(self.reference, run)
+        yield from exceptions(self.reference, run)
+        yield from streams(run)
+        yield from own_assertions(run)

@@ -1,0 +1,73 @@
+"""O1, O4 and O5: a run settles, writes nothing at rest, and does not reconcile much more often than the reference."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+
+from fakekube.simulation.observation import Commit, Observation, ReconcileRecord, Violation
+from fakekube.simulation.statemask import is_compared
+
+#: A run may reconcile this many times as often as the reference, and this many times more.
+FACTOR, MORE = 3, 20
+
+#: So many failures in a row are looked at for growing gaps.
+_RETRIES = 6
+
+
+def settles(run: Observation) -> Iterator[Violation]:
+    """O1: the cluster becomes quiescent."""
+    if run.unsettled:
+        yield Violation("O1", "", f"does not settle: {run.unsettled}")
+
+
+def rest(reference: Observation, run: Observation) -> Iterator[Violation]:
+    """O4: when everything is reconciled once more, nothing is written that the reference does not write there."""
+    known = {one.anchor.signature for one in reference.commits if one.rest}
+    written = [one for one in run.commits if one.rest and one.by_operator and is_compared(one.kind)]
+    for one in _first_of_each(written):
+        if one.anchor.signature not in known:
+            who = f"{one.controller} reconciling {one.key}" if one.controller else one.actor
+            yield Violation("O4", one.anchor.target, f"is written at rest: {one.anchor.signature}, by {who}")
+
+
+def _first_of_each(commits: Sequence[Commit]) -> Sequence[Commit]:
+    return list({one.anchor.signature: one for one in reversed(commits)}.values())[::-1]
+
+
+def effort(reference: Observation, run: Observation) -> Iterator[Violation]:
+    """O5: at most three times the reference's reconciles of a controller and 20 more, and retries with growing gaps."""
+    usual, made = _counted(reference), _counted(run)
+    for controller, number in made.items():
+        limit = FACTOR * usual[controller] + MORE
+        if number > limit:
+            text = f"has {number} reconciles, the reference {usual[controller]} (limit {limit})"
+            yield Violation("O5", controller, text)
+    for (controller, key), records in _by_key(run.reconciles).items():
+        if _retries_steadily(records):
+            yield Violation("O5", controller, f"retries {key} at constant intervals below a second")
+
+
+def _counted(run: Observation) -> Counter[str]:
+    return Counter(one.controller for one in run.reconciles)
+
+
+def _by_key(records: Sequence[ReconcileRecord]) -> dict[tuple[str, str], list[ReconcileRecord]]:
+    found: dict[tuple[str, str], list[ReconcileRecord]] = {}
+    for one in records:
+        found.setdefault((one.controller, one.key), []).append(one)
+    return found
+
+
+def _retries_steadily(records: Sequence[ReconcileRecord]) -> bool:
+    """Whether failures follow each other at gaps that do not grow."""
+    times: list[float] = []
+    for one in records:
+        times = [*times, one.started] if one.error else []
+        if len(times) > _RETRIES:
+            gaps = [later - earlier for earlier, later in pairwise(times)]
+            recent = gaps[-_RETRIES:]
+            if recent[-1] < 1 and recent[-1] <= recent[0]:
+                return True
+    return False

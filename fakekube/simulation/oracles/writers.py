@@ -1,0 +1,107 @@
+"""O7 and O11: no two writers fight over a field, and nothing is destroyed for a reason that no longer holds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from fakekube.simulation.observation import Commit, Observation, ReconcileRecord, Violation
+from fakekube.simulation.statemask import is_compared, leaves
+
+_ABSENT = object()
+
+
+def flips(reference: Observation, run: Observation) -> Iterator[Violation]:
+    """O7: no field changes from A to B and back to A by two writers, unless it does so in the reference."""
+    known = {(target, path) for target, path, _ in _flips(reference.commits)}
+    for target, path, text in _flips(run.commits):
+        if (target, path) not in known:
+            yield Violation("O7", target, text)
+
+
+def _flips(commits: Sequence[Commit]) -> Iterator[tuple[str, str, str]]:
+    """The target, the path and a text for each field that two writers change to and fro."""
+    history: dict[tuple[str, str], list[tuple[Any, str]]] = {}
+    for one in commits:
+        if one.anchor.verb == "delete":
+            history = {key: value for key, value in history.items() if key[0] != one.uid}
+        if one.anchor.verb != "update" or not is_compared(one.kind):
+            continue
+        old, new = _fields(one.before), _fields(one.after)
+        for path in dict.fromkeys([*old, *new]):
+            was, now = old.get(path, _ABSENT), new.get(path, _ABSENT)
+            if was == now:
+                continue
+            past = history.setdefault((one.uid, path), [(was, "")])
+            past.append((now, one.actor))
+            if _has_flipped(past):
+                writers = f"{past[-2][1]} and {past[-1][1]}"
+                yield one.anchor.target, path, f"{path} changes from {was!r} back to {now!r} by {writers}"
+
+
+def _has_flipped(past: Sequence[tuple[Any, str]]) -> bool:
+    """Whether the last three changes go A, B, A, by two writers of which neither is the test."""
+    if len(past) < 4:
+        return False
+    (_, _), (first, who), (_, other), (last, again) = past[-4:]
+    return first == last and who == again != other and "test" not in (who, other) and "race" not in (who, other)
+
+
+def _fields(obj: Mapping[str, Any] | None) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for name in ("spec", "data", "status"):
+        found.update(leaves((obj or {}).get(name), name))
+    return found
+
+
+def stale_decisions(run: Observation) -> Iterator[Violation]:
+    """O11: no deletion by a reconcile that has read an older generation of its object than the current one.
+
+    A reconcile that has read its object from the server itself has read the current one.
+    """
+    by_key: dict[tuple[str, str, str], list[Commit]] = {}
+    for one in run.commits:
+        by_key.setdefault((one.kind, one.namespace, one.name), []).append(one)
+    for deletion in run.by_operators():
+        if deletion.anchor.verb != "delete" or not deletion.key or not is_compared(deletion.kind):
+            continue
+        record = _reconcile_of(run.reconciles, deletion)
+        if record is None:
+            continue
+        for (kind, namespace, name), changes in by_key.items():
+            if _key(namespace, name) != deletion.key or kind not in record.seen or kind == deletion.kind:
+                continue
+            if any(one.startswith(f"{kind}/") for one in record.read):
+                continue
+            seen = _generation(changes, record.seen[kind])
+            current = _generation(changes, deletion.revision)
+            if seen is not None and seen != current:
+                text = f"is deleted because of {kind}/{name} at {seen}, which is at {current} by then"
+                yield Violation("O11", deletion.anchor.target, text)
+
+
+def _reconcile_of(records: Sequence[ReconcileRecord], commit: Commit) -> ReconcileRecord | None:
+    for one in records:
+        if (one.controller, one.key, one.incarnation) == (commit.controller, commit.key, commit.incarnation) and (
+            one.first < commit.revision <= one.last
+        ):
+            return one
+    return None
+
+
+def _key(namespace: str, name: str) -> str:
+    return f"{namespace}/{name}" if namespace else name
+
+
+def _generation(changes: Sequence[Commit], revision: int) -> str | None:
+    """What identifies the spec of an object as of a revision: uid and generation; None before its creation."""
+    found: str | None = None
+    for one in changes:
+        if one.revision > revision:
+            break
+        if one.after is None:
+            found = "deletion"
+        else:
+            meta = one.after.get("metadata") or {}
+            found = f"generation {meta.get('generation', '-')} of {str(meta.get('uid', ''))[:8]}"
+    return found

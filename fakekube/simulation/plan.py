@@ -1,0 +1,55 @@
+"""Plans: the faults of one run, as one line of text that replays it (`--fakekube-plan`)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from fakekube.simulation.atoms import Atom, parse_atom
+
+#: The version of the text's format.
+FORMAT = "FK1"
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """A seed, from which orders are drawn, and the atoms. `skipped`: the test's steps, by name, that are left out."""
+
+    seed: int = 0
+    atoms: tuple[Atom, ...] = ()
+    skipped: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        parts = [f"{FORMAT} seed={self.seed}"]
+        if self.skipped:
+            parts.append(f"skip={','.join(self.skipped)}")
+        if self.atoms:
+            parts.append(" + ".join(map(str, self.atoms)))
+        return " ".join(parts)
+
+    def without(self, index: int) -> Plan:
+        """The plan without one atom."""
+        return replace(self, atoms=self.atoms[:index] + self.atoms[index + 1 :])
+
+    def changed(self, index: int, atom: Atom) -> Plan:
+        """The plan with another atom in the place of one."""
+        return replace(self, atoms=(*self.atoms[:index], atom, *self.atoms[index + 1 :]))
+
+
+def parse_plan(text: str) -> Plan:
+    """The plan of a text like `FK1 seed=17 crash@delete sts/a#1`. Raises ValueError."""
+    head, _, rest = text.strip().partition(" ")
+    if head != FORMAT:
+        raise ValueError(f"plan {text!r}: expected a text that starts with {FORMAT!r}")
+    seed = 0
+    skipped: tuple[str, ...] = ()
+    while rest.startswith(("seed=", "skip=")):
+        setting, _, rest = rest.partition(" ")
+        name, _, value = setting.partition("=")
+        if name == "seed":
+            if not value.isdigit():
+                raise ValueError(f"plan {text!r}: the seed {value!r} is no number")
+            seed = int(value)
+        else:
+            skipped = tuple(value.split(","))
+    atoms = tuple(parse_atom(part) for part in rest.split(" + ")) if rest.strip() else ()
+    return Plan(seed, atoms, skipped)

@@ -1,0 +1,253 @@
+"""Plans from the trace of a reference run: the most promising ones first, then pairs, then seeded orders."""
+
+from __future__ import annotations
+
+import random
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import combinations, zip_longest
+
+from fakekube.simulation.anchor import Anchor
+from fakekube.simulation.atoms import (
+    FAULTS,
+    Atom,
+    Crash,
+    Failure,
+    Gap,
+    Hold,
+    Hook,
+    Jump,
+    Lost,
+    Order,
+    Race,
+    Stale,
+    Zombie,
+)
+from fakekube.simulation.observation import TEST, Commit, Observation
+from fakekube.simulation.plan import Plan
+from fakekube.simulation.statemask import is_compared
+
+#: At most so many anchors of one signature, digits in names left out.
+_OF_ONE_SIGNATURE = 3
+
+#: At most so many of the last writes before a change of the test.
+_IN_A_STEP = 6
+
+#: The HTTP codes with which requests fail.
+_CODES = (503, 500, 504)
+
+
+class Planner:
+    """The plans for one test.
+
+    `faults`: the names of the atoms that may be used. `seed`: of the orders, and of what is sampled.
+    `has_election`, `has_webhooks`: whether operators elect leaders, and whether webhooks are called.
+    """
+
+    def __init__(
+        self,
+        reference: Observation,
+        *,
+        faults: Iterable[str] = FAULTS,
+        seed: int = 0,
+        has_election: bool = False,
+        has_webhooks: bool = False,
+    ) -> None:
+        self._reference, self._faults, self._seed = reference, frozenset(faults), seed
+        self._has_election, self._has_webhooks = has_election, has_webhooks
+        self._writes = _capped([one for one in reference.by_operators() if is_compared(one.kind)])
+        self._watched = {one.kind for one in reference.deliveries}
+
+    def singles(self) -> Sequence[Plan]:
+        """A plan for each atom, one of each family in turn."""
+        families = [
+            [atom for atom in family if atom.name in self._faults]
+            for family in (
+                self._crashes(),
+                self._own_holds(),
+                self._losses(),
+                self._downs(),
+                self._failures(),
+                self._races(),
+                self._cancelled(),
+                self._stale(),
+                self._rare(),
+            )
+        ]
+        ordered = [atom for row in zip_longest(*families) for atom in row if atom is not None]
+        return [Plan(self._seed, (atom,)) for atom in dict.fromkeys(ordered)]
+
+    def pairs(self, clean: Sequence[Plan]) -> Iterator[Plan]:
+        """Pairs of atoms that have each run clean alone, in an order that is drawn from the seed."""
+        atoms = [plan.atoms[0] for plan in clean if len(plan.atoms) == 1]
+        found = [(first, second) for first, second in combinations(atoms, 2) if _combines(first, second)]
+        random.Random(self._seed).shuffle(found)
+        for first, second in found:
+            yield Plan(self._seed, (first, second))
+
+    def orders(self) -> Iterator[Plan]:
+        """Endlessly many seeds for the order of watches and workers, alone and with a crash."""
+        if "order" not in self._faults:
+            return
+        crashes = [atom for atom in self._crashes() if atom.name in self._faults]
+        for number in range(1, 1_000_000):
+            extra = (crashes[number // 2 % len(crashes)],) if crashes and number % 2 == 0 else ()
+            yield Plan(self._seed + number, (Order(), *extra))
+
+    # --- families
+
+    def _crashes(self) -> Iterator[Atom]:
+        for one in self._writes:
+            yield Crash(one.anchor)
+
+    def _losses(self) -> Iterator[Atom]:
+        for number, one in enumerate(self._writes):
+            yield Lost(one.anchor, "reset" if number % 2 else "504")
+
+    def _own_holds(self) -> Iterator[Atom]:
+        """The operator does not see its own write until its next reconcile has ended."""
+        for one in self._writes:
+            if one.kind in self._watched:
+                yield Hold(one.kind, one.anchor, "reconcile")
+
+    def _downs(self) -> Iterator[Atom]:
+        """The operator is down, from one of its last writes on, while the test changes something."""
+        step: list[Commit] = []  # what it has written since the change before
+        latest: list[Commit] = []
+        for one in self._reference.commits:
+            if one.rest:
+                break
+            if one.by_operator and is_compared(one.kind):
+                step.append(one)
+            elif one.actor == TEST:
+                latest, step = step or latest, []
+                for write in latest[: -_IN_A_STEP - 1 : -1]:
+                    yield Crash(write.anchor, one.anchor)
+
+    def _failures(self) -> Iterator[Atom]:
+        anchors = [*_capped_anchors(self._reference.reads), *(one.anchor for one in self._writes)]
+        for code in _CODES:
+            for anchor in anchors:
+                yield Failure(anchor, code)
+
+    def _races(self) -> Iterator[Atom]:
+        for one in self._writes:
+            if one.anchor.verb == "update":
+                yield Race(one.anchor, "annotate")
+
+    def _cancelled(self) -> Iterator[Atom]:
+        """Notifications that a later event of the same object undoes: one watch is late, or misses both."""
+        for first, second in self._undone():
+            yield Hold(first.kind, first.anchor, second.anchor)
+            yield Gap(first.kind, first.anchor, second.anchor)
+        for one in self._foreign():
+            yield Hold(one.kind, one.anchor, "rest")
+            yield Gap(one.kind, one.anchor, "rest")
+
+    def _stale(self) -> Iterator[Atom]:
+        """The state that has led to a deletion, read again after a later event of the same object."""
+        commits = [one for one in self._reference.commits if not one.rest]
+        for deletion in self._reference.by_operators():
+            if deletion.anchor.verb != "delete" or not deletion.key:
+                continue
+            reasons = [one for one in commits if _is_of(one, deletion) and one.revision < deletion.revision]
+            later = [
+                one
+                for one in commits
+                if one.revision > deletion.revision and (_is_of(one, deletion) or _same(one, deletion))
+            ]
+            for reason in reasons[-1:]:
+                for one in later[: _OF_ONE_SIGNATURE + 1]:
+                    yield Stale(reason.kind, reason.anchor, one.anchor)
+        for first, second in self._undone():
+            yield Stale(first.kind, first.anchor, second.anchor)
+
+    def _rare(self) -> Iterator[Atom]:
+        if self._has_election:
+            for one in self._writes:
+                yield Zombie(one.anchor)
+        if self._has_webhooks:
+            for one in self._writes:
+                yield Hook(one.anchor)
+        for one in self._writes:
+            yield Jump(one.anchor, 3600)
+
+    # --- events of the trace
+
+    def _foreign(self) -> Sequence[Commit]:
+        """What others than operators write to watched objects while the operator runs."""
+        return _capped(
+            [
+                one
+                for one in self._reference.commits
+                if not (one.by_operator or one.rest) and one.kind in self._watched and is_compared(one.kind)
+            ]
+        )
+
+    def _undone(self) -> Iterator[tuple[Commit, Commit]]:
+        """Pairs of events of one object, of which the second undoes the first."""
+        found = 0
+        commits = [one for one in self._reference.commits if one.kind in self._watched and not one.rest]
+        for index, first in enumerate(commits):
+            for second in commits[index + 1 :]:
+                if _same(first, second) and _undoes(first, second):
+                    yield first, second
+                    found += 1
+                    break
+            if found >= 12:
+                return
+
+
+def _same(first: Commit, second: Commit) -> bool:
+    return (first.kind, first.namespace, first.name) == (second.kind, second.namespace, second.name)
+
+
+def _is_of(commit: Commit, deletion: Commit) -> bool:
+    """Whether a change is one of the object whose reconcile has deleted something."""
+    key = f"{commit.namespace}/{commit.name}" if commit.namespace else commit.name
+    return key == deletion.key and commit.kind != deletion.kind
+
+
+def _undoes(first: Commit, second: Commit) -> bool:
+    """Whether the second event brings back what was before the first: a field's value, or the object."""
+    verbs = (first.anchor.verb, second.anchor.verb)
+    if verbs in (("create", "delete"), ("delete", "create")):
+        return True
+    if verbs != ("update", "update"):
+        return False
+    return bool(set(first.anchor.fields) & set(second.anchor.fields)) and _content(first.before) == _content(
+        second.after
+    )
+
+
+def _content(obj: object) -> object:
+    """The spec and the data of an object, or its status if it has neither."""
+    if not isinstance(obj, dict):
+        return None
+    return {name: value for name, value in obj.items() if name not in ("metadata", "status")}
+
+
+def _combines(first: Atom, second: Atom) -> bool:
+    """Whether two atoms are worth a plan: not the same family at the same place."""
+    places = {str(getattr(atom, "at", None) or getattr(atom, "since", None)) for atom in (first, second)}
+    return len(places) == 2 or first.name != second.name
+
+
+def _general(text: str) -> str:
+    return re.sub(r"\d+", "0", text)
+
+
+def _capped(commits: Sequence[Commit]) -> Sequence[Commit]:
+    """At most three of one signature: the first two and the last."""
+    groups: dict[str, list[Commit]] = {}
+    for one in commits:
+        groups.setdefault(_general(one.anchor.signature), []).append(one)
+    kept = {id(one) for group in groups.values() for one in (group[: _OF_ONE_SIGNATURE - 1] + group[-1:])}
+    return [one for one in commits if id(one) in kept]
+
+
+def _capped_anchors(anchors: Sequence[Anchor]) -> Sequence[Anchor]:
+    groups: dict[str, list[Anchor]] = {}
+    for one in dict.fromkeys(anchors):
+        groups.setdefault(_general(one.signature), []).append(one)
+    return [one for group in groups.values() for one in dict.fromkeys([*group[: _OF_ONE_SIGNATURE - 1], *group[-1:]])]

@@ -1,0 +1,180 @@
+"""Runs a test of pytest as an exploration: set up, called and torn down once for each plan."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pytest
+from _pytest.runner import runtestprotocol
+
+from fakekube.simulation.explorer import Explorer, ReferenceFails, Settings
+from fakekube.simulation.marker import budget_of, settings_of
+from fakekube.simulation.observation import Observation
+from fakekube.simulation.plan import Plan, parse_plan
+from fakekube.simulation.realism import Facts, IllegalPlan, check_legal
+from fakekube.simulation.report import failure, side_by_side, success
+from fakekube.simulation.stash import PLAN, SHARD
+
+if TYPE_CHECKING:
+    from fakekube.harness.cluster import FakeKube
+    from fakekube.simulation.run import Run
+
+RUN: pytest.StashKey[Run] = pytest.StashKey()
+OBSERVED: pytest.StashKey[Observation] = pytest.StashKey()
+
+
+def attach(item: pytest.Item, cluster: FakeKube) -> None:
+    """Connect the cluster of a test with the plan that it runs under."""
+    from fakekube.simulation.run import Run
+
+    plan = item.stash[PLAN]
+    assert plan is not None, "the test is explored"
+    run = item.stash[RUN] = Run(cluster, plan)
+    run.attach()
+
+
+def observe(item: pytest.Item, error: Exception | None) -> None:
+    """End the run of a plan: what it has done is observed, and the cluster is let go."""
+    run = item.stash[RUN]
+    item.stash[OBSERVED] = run.finish(error)
+    run.detach()
+
+
+def settings_for(item: pytest.Item) -> Settings:
+    """The settings of a test's marker; the option overrides its budget. Raises UsageError."""
+    marker = item.get_closest_marker("fakekube_explore")
+    arguments = dict(marker.kwargs) if marker is not None else {}
+    if marker is not None and marker.args:
+        raise pytest.UsageError(f"{item.nodeid}: @pytest.mark.fakekube_explore takes keyword arguments only")
+    try:
+        found = settings_of(arguments, shard=_shard(item))
+        if item.config.option.fakekube_explore:
+            budget = budget_of(item.config.option.fakekube_explore)
+            found = replace(found, runs=budget.runs, seconds=budget.seconds)
+    except (TypeError, ValueError) as error:
+        raise pytest.UsageError(f"{item.nodeid}: {error}") from None
+    return found
+
+
+def _shard(item: pytest.Item) -> tuple[int, int]:
+    callspec = getattr(item, "callspec", None)
+    found: tuple[int, int] = callspec.params.get(SHARD, (0, 1)) if callspec is not None else (0, 1)
+    return found
+
+
+class _NextRun(pytest.Item):
+    """Stands for the next run of a test, so that only its own fixtures are torn down after this one."""
+
+    def runtest(self) -> None:
+        """Never called."""
+
+
+class ItemExplorer:
+    """Explores one test. `nextitem`: the test that follows, for fixtures of a wider scope."""
+
+    def __init__(self, item: pytest.Item, nextitem: pytest.Item | None) -> None:
+        self._item, self._nextitem = item, nextitem
+        assert item.parent is not None, "a test has a parent"
+        self._next_run: pytest.Item = _NextRun.from_parent(item.parent, name=item.name)
+        self._reports: Sequence[pytest.TestReport] = ()
+        self._facts = Facts()
+
+    def run(self) -> Sequence[pytest.TestReport]:
+        """The reports of the whole exploration: those of a run without faults, with its result."""
+        settings = settings_for(self._item)
+        text = self._item.config.option.fakekube_plan
+        explorer = Explorer(self._observed, settings, lambda: self._facts)
+        try:
+            if text:
+                outcome, message = self._replayed(explorer, text, settings)
+            else:
+                outcome, message = self._explored(explorer, settings)
+        except ReferenceFails:
+            return self._ended(self._reports)
+        except pytest.UsageError as error:
+            outcome, message = "failed", str(error)
+        return self._ended(self._with_result(outcome, message))
+
+    def _explored(self, explorer: Explorer, settings: Settings) -> tuple[str, str]:
+        found = explorer.explore()
+        if found.failed is None:
+            return "passed", success(found)
+        return "failed", failure(found, found.failed, self._nodeid(), settings.runs)
+
+    def _replayed(self, explorer: Explorer, text: str, settings: Settings) -> tuple[str, str]:
+        try:
+            plan = parse_plan(text)
+        except ValueError as error:
+            raise pytest.UsageError(f"--fakekube-plan: {error}") from None
+        explorer.seeded(plan.seed)
+        reference, judge = explorer.reference()
+        if not settings.unrealistic:
+            try:
+                check_legal(plan, self._facts)
+            except IllegalPlan as error:
+                raise pytest.UsageError(f"--fakekube-plan: {error}") from None
+        observed = explorer.observe(plan)
+        violations = judge.violations(observed)
+        missing = [str(atom) for number, atom in enumerate(plan.atoms) if number not in observed.fired]
+        lines = [f"plan: {plan}", *(f"not exercised: {one}" for one in missing)]
+        if not violations:
+            return "passed", "\n".join([*lines, "no oracle fails"])
+        lines += [*map(str, violations), "", *side_by_side(reference, observed)]
+        return "failed", "\n".join(lines)
+
+    def _observed(self, plan: Plan) -> Observation:
+        """Run the test once under a plan."""
+        stash = self._item.stash
+        stash[PLAN] = plan
+        if OBSERVED in stash:
+            del stash[OBSERVED]
+        try:
+            reports = runtestprotocol(self._item, log=False, nextitem=self._next_run)
+        finally:
+            stash[PLAN] = None
+        found = stash.get(OBSERVED, None)
+        if found is None:
+            self._reports = reports
+            raise ReferenceFails("the test did not reach its cluster")
+        if not plan.atoms:
+            if not self._reports or any(not report.passed for report in reports):
+                self._reports = reports
+            self._facts = stash[RUN].facts
+        del stash[RUN]
+        bad = next((report for report in reports if report.failed), None)
+        if bad is not None and not (found.failure or found.unsettled):
+            found = replace(found, failure=str(bad.longreprtext).strip().rpartition("\n")[2])
+        return found
+
+    def _with_result(self, outcome: str, message: str) -> Sequence[pytest.TestReport]:
+        reports = []
+        for report in self._reports:
+            if report.when == "call":
+                if outcome == "failed":
+                    report.outcome = "failed"
+                    report.longrepr = message
+                else:
+                    report.sections.append(("fakekube exploration", message))
+            reports.append(report)
+        return reports
+
+    def _ended(self, reports: Sequence[pytest.TestReport]) -> Sequence[pytest.TestReport]:
+        """Tear down fixtures of a wider scope that the next test does not need."""
+        self._item.session._setupstate.teardown_exact(self._nextitem)
+        return reports
+
+    def _nodeid(self) -> str:
+        return re.sub(r"\[shard \d+ of \d+\]|-shard \d+ of \d+", "", self._item.nodeid)
+
+
+def runs_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> bool:
+    """Run a test as an exploration, and report it as one test."""
+    hook = item.ihook
+    hook.pytest_runtest_logstart(nodeid=item.nodeid, location=item.location)
+    for report in ItemExplorer(item, nextitem).run():
+        hook.pytest_runtest_logreport(report=report)
+    hook.pytest_runtest_logfinish(nodeid=item.nodeid, location=item.location)
+    return True

@@ -1,0 +1,175 @@
+"""Records a run: what was committed and by whom, what informers were sent, what reconciles did."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from controllerlib.observer import current_run
+from fakekube.apiserver.resource import Resource
+from fakekube.apiserver.storage.store import Change
+from fakekube.simulation.anchor import Anchor, Occurrences, changed_fields, target_of
+from fakekube.simulation.observation import OPERATOR, RACE, TEST, Commit, Delivery, Observation, ReconcileRecord
+
+Object = Mapping[str, Any]
+
+#: Kinds whose lower-case name is longer than this are shown by their short name, if they have one.
+_LONG = 6
+
+
+class Kinds:
+    """The names of kinds in anchors, by the collection in which their objects are stored."""
+
+    def __init__(self, resources: Iterable[Resource]) -> None:
+        self._resources = resources
+        self._names: dict[str, str] = {}
+
+    def name(self, collection: str) -> str:
+        """The short name of the resource, if its kind is long and it has one, else the lower-case kind."""
+        found = self._names.get(collection)
+        if found is None:
+            self._names |= {one.collection: kind_name(one) for one in reversed(list(self._resources))}
+            found = self._names.setdefault(collection, collection.partition(".")[0])
+        return found
+
+
+def kind_name(resource: Resource) -> str:
+    """The name of a kind in anchors."""
+    kind = resource.kind.lower()
+    return resource.short_names[0] if len(kind) > _LONG and resource.short_names else kind
+
+
+@dataclass(frozen=True, slots=True)
+class Actor:
+    """Who makes a request: the name that the record shows, and the incarnation of an operator."""
+
+    name: str = TEST
+    incarnation: int = 0
+
+
+@dataclass(slots=True)
+class _Running:
+    """A reconcile that has not ended."""
+
+    started: float
+    first: int
+    seen: Mapping[str, int]
+    read: list[str] = field(default_factory=list)
+
+
+class Recorder:
+    """The record of one run, and the observation that is made of it at the end."""
+
+    racing: bool = False
+    """Whether what is written now is a competing write."""
+    resting: bool = False
+    """Whether the check for writes at rest runs."""
+
+    def __init__(self, kinds: Kinds) -> None:
+        self.kinds = kinds
+        self.commits: list[Commit] = []
+        self.deliveries: list[Delivery] = []
+        self.reconciles: list[ReconcileRecord] = []
+        self.reads: list[Anchor] = []
+        self._occurrences = Occurrences()
+        self._seen: dict[tuple[str, int], dict[str, int]] = {}
+        self._running: dict[tuple[str, int, str, str], _Running] = {}
+        self._revision = 0
+
+    def anchor_of(self, collection: str, path: str, before: Object | None, after: Object | None) -> Anchor:
+        """The anchor of a change, without its occurrence."""
+        verb = "create" if before is None else "delete" if after is None else "update"
+        namespace, _, name = path.rpartition("/")
+        generated = ((after or before or {}).get("metadata") or {}).get("generateName", "")
+        target = target_of(self.kinds.name(collection), namespace, name, generated)
+        fields = changed_fields(before, after) if before is not None and after is not None else ()
+        return Anchor(verb, target, fields)
+
+    def expected(self, anchor: Anchor) -> Anchor:
+        """The anchor that a change would have if it were committed now."""
+        return self._occurrences.peek(anchor)
+
+    def committed(self, change: Change, actor: Actor, at: float) -> Commit:
+        """Record a stored change."""
+        before = change.before.object if change.before is not None else None
+        after = change.after.object if change.after is not None else None
+        anchor = self.anchor_of(change.collection, change.path, before, after)
+        anchor = self._occurrences.next(anchor.verb, anchor.target, anchor.fields)
+        namespace, _, name = change.path.rpartition("/")
+        run = current_run() if actor.name.startswith(OPERATOR) else None
+        made = Commit(
+            change.revision, at, anchor, self.kinds.name(change.collection), namespace, name,
+            RACE if self.racing else actor.name,
+            actor.incarnation,
+            run.controller if run is not None else "",
+            str(run.request) if run is not None else "",
+            self.resting,
+            before,
+            after,
+        )  # fmt: skip
+        self.commits.append(made)
+        self._revision = change.revision
+        return made
+
+    def read(self, verb: str, collection: str, namespace: str, name: str, actor: Actor) -> Anchor:
+        """Record a read of an operator from the server."""
+        target = target_of(self.kinds.name(collection), namespace, name)
+        anchor = self._occurrences.next(verb, target, ())
+        self.reads.append(anchor)
+        run = current_run()
+        if run is not None:
+            running = self._running.get((actor.name, actor.incarnation, run.controller, str(run.request)))
+            if running is not None:
+                running.read.append(target)
+        return anchor
+
+    def delivered(self, collection: str, revision: int, actor: Actor, at: float) -> None:
+        """Record an event that a watch of an operator delivers."""
+        kind = self.kinds.name(collection)
+        self._seen.setdefault((actor.name, actor.incarnation), {})[kind] = revision
+        self.deliveries.append(Delivery(revision, at, kind, actor.name, len(self.reconciles) + len(self._running)))
+
+    def listed(self, collection: str, revision: int, actor: Actor) -> None:
+        """Record that an operator has listed a kind as of a revision."""
+        self._seen.setdefault((actor.name, actor.incarnation), {})[self.kinds.name(collection)] = revision
+
+    def reconcile_started(self, actor: Actor, controller: str, key: str, at: float) -> None:
+        seen = dict(self._seen.get((actor.name, actor.incarnation), {}))
+        self._running[actor.name, actor.incarnation, controller, key] = _Running(at, self._revision, seen)
+
+    def reconcile_ended(
+        self, actor: Actor, controller: str, key: str, error: BaseException | None, requeue_after: float | None
+    ) -> None:
+        running = self._running.pop((actor.name, actor.incarnation, controller, key), None)
+        if running is None:
+            return
+        self.reconciles.append(
+            ReconcileRecord(
+                actor.name, actor.incarnation, controller, key, running.started, running.first, self._revision,
+                running.seen, text_of(error), is_unexpected(error), requeue_after, tuple(running.read),
+            )
+        )  # fmt: skip
+
+    def observation(self, seed: int, **more: Any) -> Observation:
+        """All that was recorded, with what the caller adds."""
+        return Observation(
+            seed,
+            commits=self.commits,
+            deliveries=self.deliveries,
+            reconciles=self.reconciles,
+            reads=self.reads,
+            **more,
+        )
+
+
+def text_of(error: BaseException | None) -> str:
+    """The type and the text of an exception; empty for none."""
+    return "" if error is None else f"{type(error).__name__}: {error}"
+
+
+def is_unexpected(error: BaseException | None) -> bool:
+    """Whether an exception is a defect of the code, and not an answer of a server or a broken connection."""
+    if error is None:
+        return False
+    return isinstance(error, LookupError | TypeError | AttributeError | AssertionError | NameError | ArithmeticError)

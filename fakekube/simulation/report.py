@@ -1,0 +1,80 @@
+"""The report of an exploration: what failed, the one line that replays it, both timelines, and what was not tried."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from fakekube.simulation.anchor import Anchor
+from fakekube.simulation.explorer import Exploration, Failed
+from fakekube.simulation.observation import Commit, Observation
+from fakekube.simulation.plan import Plan
+
+#: Changes that are shown before and after the first one that differs.
+_BEFORE, _AFTER = 3, 12
+
+_WIDTH = 58
+
+
+def headline(failed: Failed, budget: int) -> str:
+    """The violation, after how many runs it was found, and how far it was shrunk."""
+    before, after = len(failed.trial.plan.atoms), len(failed.reduced.plan.atoms)
+    shrunk = f"shrunk {before} atoms -> {after}" if before != after else f"{after} atom{'s' if after != 1 else ''}"
+    return f"{failed.violation}      {failed.number}/{budget} runs, {shrunk}"
+
+
+def replay_line(nodeid: str, plan: Plan) -> str:
+    """The command that runs a plan again."""
+    return f"pytest {nodeid} --fakekube-plan='{plan}'"
+
+
+def failure(found: Exploration, failed: Failed, nodeid: str, budget: int) -> str:
+    """The whole report of a failed exploration."""
+    lines = [headline(failed, budget), f"replay: {replay_line(nodeid, failed.reduced.plan)}"]
+    if others := [str(one) for one in failed.trial.violations[1:4]]:
+        lines += ["also:", *(f"  {one}" for one in others)]
+    lines.append(f"found as: {failed.trial.plan}")
+    if failed.reduced.clean is not None:
+        lines.append(f"passes: {failed.reduced.clean}")
+    lines += ["", *side_by_side(found.reference, failed.observed), "", *found.coverage.lines()]
+    return "\n".join(lines)
+
+
+def success(found: Exploration) -> str:
+    """A short report of an exploration without a failure."""
+    exercised = sum(trial.exercised for trial in found.trials)
+    head = f"explored {exercised} plans in {found.runs} runs without a failure"
+    return "\n".join([head, *(f"  {line}" for line in found.coverage.lines())])
+
+
+def side_by_side(reference: Observation, run: Observation) -> Sequence[str]:
+    """The changes of the reference and of the run beside each other, around the first that differs."""
+    left, right = _rows(reference.commits), _rows(run.commits)
+    first = next(
+        (at for at, (old, new) in enumerate(zip(left, right, strict=False)) if old[1] != new[1]),
+        min(len(left), len(right)),
+    )
+    start, end = max(0, first - _BEFORE), first + _AFTER
+    rows = [f"{'reference':<{_WIDTH}} | run"]
+    if start:
+        rows.append(f"{f'({start} equal changes)':<{_WIDTH}} |")
+    for at in range(start, min(end, max(len(left), len(right)))):
+        old, new = (side[at][0] if at < len(side) else "" for side in (left, right))
+        mark = "|" if at < first else "≠"
+        rows.append(f"{old[:_WIDTH]:<{_WIDTH}} {mark} {new}".rstrip())
+    return rows
+
+
+def _rows(commits: Sequence[Commit]) -> Sequence[tuple[str, tuple[str, Anchor]]]:
+    """A text for each change, and what of it is compared."""
+    return [(_row(one), (one.actor, one.anchor)) for one in commits if not one.rest]
+
+
+def _row(commit: Commit) -> str:
+    who = commit.actor if commit.incarnation < 2 else f"{commit.actor}@{commit.incarnation}"
+    return f"{commit.at:>9.3f} {who.removeprefix('operator ')}: {commit.anchor}"
+
+
+def summary_lines(found: Exploration) -> Iterator[str]:
+    """One line each for plans that could not be exercised, for `-v`."""
+    for text in found.coverage.missed:
+        yield f"not exercised: {text}"

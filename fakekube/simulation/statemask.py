@@ -1,0 +1,89 @@
+"""Which fields of the final objects are compared: those that are equal in reference runs under two seeds."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from fnmatch import fnmatchcase
+from typing import Any
+
+Object = Mapping[str, Any]
+
+#: Fields that the server sets, and that differ between correct runs.
+SERVER_FIELDS = (
+    "metadata.uid", "metadata.resourceVersion", "metadata.generation", "metadata.creationTimestamp",
+    "metadata.managedFields", "metadata.deletionTimestamp", "metadata.selfLink", "status.observedGeneration",
+    "metadata.annotations.fakekube.dev/race", "metadata.labels.fakekube.dev/race",
+)  # fmt: skip
+
+#: Kinds that record what happened: they are no part of the desired state.
+RECORDS = frozenset({"event", "ev", "lease", "controllerrevision"})
+
+_TIME = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:?\d\d)?")
+
+_MISSING = object()
+
+
+def leaves(value: Any, path: str = "") -> Iterator[tuple[str, Any]]:
+    """The leaves of an object with their paths: `spec.ports[0].name`. An empty mapping or list is a leaf."""
+    if isinstance(value, Mapping) and value:
+        for name, one in value.items():
+            yield from leaves(one, f"{path}.{name}" if path else str(name))
+    elif isinstance(value, list | tuple) and value:
+        for index, one in enumerate(value):
+            yield from leaves(one, f"{path}[{index}]")
+    else:
+        yield path, value
+
+
+class Mask:
+    """Decides which leaves count.
+
+    `ignored`: shell patterns of paths, `status.*`, or with a target before them: `pod/*:status.podIP`.
+    """
+
+    def __init__(self, ignored: Iterable[str] = ()) -> None:
+        self._ignored = tuple(ignored)
+        self._unstable: set[tuple[str, str]] = set()
+
+    def learn(self, first: Mapping[str, Object], second: Mapping[str, Object]) -> None:
+        """Leave out what differs between two reference runs."""
+        for target in first.keys() & second.keys():
+            old, new = dict(leaves(first[target])), dict(leaves(second[target]))
+            for path in {*old, *new}:
+                if old.get(path, _MISSING) != new.get(path, _MISSING):
+                    self._unstable.add((target, path))
+
+    def counts(self, target: str, path: str, value: Any) -> bool:
+        """Whether a leaf is compared."""
+        if any(path == one or path.startswith((f"{one}.", f"{one}[")) for one in SERVER_FIELDS):
+            return False
+        if (target, path) in self._unstable or path.endswith(".uid"):
+            return False
+        return not any(self._matches(pattern, target, path) for pattern in self._ignored)
+
+    def _matches(self, pattern: str, target: str, path: str) -> bool:
+        where, colon, what = pattern.rpartition(":")
+        if colon and not fnmatchcase(target, where):
+            return False
+        return fnmatchcase(path, what)
+
+    def differences(self, target: str, expected: Object, found: Object) -> Sequence[tuple[str, Any, Any]]:
+        """The leaves that differ: path, expected and found value (None: absent). Times count as equal."""
+        old, new = dict(leaves(expected)), dict(leaves(found))
+        differing = []
+        for path in dict.fromkeys([*old, *new]):
+            before, after = old.get(path, _MISSING), new.get(path, _MISSING)
+            if before == after or (_is_time(before) and _is_time(after)) or not self.counts(target, path, after):
+                continue
+            differing.append((path, None if before is _MISSING else before, None if after is _MISSING else after))
+        return differing
+
+
+def _is_time(value: Any) -> bool:
+    return isinstance(value, str) and _TIME.fullmatch(value) is not None
+
+
+def is_compared(target: str) -> bool:
+    """Whether an object belongs to the state that is compared."""
+    return target.partition("/")[0] not in RECORDS

@@ -1,0 +1,198 @@
+"""Each oracle fires when it should, and not when it should not."""
+
+from dataclasses import replace
+
+import pytest
+
+from fakekube.simulation.anchor import Anchor, changed_fields
+from fakekube.simulation.observation import Commit, Observation, ReconcileRecord
+from fakekube.simulation.oracles.judge import Judge
+from fakekube.simulation.statemask import Mask
+
+
+def obj(kind, name, uid="", generation=1, **more):
+    return {"kind": kind, "metadata": {"name": name, "uid": uid or f"u-{name}", "generation": generation}, **more}
+
+
+def commit(revision, verb, target, actor="operator db", before=None, after=None, occurrence=1, **more):
+    kind, _, name = target.partition("/")
+    fields = changed_fields(before or {}, after or {}) if verb == "update" else ()
+    return Commit(revision, float(revision), Anchor(verb, target, fields, occurrence), kind, "default", name, actor,
+                  before=before, after=after, **more)  # fmt: skip
+
+
+def record(started=0.0, **more):
+    return ReconcileRecord("db", 1, "db", "default/a", started, 0, 100, **more)
+
+
+CHILD = obj("Pod", "a-0", spec={"image": "1"})
+REFERENCE = Observation(
+    0,
+    final={"pod/a-0": CHILD},
+    commits=[commit(1, "create", "store/a", "test"), commit(2, "create", "pod/a-0")],
+    reconciles=[record()] * 3,
+)
+
+
+def oracles_of(run, reference=REFERENCE, **settings):
+    return [one.oracle for one in Judge(reference, **settings).violations(run)]
+
+
+def test_the_reference_itself_is_correct():
+    assert oracles_of(REFERENCE) == []
+
+
+def test_o1_a_run_that_does_not_settle():
+    assert oracles_of(replace(REFERENCE, unsettled="HotLoop: ...", final={})) == ["O1"]
+
+
+@pytest.mark.parametrize(
+    ("final", "oracles"),
+    [
+        ({}, ["O2"]),
+        ({"pod/a-0": obj("Pod", "a-0", spec={"image": "2"})}, ["O2"]),
+        ({"pod/a-0": CHILD, "pod/a-1": CHILD}, ["O2"]),
+        ({"pod/a-0": {**CHILD, "metadata": {"name": "a-0", "uid": "other", "resourceVersion": "7"}}}, []),
+        ({"pod/a-0": CHILD, "event/x": {"reason": "Synced"}}, []),
+    ],
+)
+def test_o2_the_final_state(final, oracles):
+    assert oracles_of(replace(REFERENCE, final=final)) == oracles
+
+
+def test_o2_what_differs_between_references_is_masked_and_so_are_declared_fields():
+    mask = Mask(["pod/*:spec.node"])
+    mask.learn({"pod/a-0": {"spec": {"ip": "1", "node": "x"}}}, {"pod/a-0": {"spec": {"ip": "2", "node": "x"}}})
+    reference = replace(REFERENCE, final={"pod/a-0": {"spec": {"ip": "1", "node": "x", "image": "1"}}})
+    run = replace(REFERENCE, final={"pod/a-0": {"spec": {"ip": "3", "node": "y", "image": "1"}}})
+    assert oracles_of(run, reference, mask=mask) == []
+    assert oracles_of(run, reference) == ["O2"]
+
+
+def test_o2_times_count_as_equal():
+    reference = replace(REFERENCE, final={"store/a": {"status": {"at": "2026-01-01T00:00:00Z"}}})
+    assert (
+        oracles_of(replace(REFERENCE, final={"store/a": {"status": {"at": "2026-01-01T00:00:05Z"}}}), reference) == []
+    )
+    assert oracles_of(replace(REFERENCE, final={"store/a": {"status": {"at": "never"}}}), reference) == ["O2"]
+
+
+def test_o3_how_often_an_object_is_created():
+    twice = replace(REFERENCE, commits=[*REFERENCE.commits, commit(3, "create", "pod/a-0", occurrence=2)])
+    assert oracles_of(twice) == ["O3"]
+    assert oracles_of(twice, expect_delta=["create pod/*"]) == []
+    by_test = replace(REFERENCE, commits=[*REFERENCE.commits, commit(3, "delete", "pod/a-0", "race")])
+    assert oracles_of(by_test) == []
+
+
+def test_o4_a_write_at_rest():
+    late = commit(9, "update", "pod/a-0", before=CHILD, after=obj("Pod", "a-0", spec={"image": "3"}), rest=True)
+    assert oracles_of(replace(REFERENCE, commits=[*REFERENCE.commits, late])) == ["O4"]
+    known = replace(REFERENCE, commits=[*REFERENCE.commits, late])
+    assert oracles_of(known, known) == []
+
+
+def test_o5_far_more_reconciles():
+    assert oracles_of(replace(REFERENCE, reconciles=[record()] * 29)) == []
+    assert oracles_of(replace(REFERENCE, reconciles=[record()] * 30)) == ["O5"]
+
+
+def test_o5_retries_at_constant_gaps():
+    steady = [record(number * 0.1, error="503") for number in range(12)]
+    growing = [record(0.005 * 2**number, error="503") for number in range(12)]
+    assert oracles_of(replace(REFERENCE, reconciles=steady)) == ["O5"]
+    assert oracles_of(replace(REFERENCE, reconciles=growing)) == []
+
+
+@pytest.mark.parametrize(
+    ("meta", "labels", "oracles"),
+    [
+        ({"ownerReferences": [{"kind": "Store", "name": "a", "uid": "gone"}]}, (), ["O6"]),
+        ({"ownerReferences": [{"kind": "Store", "name": "a", "uid": "u-a"}]}, (), []),
+        ({"labels": {"store": "b"}}, ["store"], ["O6"]),
+        ({"labels": {"store": "a"}}, ["store"], []),
+        ({"deletionTimestamp": "2026-01-01T00:00:00Z", "finalizers": ["x/y"]}, (), ["O6"]),
+    ],
+)
+def test_o6_leaks(meta, labels, oracles):
+    owner, child = obj("Store", "a"), {"metadata": {"name": "a-0", "uid": "u-0", **meta}}
+    reference = replace(REFERENCE, final={"store/a": owner, "pod/a-0": {"metadata": {"name": "a-0", "uid": "u-0"}}})
+    mask = Mask(["metadata.*"])
+    run = replace(REFERENCE, final={"store/a": owner, "pod/a-0": child})
+    assert oracles_of(run, reference, mask=mask, owner_labels=labels) == oracles
+
+
+def test_o6_items_of_an_external_api():
+    reference = replace(REFERENCE, external={"buckets": ["b"]})
+    assert oracles_of(replace(REFERENCE, external={"buckets": ["a", "b"]}), reference) == ["O6"]
+    assert oracles_of(replace(REFERENCE, external={"buckets": ["b"]}), reference) == []
+
+
+def flip(*actors):
+    states = [obj("Store", "a", spec={"size": size}) for size in (1, 2, 1, 2)]
+    return [
+        commit(10 + at, "update", "store/a", actor, states[at], states[at + 1], at + 1)
+        for at, actor in enumerate(actors)
+    ]
+
+
+def test_o7_two_writers_of_one_field():
+    assert oracles_of(
+        replace(REFERENCE, commits=[*REFERENCE.commits, *flip("operator a", "operator b", "operator a")])
+    ) == ["O7"]
+    assert (
+        oracles_of(replace(REFERENCE, commits=[*REFERENCE.commits, *flip("operator a", "operator a", "operator a")]))
+        == []
+    )
+    assert oracles_of(replace(REFERENCE, commits=[*REFERENCE.commits, *flip("operator a", "test", "operator a")])) == []
+
+
+@pytest.mark.parametrize(
+    ("seen", "generation", "oracles"), [(2, 1, ["O10"]), (1, 2, ["O10"]), (1, 1, []), (None, 2, [])]
+)
+def test_o10_the_observed_generation(seen, generation, oracles):
+    status = {} if seen is None else {"observedGeneration": seen}
+    reference = replace(REFERENCE, final={"store/a": obj("Store", "a", status={"observedGeneration": 1})})
+    found = {"store/a": obj("Store", "a", generation=generation, status=status)}
+    mask = Mask(["status.*", "status"])
+    assert oracles_of(replace(REFERENCE, final=found), reference, mask=mask) == oracles
+
+
+def test_o11_a_predicate():
+    assert oracles_of(replace(REFERENCE, violations=["never more than three pods: revision 9"])) == ["O11"]
+
+
+def decided(seen, read=()):
+    """A deletion by a reconcile that has seen a revision of its object, which was changed at 5."""
+    changes = [
+        commit(3, "create", "store/a", "test", after=obj("Store", "a")),
+        commit(5, "update", "store/a", "test", obj("Store", "a"), obj("Store", "a", generation=2, spec={"on": True})),
+        commit(6, "delete", "pod/a-9", before=CHILD, controller="db", key="default/a", incarnation=1),
+    ]
+    one = record(seen={"store": seen}, read=read)
+    return Observation(0, commits=changes, reconciles=[one])
+
+
+def test_o11_a_deletion_for_a_reason_that_no_longer_holds():
+    mask = {"reference": replace(decided(5), final={})}
+    assert oracles_of(decided(3), **mask) == ["O11"]
+    assert oracles_of(decided(5), **mask) == []
+    assert oracles_of(decided(3, read=("store/a",)), **mask) == []
+
+
+def test_o12_exceptions():
+    assert oracles_of(replace(REFERENCE, reconciles=[record(error="KeyError: 'x'", unexpected=True)])) == ["O12"]
+    assert oracles_of(replace(REFERENCE, reconciles=[record(error="503 ServiceUnavailable")])) == []
+    assert oracles_of(replace(REFERENCE, lost=["task x: ValueError"])) == ["O12"]
+
+
+def test_o13_watch_streams():
+    assert oracles_of(replace(REFERENCE, streams=["watch of pods: revision 5 after 6"])) == ["O13"]
+
+
+def test_the_own_assertion_of_a_test():
+    assert oracles_of(replace(REFERENCE, failure="AssertionError: 3 != 4")) == ["test"]
+
+
+def test_oracles_can_be_left_out():
+    assert oracles_of(replace(REFERENCE, failure="AssertionError: 3 != 4"), off=["test"]) == []
