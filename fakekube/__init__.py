@@ -24,6 +24,7 @@ if TYPE_CHECKING:
         Start,
     )
     from fakekube.harness.cluster import FakeKube
+    from fakekube.harness.detectors.finding import Finding, FindingError, FindingWarning
     from fakekube.harness.ledger import Reconcile
     from fakekube.harness.operator import ControllerView, Operator
     from fakekube.harness.pods.simulatednode import SimulatedNode
@@ -41,6 +42,9 @@ __all__ = [
     "Exit",
     "FakeKube",
     "FaultRule",
+    "Finding",
+    "FindingError",
+    "FindingWarning",
     "Hang",
     "HotLoop",
     "ManifestError",
@@ -71,6 +75,9 @@ _HOMES = {
     "Exit": "fakekube.controllers.kubelet.stage",
     "FakeKube": "fakekube.harness.cluster",
     "FaultRule": "fakekube.apiserver.faults",
+    "Finding": "fakekube.harness.detectors.finding",
+    "FindingError": "fakekube.harness.detectors.finding",
+    "FindingWarning": "fakekube.harness.detectors.finding",
     "Hang": "fakekube.controllers.kubelet.stage",
     "HotLoop": "fakekube.virtualtime.errors",
     "ManifestError": "fakekube.server.manifests",

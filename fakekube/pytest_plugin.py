@@ -10,8 +10,10 @@ import os
 import re
 import sys
 import types
+import warnings
 from collections.abc import Callable, Generator, Iterator
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -43,6 +45,7 @@ _OPTIONS = (
     ("rbac", "bool", "check access, with the bootstrap roles"),
     ("controllers", "args", "built-in controllers to run"),
     ("nodes", "string", "number of simulated nodes, with the scheduler and the kubelet"),
+    ("detect", "args", "levels of detectors: NAME=error, NAME=warn or NAME=off; all=off"),
 )
 
 _TIMELINE_OPTIONS = (
@@ -59,8 +62,8 @@ _BACKEND_OPTIONS = (
 )
 
 MARKER = (
-    "fakekube(version=None, controllers=(), nodes=None, rbac=False, seed=None, stepped=None, wall_clock=True, "
-    "transport='direct', "
+    "fakekube(detect={}, version=None, controllers=(), nodes=None, rbac=False, seed=None, stepped=None, "
+    "wall_clock=True, transport='direct', "
     "history_window=20000, service_cluster_ip_range='10.0.0.0/12', authorization_mode=None, "
     "enable_admission_plugins=(), disable_admission_plugins=(), configure=False): "
     "the cluster that the `fakekube` fixture makes for this test"
@@ -135,7 +138,10 @@ def _option(config: pytest.Config, name: str) -> Any:
 def _settings(request: pytest.FixtureRequest) -> dict[str, Any]:
     """The settings of the marker, else the command line, else the ini file. Raises UsageError for positional ones."""
     found: dict[str, Any] = {}
+    levels = _levels(request.config)
     for name, _, _ in _OPTIONS:
+        if name == "detect":
+            continue
         value = _option(request.config, name)
         if value is not None:
             number = name in ("seed", "nodes") and str(value).lstrip("-").isdigit()
@@ -143,10 +149,26 @@ def _settings(request: pytest.FixtureRequest) -> dict[str, Any]:
     for marker in reversed(list(request.node.iter_markers("fakekube"))):
         if marker.args:
             raise pytest.UsageError(f"{request.node.nodeid}: @pytest.mark.fakekube takes keyword arguments only")
+        levels.update(marker.kwargs.get("detect") or {})
         found.update(marker.kwargs)
+    if levels:
+        found["detect"] = levels
     if found.get("seed") is None:
         found["seed"] = request.node.nodeid or "session"
     return found
+
+
+def _levels(config: pytest.Config) -> dict[str, str]:
+    """The levels of detectors in the ini file and the options. Raises UsageError."""
+    texts = [*(config.getini("fakekube_detect") or ()), *(config.getoption("fakekube_detect", None) or ())]
+    if not texts:
+        return {}
+    from fakekube.harness.detectors.levels import parse_levels
+
+    try:
+        return parse_levels(texts)
+    except ValueError as error:
+        raise pytest.UsageError(str(error)) from None
 
 
 def _set_golden(cluster: FakeKube, request: pytest.FixtureRequest) -> None:
@@ -200,6 +222,7 @@ def _cluster(request: pytest.FixtureRequest, settings: dict[str, Any]) -> FakeKu
         cluster = FakeKube(**settings)
     except (TypeError, ValueError) as error:
         raise pytest.UsageError(f"@pytest.mark.fakekube: {error}") from None
+    cluster.findings_at_exit = False  # they are checked when the test has been called
     # an outcome, for example of pytest-timeout, that is raised in a task of an operator ends the test
     cluster.bubble.loop.fatal_errors = (pytest.fail.Exception, pytest.skip.Exception, pytest.exit.Exception)
     return cluster
@@ -453,7 +476,7 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None, Any, Any]:
         try:
             result = yield
         except BaseException as error:
-            _note_unawaited(cluster, error)
+            _note_problems(cluster, error)
             _observe(item, error)
             raise
         finally:
@@ -461,6 +484,9 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None, Any, Any]:
     _observe(item, None)
     try:
         cluster.finish()
+        cluster.check_findings(warn=partial(_warn, item))
+    except AssertionError as found:
+        text = str(found)
     except Exception as problem:
         text = f"{type(problem).__name__}: {problem}"
     else:
@@ -476,12 +502,20 @@ def _observe(item: pytest.Item, error: BaseException | None) -> None:
         observe(item, error)
 
 
-def _note_unawaited(cluster: FakeKube, error: BaseException) -> None:
+def _note_problems(cluster: FakeKube, error: BaseException) -> None:
+    """Adds to the error of a test what it did not await, and completes the findings that its report shows."""
     try:
         cluster.finish()
     except Exception as problem:
         if str(problem) != str(error):
             error.add_note(f"{type(problem).__name__}: {problem}")
+    cluster.check_findings(raising=False)
+
+
+def _warn(item: pytest.Item, warning: Warning) -> None:
+    """Issue a warning at the test's function."""
+    path, line, _ = item.reportinfo()
+    warnings.warn_explicit(warning, None, str(path), (line or 0) + 1)
 
 
 # --- no cluster survives the test, or the module, that it was opened in
@@ -573,6 +607,8 @@ def pytest_runtest_makereport(
         if page is not None:
             text += f"\n\nthe whole timeline: {page}"
         report.sections.append((f"fakekube timeline (seed {cluster.seed!r})", text))
+        if findings := cluster.findings:
+            report.sections.append(("fakekube findings", "\n".join(map(str, findings))))
     return report
 
 

@@ -22,6 +22,7 @@ class Background:
         self._tasks: list[asyncio.Task[None]] = []
         self._processes: dict[object, SimulatedProcess] = {}
         self._failures: list[BaseException] = []
+        self._threads_started = 0
 
     @property
     def operators(self) -> Sequence[Operator]:
@@ -46,6 +47,10 @@ class Background:
             if not process.fenced:
                 self.failed(error)
 
+    def has_threads(self) -> bool:
+        """Whether the test has started a thread."""
+        return self._threads_started > 0
+
     def thread(self, function: Callable[[], object], name: str | None) -> BubbleThread:
         process = SimulatedProcess(name or "thread")
 
@@ -56,6 +61,7 @@ class Background:
                 if not process.fenced:
                     self.failed(error)
 
+        self._threads_started += 1
         with running_in(process):
             thread = self._bubble.thread(guarded, name=name)
         self._processes[thread] = process

@@ -13,7 +13,7 @@ import os
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from functools import partial
 from pathlib import Path
 from types import TracebackType
@@ -22,7 +22,6 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, Self, TypeVar, TypeVar
 from controllerlib import Manager
 from controllerlib.cache import CacheOptions, Selection
 from controllerlib.client import Writable, parse_selector
-from controllerlib.observer import Observer
 from fakekube.apiserver.faults import FaultRule
 from fakekube.apiserver.kubelet import ExecHandler, ForwardHandler, InteractiveHandler, LogHandler
 from fakekube.apiserver.needs import Service
@@ -31,12 +30,19 @@ from fakekube.apiserver.requestlog import RequestRecord
 from fakekube.apiserver.user import ADMIN, User
 from fakekube.controllers.catalogue import named, selection
 from fakekube.harness import arguments
+from fakekube.harness.assertions import recorded
+from fakekube.harness.assertions.invariants import Invariant, Invariants, Predicate
+from fakekube.harness.assertions.readonly import ReadOnlyCluster
 from fakekube.harness.audit import Audit
 from fakekube.harness.background import Background
 from fakekube.harness.clustercontrollers import ClusterController, ClusterControllers, Settling, settings_for
 from fakekube.harness.connecting.endpoint import Endpoint
 from fakekube.harness.connecting.users import acting, user_of
 from fakekube.harness.connecting.webhookserver import CONFIGURATIONS, WebhookServers, trusting
+from fakekube.harness.detectors.detection import Detection
+from fakekube.harness.detectors.finalchecks import FinalChecks
+from fakekube.harness.detectors.finding import Finding, FindingWarning
+from fakekube.harness.detectors.levels import levels_of
 from fakekube.harness.driving.driver import Driver
 from fakekube.harness.driving.externalwait import until
 from fakekube.harness.driving.steps import Steps, calling
@@ -151,6 +157,7 @@ class FakeKube:
     enable_admission_plugins, disable_admission_plugins: by kube-apiserver's names, beside the default ones:
     ["ServiceAccount"].
     patience: real seconds after which a busy thread, task or connection is an error.
+    detect: levels of detectors, "error", "warn" or "off": `{"noop-write": "off"}`; "all" sets all others.
     Raises TypeError, ValueError naming the argument.
 
     Methods that move time (`settle`, `advance`, `start`, ...) block in a sync test and must be awaited in an async one.
@@ -167,6 +174,7 @@ class FakeKube:
         transport: Transport = "direct",
         history_window: int = 20_000,
         patience: float = 30.0,
+        detect: Mapping[str, str] | None = None,
         version: str | None = None,
         controllers: Sequence[str] = (),
         nodes: int | None = None,
@@ -188,6 +196,7 @@ class FakeKube:
             nodes=nodes,
             service_cluster_ip_range=service_cluster_ip_range,
         )
+        levels = levels_of(detect or {})
         selected = [one.name for one in selection(controllers, nodes)]
         mode = arguments.authorization_mode_of(rbac, authorization_mode, kubelets="kubelet" in selected)
         plugins = arguments.admission_plugins_of(enable_admission_plugins, disable_admission_plugins, controllers)
@@ -231,6 +240,11 @@ class FakeKube:
         self.ledger: Ledger = Ledger(self.clock.now, self.timeline, serials)
         self._audit = Audit(self._runner, self.timeline, self.ledger.identities, TEST_AGENT)
         self._objects = Objects(apiserver, DirectRequests(self._runner, self._driver.driven))
+        self._detection = Detection(self._runner, self.clock.now, TEST_AGENT, levels)
+        self._detection.scene.inspected = self.ledger.inspected
+        self._read_only = ReadOnlyCluster(self._runner, self._objects.resource, self.clock.now)
+        self._invariants = Invariants(self._read_only, self.timeline, self.clock.epoch)
+        self._runner.on_write(self._invariants.committed)
         secret = self._bubble.seed.random("certificate authority").getrandbits(256)
         self._webhooks = WebhookServers(self._runner, self._driver.now_or_driven, secret)
         self._background = Background(self._bubble)
@@ -246,6 +260,7 @@ class FakeKube:
     def __enter__(self) -> Self:
         self._bubble.open()
         self._bubble.closer = self.close
+        self._detection.open(self._bubble, self._background.has_threads)
         if self._controllers is not None:
             self._controllers.operator.begin(self._bubble.loop)
             if not self._driver.in_async_test():
@@ -255,7 +270,11 @@ class FakeKube:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self.close()
+        try:
+            if error is None and self.findings_at_exit:
+                self.check_findings()
+        finally:
+            self.close()
         if error is None:
             self._background.raise_failure()
             self._steps.finish()
@@ -283,6 +302,7 @@ class FakeKube:
             steps.callback(self._disruptions.retire)
             steps.callback(self.ledger.retire)
             steps.callback(self._runner.retire)
+            steps.callback(self._detection.retire)
             steps.callback(self._bubble.close)
             steps.callback(self._endpoint.forget_clients)
             steps.callback(lambda: loop.drive(self._end()))
@@ -381,11 +401,13 @@ class FakeKube:
         """Raises what failed in the background instead of its consequences; names the writes of a hot loop."""
         try:
             try:
-                yield
+                with self._detection.step():
+                    yield
             except (Deadlock, HotLoop, NotQuiescent) as error:
                 self._background.raise_failure(error)
                 raise
             self._background.raise_failure()
+            self._invariants.raise_violation()
         except HotLoop as error:
             for writer in self._audit.busiest():
                 error.add_note(f"writes within this virtual second: {writer}")
@@ -545,10 +567,10 @@ class FakeKube:
         process, clock = SimulatedProcess(launch.name or "operator"), SkewedClock(self.clock)
         recording = ReconcileObserver(self.ledger, self.clock.now)
         transport = self._operator_transport(launch.user, recording.trace)
-        observer: Observer = recording
+        observed, observer = self._detection.observe(process, recording)
         if self._disruptions.injector is not None:
             observer = DeltaObserver(
-                recording, self._disruptions.injector, process, clock, partial(self._disruptions.kill, process)
+                observer, self._disruptions.injector, process, clock, partial(self._disruptions.kill, process)
             )
         with running_in(process):
             manager = manager_for(self._bubble, transport, observer, launch.options, process, clock)
@@ -556,6 +578,7 @@ class FakeKube:
         identities, default = self.ledger.identities, next(iter(manager.controllers), "operator")
         identity = identities.next_incarnation(restarts) if restarts else identities.claim(launch.name, default)
         recording.identify(identity, manager.controllers)
+        self._detection.built(observed, manager, identity.operator)
         operator = self._operated(manager, recording, process, clock)
         operator.launch = launch
         self._background.add(operator)
@@ -1014,6 +1037,7 @@ class FakeKube:
         found = acting(service_account, user)
         if found is None:
             raise ValueError("rbac_report() needs service_account= or user=")
+        self.ledger.inspect_errors(found.name)
         return accessreport.report(self._runner.apiserver.store, self._runner.log, found)
 
     def noop_writes(self) -> Sequence[RequestRecord]:
@@ -1025,7 +1049,7 @@ class FakeKube:
 
         `noops_allowed`: ignore writes that change nothing, as of an operator that applies its objects each time.
         """
-        check = IdempotenceCheck(self._background.operators, self._audit, self.ledger, noops_allowed)
+        check = self._idempotence_check(noops_allowed)
         if self._driver.in_async_test():
             return self._awaited(self._check_idempotence(check), "assert_no_writes_at_rest")
         self.advance(1)
@@ -1034,11 +1058,134 @@ class FakeKube:
         check.end()
         return done
 
+    def _idempotence_check(self, noops_allowed: bool) -> IdempotenceCheck:
+        return IdempotenceCheck(self._background.operators, self._audit, self.ledger, noops_allowed)
+
     async def _check_idempotence(self, check: IdempotenceCheck) -> None:
         await self.advance(1)
         check.begin()
         await self.settle()
         check.end()
+
+    # --- assertions ----------------------------------------------------------------------------------------------
+
+    def assert_reconciled(
+        self,
+        key: str,
+        *,
+        controller: str = "",
+        times: int | None = None,
+        causes: Sequence[str] | None = None,
+        results: Sequence[str] | None = None,
+        within: Duration | None = None,
+    ) -> None:
+        """Assert that a key was reconciled: `times`, for these `causes`, with these `results`; else at least once.
+
+        `within`: only the reconciles that have started in the last so much virtual time count. Raises AssertionError
+        with all reconciles, and LookupError if several controllers have reconciled the key and none is named.
+        """
+        done = [one for one in self.ledger if one.key == key and controller in ("", one.controller)]
+        names = list(dict.fromkeys(one.controller for one in done))
+        if len(names) > 1:
+            raise LookupError(f"{key} was reconciled by {', '.join(names)}: pass controller=")
+        if results is not None:
+            for one in done:
+                self.ledger.inspect_errors(f"{one.operator}/{one.controller}")
+        since = None if within is None else timedelta(seconds=arguments.seconds_of("within", within))
+        recorded.check_reconciled(
+            key, recorded.recent(done, self.clock.now(), since), self.clock.epoch,
+            times=times, causes=causes, results=results,
+        )  # fmt: skip
+
+    def assert_requests(self, times: int | None = None, **wanted: Unpack[RequestFields]) -> None:
+        """Assert that there were `times` requests with these fields, by default at least one; see `requests`."""
+        recorded.check_requests(self.requests(**wanted), self.requests(), wanted, times)
+
+    def assert_written(
+        self,
+        api_version: str,
+        kind: str,
+        name: str,
+        fields: Mapping[str, Any],
+        namespace: str = "default",
+        *,
+        by: str = "*",
+    ) -> None:
+        """Assert that one version of an object had all these fields: `{"spec.replicas": 3, "status.phase": callable}`.
+
+        A field is a path and a value, or a function that returns whether the value is as wanted. `by`: a shell pattern
+        for the User-Agent of its writer. Raises AssertionError with these fields in all versions.
+        """
+        writers = {str(record.revision): record.user_agent or record.user for record in self._audit.writes_since(0)}
+        writers.update({str(record.revision): TEST_AGENT for record in self.requests(user_agent=TEST_AGENT)})
+        recorded.check_written(
+            f"{kind} {namespace}/{name}", self.versions(api_version, kind, name, namespace), writers, fields, by,
+            self.clock.epoch,
+        )  # fmt: skip
+
+    def always(self, predicate: Predicate, text: str) -> Invariant:
+        """Check `predicate(cluster)` after each stored change: the next step raises AssertionError if it was false.
+
+        `cluster` is a ReadOnlyCluster. It is checked until `stop()`, or the end of a `with` block.
+        """
+        return self._invariants.add(predicate, text, wanted=True)
+
+    def never(self, predicate: Predicate, text: str) -> Invariant:
+        """As `always`, for a predicate that must never be true."""
+        return self._invariants.add(predicate, text, wanted=False)
+
+    def eventually(self, predicate: Predicate, text: str = "", *, within: Duration) -> Awaitable[None]:
+        """Move time until `predicate(cluster)` is true. Raises AssertionError with the timeline after `within`."""
+        if not callable(predicate):
+            raise TypeError(f"{predicate!r}: pass a function of the cluster, like `lambda cluster: ...`")
+        if self._driver.in_async_test():
+            return self._eventually(predicate, text, within)
+        try:
+            return self.advance_until(partial(predicate, self._read_only), within)
+        except TimeoutError:
+            raise self._not_so(text, within) from None
+
+    async def _eventually(self, predicate: Predicate, text: str, within: Duration) -> None:
+        try:
+            await self.advance_until(partial(predicate, self._read_only), within)
+        except TimeoutError:
+            raise self._not_so(text, within) from None
+
+    def _not_so(self, text: str, within: Duration) -> AssertionError:
+        what = f"eventually: {text}\n" if text else ""
+        return AssertionError(f"{what}not so within {within} of virtual time\n\n{self.timeline.render(30)}")
+
+    # --- detectors ---------------------------------------------------------------------------------------------------
+
+    #: Whether the end of the `with` block checks for findings; the pytest plugin does that itself.
+    findings_at_exit: bool = True
+
+    @property
+    def findings(self) -> Sequence[Finding]:
+        """What the detectors have found so far and the test has not allowed, oldest first."""
+        return self._detection.findings
+
+    def allow(self, detector: str, *, reason: str, match: str = "") -> None:
+        """Ignore the findings of a detector whose text matches: `allow("noop-write", reason="applies each time")`.
+
+        `match` is a regular expression. Raises TypeError without a reason, ValueError for an unknown detector.
+        """
+        self._detection.allow(detector, reason, match)
+
+    def check_findings(self, *, raising: bool = True, warn: Callable[[FindingWarning], None] | None = None) -> None:
+        """Let the detectors finish; raise FindingError if one at level `error` has found something, warn of the others.
+
+        Called when the test or the `with` block ends. Later calls do nothing. `raising` False, for a test that has
+        failed already: only complete `findings`.
+        """
+        if self._detection.is_over:
+            return
+        if not raising:
+            self._detection.finish()
+        else:
+            self._invariants.raise_violation()
+            FinalChecks(self._detection, self._bubble, self._background.operators, self._idempotence_check).run()
+            self._detection.raise_findings(warn)
 
     # --- fault injection -------------------------------------------------------------------------------------------
 
@@ -1057,6 +1204,7 @@ class FakeKube:
         made = FaultRule(**rule)
         arguments.check_fault(made, self._runner.apiserver.catalog.resources())
         self._runner.apiserver.faults.arm(made)
+        self._detection.fault_made(made)
         return made
 
     def compact(self) -> None:

@@ -106,12 +106,15 @@ class Ledger:
     """Records the reconciles of all operators, and adds them to the timeline."""
 
     def __init__(self, now: Callable[[], datetime], timeline: Timeline, serials: Iterator[int]) -> None:
-        self._now, self._timeline = now, timeline
+        self._timeline = timeline
+        self.now: Callable[[], datetime] = now
+        self.epoch: datetime = timeline.epoch
         self._others: Bounded[Reconcile] = Bounded(LIMIT)
         self._heartbeats: Bounded[Reconcile] = Bounded(HEARTBEATS)
         self._observers: list[OperatorObserver] = []
         self.informer_events: deque[InformerEvent] = deque(maxlen=INFORMER_LIMIT)
         self.identities: Identities = Identities()
+        self._inspected: set[str] = set()
         self.on_started: Callable[[Identity, str, str], None] | None = None
         """Called when a reconcile begins: the operator, the controller, the key."""
         self.on_finished: Callable[[Reconcile], None] | None = None
@@ -158,6 +161,14 @@ class Ledger:
             return Records(found, self.dropped)
         counts = self.counts(controller, operator=operator, incarnation=incarnation)
         return Records(found, (sum(counts.values()) if key is None else counts.get(key, 0)) - len(found))
+
+    def inspect_errors(self, name: str) -> None:
+        """Note that the test reads the errors of a controller, or the permissions of a user: it checks them itself."""
+        self._inspected.add(name)
+
+    def inspected(self) -> frozenset[str]:
+        """The controllers and users whose errors the test checks itself."""
+        return frozenset(self._inspected)
 
     def counts(self, controller: str, *, operator: str = "", incarnation: int = 0) -> dict[str, int]:
         """How often each key was reconciled, in the order of their first reconcile; all count, kept or not."""
@@ -216,7 +227,7 @@ class Ledger:
         """Called by an observer: an event of an informer."""
         self.informer_events.append(event)
         if event.kind == "failed" or event.again:
-            self._timeline.add(self._now(), Summary, *_informer_summary(event))
+            self._timeline.add(self.now(), Summary, *_informer_summary(event))
 
     def retire(self) -> None:
         """Detach from the observers, so that controllers that remain do not keep the ledger alive.

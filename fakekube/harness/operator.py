@@ -14,7 +14,8 @@ from controllerlib import Controller, Manager, Request
 from controllerlib.manager import GraceExpired
 from controllerlib.workqueue import Cause, WorkQueue
 from fakekube.apiserver.user import User
-from fakekube.harness.arguments import key_of
+from fakekube.harness.arguments import key_of, seconds_of
+from fakekube.harness.assertions.recorded import check_reconciled, recent
 from fakekube.harness.faultinjection.skewedclock import SkewedClock
 from fakekube.harness.keywords import ManagerOptions
 from fakekube.harness.ledger import Ledger, Reconcile
@@ -22,6 +23,7 @@ from fakekube.harness.objects import Kinds
 from fakekube.harness.records.identity import Identity
 from fakekube.harness.records.kept import Records
 from fakekube.harness.records.story import Story
+from fakekube.virtualtime import Duration
 from fakekube.virtualtime.simulatedprocess import SimulatedProcess
 
 
@@ -99,10 +101,12 @@ class ControllerView:
 
     def results(self, key: str | Request | None = None) -> list[str]:
         """The result of each reconcile: `success`, `requeue_after` or `error`."""
+        self._ledger.inspect_errors(f"{self._identity.operator}/{self.name}")
         return [reconcile.label for reconcile in self.history(key)]
 
     def errors(self, key: str | Request | None = None) -> list[BaseException]:
-        """The exceptions that reconciles raised."""
+        """The exceptions that reconciles raised. A test that reads them checks them itself: they are no findings."""
+        self._ledger.inspect_errors(f"{self._identity.operator}/{self.name}")
         return [reconcile.error for reconcile in self.history(key) if reconcile.error is not None]
 
     def last(self, key: str | Request | None = None) -> Reconcile:
@@ -115,6 +119,26 @@ class ControllerView:
                 + (f" (reconciled: {known})" if known else "")
             )
         return history[-1]
+
+    def assert_reconciled(
+        self,
+        key: str | Request,
+        *,
+        times: int | None = None,
+        causes: Sequence[str] | None = None,
+        results: Sequence[str] | None = None,
+        within: Duration | None = None,
+    ) -> None:
+        """Assert that a key was reconciled: `times`, for these `causes`, with these `results`; else at least once.
+
+        A cause may be a shell pattern. `within`: only the reconciles that have started in the last so much virtual time
+        count. Raises AssertionError with all reconciles.
+        """
+        if results is not None:
+            self._ledger.inspect_errors(f"{self._identity.operator}/{self.name}")
+        since = None if within is None else timedelta(seconds=seconds_of("within", within))
+        done = recent(self.history(key), self._ledger.now(), since)
+        check_reconciled(key_of(key), done, self._ledger.epoch, times=times, causes=causes, results=results)
 
     def _counts(self) -> dict[str, int]:
         operator, incarnation = self._identity

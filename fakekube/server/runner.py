@@ -48,6 +48,8 @@ log: logging.Logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
+AnswerListener = Callable[[Request, RequestInfo, Response, RequestRecord], None]
+
 #: The header in which an in-process client sends the ID of the reconcile that makes the request.
 TRACE_HEADER = "x-fakekube-trace"
 
@@ -146,6 +148,7 @@ class ServerRunner:
         apiserver.controllers.is_mapped = self.webhooks.is_mapped
         self._listeners: list[Callable[[Change], None]] = []
         self._request_listeners: list[Callable[[RequestRecord], None]] = []
+        self._answer_listeners: list[AnswerListener] = []
         self.interception: Interception | None = None
         self.streams: WatchStreams = WatchStreams(apiserver.store, clock, rounds, self._run)
         self.processes: Processes | None = None
@@ -372,6 +375,8 @@ class ServerRunner:
         outer, self._answering = self._answering, (info, client)
         for listener in self._request_listeners:
             listener(record)
+        for observe in self._answer_listeners:
+            observe(request, info, response, record)
         self._answering = outer
         return response
 
@@ -380,10 +385,17 @@ class ServerRunner:
         self._request_listeners.append(listener)
         return partial(_forget, self._request_listeners, listener)
 
+    def on_answer(self, listener: AnswerListener) -> Callable[[], None]:
+        """Call `listener` with each answered request, its response and its record. Returns a function that removes the
+        listener."""
+        self._answer_listeners.append(listener)
+        return partial(_forget, self._answer_listeners, listener)
+
     def retire(self) -> None:
         """Remove all listeners and break reference cycles so that the server is freed at once."""
         self._listeners.clear()
         self._request_listeners.clear()
+        self._answer_listeners.clear()
         self.apiserver.retire()
         self.streams.retire()
 

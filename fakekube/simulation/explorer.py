@@ -171,7 +171,7 @@ class Explorer:
     ) -> Exploration:
         number, wanted = self._runs, failed.violations[0]
 
-        references = {(): (reference, judge)}
+        references: dict[tuple[str, ...], tuple[Observation, Judge]] = {(): (reference, judge)}
 
         def violations(plan: Plan, observed: Observation) -> Sequence[Violation]:
             if plan.skipped not in references:

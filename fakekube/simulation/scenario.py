@@ -34,7 +34,7 @@ class ScenarioRunner:
         from fakekube.simulation.run import Run
 
         failure: Exception | None = None
-        with FakeKube(**{"wall_clock": False, **self.cluster, "seed": plan.seed}) as kube:
+        with FakeKube(**{"wall_clock": False, "detect": {"all": "off"}, **self.cluster, "seed": plan.seed}) as kube:
             run = Run(kube, plan, with_timeline=self.with_timeline)
             run.attach()
             try:

@@ -28,6 +28,10 @@ class Blocking:
     def __init__(self, loop: VirtualTimeLoop) -> None:
         self._loop = loop
         self._owner = _thread.get_ident()
+        #: called with a call that blocks the event loop, before it is refused
+        self.on_refused: Callable[[str], None] = _ignore
+        #: called with the place of each blocking call that is answered in place
+        self.on_answered: Callable[[Place], None] = _ignore
         #: how often which place of a coroutine made a blocking call that was answered in place
         self.calls: dict[Place, int] = {}
         self._turns = 0
@@ -36,6 +40,7 @@ class Blocking:
         """A coroutine on the loop makes a blocking call that is answered in place."""
         place = caller(sys._getframe(1))
         self.calls[place] = self.calls.get(place, 0) + 1
+        self.on_answered(place)
 
     def take_turn_if_due(self, where: str) -> None:
         """As `take_turn`, but only now and then while nothing else is ready to run: a switch of threads is slow."""
@@ -87,6 +92,7 @@ class Blocking:
         if not self.is_test():
             return
         if self._loop.is_running():
+            self.on_refused(what)
             raise RuntimeError(
                 f"{what} inside a coroutine blocks the event loop that has to answer it: {instead}, or call it in a "
                 "thread with `await asyncio.to_thread(...)`"
@@ -182,6 +188,10 @@ class Blocking:
             while outcome is None:
                 loop.run_on()
         return outcome
+
+
+def _ignore(what: object) -> None:
+    """The default of `on_refused` and `on_answered`."""
 
 
 def _attempt(call: Callable[[], T]) -> Callable[[], T]:

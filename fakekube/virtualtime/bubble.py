@@ -273,6 +273,10 @@ class Bubble:
         """Add a note to the trace, at the present moment."""
         self.trace.append(Note(self.clock.now(), text))
 
+    def on_blocking_call(self, refused: Callable[[str], None], answered: Callable[[Place], None]) -> None:
+        """Call `refused` and `answered` with each blocking call on the event loop that is refused or answered."""
+        self._blocking.on_refused, self._blocking.on_answered = refused, answered
+
     def _moved(self) -> None:
         self._wall.move(self.clock.now())
 

@@ -75,6 +75,8 @@ class VirtualTimeLoop(NetworkLoop):
         self.disarm: Callable[[Callable[..., object]], Callable[..., object]] = _unchanged
         #: called before the first code under test runs on the loop: starts the watchdog, which an idle cluster spares
         self.watch: Callable[[], None] = _nothing
+        #: called with each new task, where it is created
+        self.on_task: Callable[[asyncio.Task[Any]], None] | None = None
         #: exceptions that are raised from the loop when they end a task, for example the outcome of a test
         self.fatal_errors: tuple[type[BaseException], ...] = ()
         #: what the loop raises when the present callback returns, and what it has raised last
@@ -149,6 +151,8 @@ class VirtualTimeLoop(NetworkLoop):
         if not task.done():
             self.tasks.add(task, process_of(options.get("context")))
             task.add_done_callback(self._task_done)
+            if self.on_task is not None:
+                self.on_task(task)
         return task
 
     def create_own_task(self, coro: Coroutine[Any, Any, T], name: str | None = None) -> asyncio.Task[T]:
@@ -172,6 +176,7 @@ class VirtualTimeLoop(NetworkLoop):
         error: BaseException | None = getattr(task, "_exception", None)  # `exception()` would mark it as retrieved
         if error is not None and isinstance(error, self.fatal_errors):
             self.fail_with(error)
+            task.exception()  # retrieved: the loop raises it
         elif isinstance(error, KeyboardInterrupt | SystemExit):  # asyncio has raised it from the loop
             task.exception()
         if process is not None and process.fenced and not task.cancelled():
@@ -395,7 +400,7 @@ class VirtualTimeLoop(NetworkLoop):
             finally:
                 super().close()
                 self.tasks.clear()
-                self.watch, self.disarm = _nothing, _unchanged
+                self.watch, self.disarm, self.on_task = _nothing, _unchanged, None
                 self._fatal, self._raised = None, None
                 self._idle_selector.detach()
 

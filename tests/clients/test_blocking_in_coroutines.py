@@ -68,6 +68,7 @@ CLIENTS = [official, with_requests, with_requests_without_a_session, with_urllib
 
 @pytest.mark.filterwarnings("ignore::ResourceWarning")
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+@pytest.mark.fakekube(detect={"blocking-request": "off"})
 @pytest.mark.parametrize("made", CLIENTS)
 def test_f8_a_client_is_answered_in_a_coroutine_a_thread_and_the_test(fakekube, made):
     call, seen = made(fakekube), []

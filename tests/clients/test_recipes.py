@@ -139,6 +139,7 @@ async def test_an_async_operator_makes_a_child_within_the_hour(fakekube_configur
     assert fakekube_configured.exists("v1", "ConfigMap", "db-child")
 
 
+@pytest.mark.fakekube(detect={"blocking-request": "off"})
 @pytest.mark.parametrize("blocking", [False, True])
 async def test_a_kopf_operator_makes_a_child(fakekube_configured, blocking):
     registry, stop = kopf.OperatorRegistry(), asyncio.Event()

@@ -52,6 +52,7 @@ def test_a_fault_for_an_unknown_resource(fakekube, rule, said):
     assert "faults=0" in repr(fakekube)
 
 
+@pytest.mark.fakekube(detect={"unused-fault": "off"})
 @pytest.mark.parametrize("rule", [{"verb": "up*"}, {"resource": "gadgets"}, {"resource": "config*"}, {"times": 3}])
 def test_a_fault_for_a_resource(fakekube, rule):
     with fakekube.fault(error=500, **rule):

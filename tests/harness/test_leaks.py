@@ -123,6 +123,7 @@ def test_the_records_of_a_cluster_are_freed_with_it(transport, caplog):
 
     def use():
         with FakeKube(transport=transport) as kube:
+            kube.allow("reconcile-error", reason="its traceback must be freed, too")
             kube.apply(config_map("a"))
             with kube.fault(verb="patch", name="a", error=500, times=2):
                 kube.start(build(fails_sometimes))

@@ -132,6 +132,7 @@ def test_ready_and_processing_keys(fakekube):
     assert [reconcile.waiting for reconcile in controller.history()] == [timedelta(0), timedelta(seconds=30)]
 
 
+@pytest.mark.fakekube(detect={"reconcile-error": "off"})
 def test_a_line_of_the_timeline_does_not_change(fakekube):
     error = RuntimeError("at first")
 

@@ -147,6 +147,7 @@ def test_writes_are_in_the_lane_of_the_controller_that_makes_them(transport):
 
 
 def test_a_failed_reconcile_has_its_error_and_when_it_is_retried(fakekube):
+    fakekube.allow("reconcile-error", reason="it is retried after the test")
     fakekube.apply(config_map("a"))
     fakekube.start(build(failing(1)))
     (row,) = fakekube.timeline.select(lambda entry: "failed" in entry.what)
@@ -235,7 +236,7 @@ def test_a_deletion_is_a_cause(fakekube):
 
 def test_a_request_that_waits_for_another_does_not_take_its_changes(fakekube):
     """A slow request is answered after others: each change still belongs to the request that made it."""
-    fakekube.fault(verb="create", name="slow", delay=5, except_agent="")
+    fakekube.fault(verb="create", times=1, delay=5, except_agent="")
     client = fakekube.transport(user="slow")
     fakekube.task(client.request("POST", "/api/v1/namespaces/default/configmaps", body=config_map("slow")))
     fakekube.advance(1)

@@ -37,6 +37,7 @@ def test_an_error(fakekube, code, reason):
     assert [r.code for r in fakekube.requests(verb="update")] == [code, 200, 200]
 
 
+@pytest.mark.fakekube(detect={"unused-fault": "off"})
 def test_a_fault_ends_with_its_block(fakekube):
     fakekube.apply(config_map("a"))
     with fakekube.fault(verb="update", error=500):
@@ -77,6 +78,7 @@ def test_a_list_that_selects_a_name_is_a_request_for_it(fakekube):
             names({"field_selector": "metadata.name=a"})
 
 
+@pytest.mark.fakekube(detect={"unused-fault": "off"})
 def test_faults_do_not_affect_the_tests_own_requests(fakekube):
     with fakekube.fault(error=500):
         fakekube.create(config_map("a"))
@@ -105,6 +107,7 @@ def test_b7_a_fault_on_a_request_of_the_test_counts_once(fakekube):
     assert [one.verb for one in fakekube.requests(user_agent="test", verb="create")] == ["create"] * 3
 
 
+@pytest.mark.fakekube(detect={"unused-fault": "off"})
 async def test_b7_an_abandoned_request_uses_up_no_fault(fakekube):
     with fakekube.fault(delay=7, user_agent="test", times=1) as rule:
         with pytest.raises(WouldWait):
@@ -113,6 +116,7 @@ async def test_b7_an_abandoned_request_uses_up_no_fault(fakekube):
     assert not fakekube.exists("v1", "ConfigMap", "a")
 
 
+@pytest.mark.fakekube(detect={"unused-fault": "off"})
 async def test_an_async_test_cannot_wait_for_its_own_delayed_requests(fakekube):
     with fakekube.fault(delay=7, user_agent="test"), pytest.raises(WouldWait, match="in an async test use a client"):
         fakekube.create(config_map("a"))

@@ -9,7 +9,8 @@ from tests.operators.definitions import definition
 API = "example.com/v1"
 HOUR = 3600
 
-pytestmark = pytest.mark.fakekube(configure=True)
+#: its async handlers call a blocking client
+pytestmark = pytest.mark.fakekube(configure=True, detect={"blocking-request": "off"})
 
 
 def database(name="a", **spec):

@@ -12,7 +12,8 @@ with warnings.catch_warnings():
     from luigi.contrib.kubernetes import KubernetesJobTask
 
 pytestmark = [
-    pytest.mark.fakekube(configure=True),
+    # the loop of Luigi lists the Job each minute
+    pytest.mark.fakekube(configure=True, detect={"poll-list": "off"}),
     pytest.mark.filterwarnings("ignore:datetime.datetime.utcnow:DeprecationWarning"),
 ]
 

@@ -63,7 +63,7 @@ class FaultRule:
     the invalid argument and the rule that it breaks.
 
     A rule is active until `disarm()`; used as a context manager, until the end of the block. `seen` and `hits` count
-    the matching and the affected requests.
+    the matching and the affected requests, without those that were `abandoned` before they were answered.
     """
 
     verb: str = "*"
@@ -93,6 +93,7 @@ class FaultRule:
     unrealistic: bool = False
     seen: int = field(default=0, init=False)
     hits: int = field(default=0, init=False)
+    abandoned: int = field(default=0, init=False, repr=False, compare=False)
     armed: bool = field(default=True, init=False)
     on_disarm: list[Callable[[], object]] = field(default_factory=list, init=False, repr=False, compare=False)
     _patterns: tuple[tuple[str, Callable[[str], object]], ...] = field(init=False)
@@ -251,6 +252,7 @@ class FaultRule:
         """Count the last request as not made: it was abandoned before it was answered."""
         self.seen -= 1
         self.hits -= 1
+        self.abandoned += 1
 
 
 def _fits(pattern: str) -> Callable[[str], object]:

@@ -7,7 +7,7 @@ import builtins
 import inspect
 import itertools
 import os
-from collections.abc import Awaitable, Coroutine, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
@@ -27,6 +27,7 @@ from fakekube.harness.backends.reaching import Reaching
 from fakekube.harness.backends.realloop import RealLoop
 from fakekube.harness.backends.unsupported import Unsupported, reason, skip
 from fakekube.harness.connecting.users import acting
+from fakekube.harness.detectors.finding import Finding, FindingWarning
 from fakekube.harness.keywords import DeleteOptions, EventFields, ManagerOptions, check_names
 from fakekube.harness.ledger import Ledger
 from fakekube.harness.managers import Build, build_into
@@ -175,6 +176,17 @@ class RealCluster:
         """Called when the test has ended; see FakeKube.finish."""
 
     # --- waiting ---------------------------------------------------------------------------------------------------
+
+    @property
+    def findings(self) -> Sequence[Finding]:
+        """Empty: detectors observe fakekube's own server."""
+        return ()
+
+    def allow(self, detector: str, *, reason: str, match: str = "") -> None:
+        """As FakeKube.allow; there is nothing to ignore."""
+
+    def check_findings(self, *, raising: bool = True, warn: Callable[[FindingWarning], None] | None = None) -> None:
+        """As FakeKube.check_findings; there is nothing to find."""
 
     def settle(self) -> Awaitable[None]:
         """Wait until operators are quiet: no request, watch event or reconcile for a moment. Raises NotQuiescent."""

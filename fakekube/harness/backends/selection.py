@@ -18,7 +18,9 @@ __all__ = ["NoBackend", "cluster_of", "connected"]
 BACKENDS = ("fakekube", "envtest", "cluster")
 
 #: Arguments of FakeKube that mean nothing to a real cluster; with any other one the test is skipped.
-_WITHOUT_EFFECT = frozenset({"seed", "rbac", "stepped", "wall_clock", "transport", "history_window", "patience"})
+_WITHOUT_EFFECT = frozenset(
+    {"seed", "rbac", "stepped", "wall_clock", "transport", "history_window", "patience", "detect"}
+)
 
 
 @contextmanager

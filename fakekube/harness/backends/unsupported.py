@@ -13,8 +13,9 @@ NEEDS = {
     "faults": ("fault", "hold", "kill", "restart", "compact", "cut_watches"),
     "the server's store": (
         "snapshot", "restore", "force_state", "versions", "diff", "export", "assert_state", "golden", "noop_writes",
+        "assert_written",
     ),
-    "the server's request log": ("requests", "log", "rbac_report"),
+    "the server's request log": ("requests", "log", "rbac_report", "assert_requests"),
     "the cluster's own controllers and nodes": ("controller", "metrics", "add_node", "node", "pods", "add_stages"),
     "a simulated kubelet": ("on_logs", "on_exec", "on_attach", "on_port_forward"),
     "webhooks in virtual time": ("serve_webhook", "map_service", "inject_ca_bundle", "ca_bundle"),

@@ -1,0 +1,1 @@
+"""Assertions on what has happened in a cluster, and predicates that are checked at each change."""

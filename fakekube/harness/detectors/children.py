@@ -1,0 +1,114 @@
+"""Detects children without an owner, and children that were created twice because the cache was stale."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from controllerlib import Manager
+from controllerlib.controller.handler import EnqueueRequestForOwner
+from controllerlib.controller.source import KindSource
+from controllerlib.observer import Call
+from fakekube.harness.detectors.detector import Doing, Observed, Scene, meta_of
+
+
+@dataclass(frozen=True, slots=True)
+class Child:
+    """An object that a reconcile created."""
+
+    doing: Doing
+    api_version: str
+    kind: str
+    namespace: str
+    name: str
+    uid: str
+
+    @property
+    def key(self) -> str:
+        return f"{self.namespace}/{self.name}" if self.namespace else self.name
+
+    def stored(self, scene: Scene) -> Mapping[str, Any] | None:
+        """The metadata of the object, if it still exists."""
+        resource = scene.runner.apiserver.catalog.find_kind(self.api_version, self.kind)
+        entry = scene.store.get(resource.collection, self.key) if resource is not None else None
+        meta = meta_of(entry.object) if entry is not None else {}
+        return meta if meta.get("uid") == self.uid else None
+
+
+class Children:
+    """What the controllers of operators create.
+
+    `missing-owner`: an object of a kind that the controller owns has no owner reference of its kind, so its changes
+    reconcile nothing and it outlives its owner. `duplicate-child`: a reconcile created an object with a generated name
+    although an earlier one of the same key had created the same, which the cache did not have yet.
+    """
+
+    names = ("missing-owner", "duplicate-child")
+
+    def __init__(self, scene: Scene) -> None:
+        self._scene = scene
+        self._ownerless: list[tuple[Child, str]] = []
+        self._generated: dict[tuple[tuple[int, str, str], str, str, str], Child] = {}
+
+    def called(self, doing: Doing, call: Call, code: int, answer: Any) -> None:
+        if call.verb != "create" or code != 201 or not isinstance(answer, dict):
+            return
+        meta = meta_of(answer)
+        api_version, kind = answer.get("apiVersion", ""), answer.get("kind", "")
+        child = Child(
+            doing, api_version, kind, meta.get("namespace", ""), meta.get("name", ""), str(meta.get("uid", ""))
+        )
+        owner = doing.operator.owned.get(doing.run.controller, {}).get((api_version, kind))
+        if owner is not None and not _is_owned(meta, owner):
+            self._ownerless.append((child, owner))
+        if generated := meta.get("generateName"):
+            self._check_twice(child, generated)
+
+    def _check_twice(self, child: Child, generated: str) -> None:
+        place = (child.doing.who, child.kind, child.namespace, generated)
+        before = self._generated.get(place)
+        self._generated[place] = child
+        if before is None or before.doing is child.doing or before.stored(self._scene) is None:
+            return
+        if _cached(child.doing.operator.manager, before) is False:
+            self._scene.report(
+                "duplicate-child",
+                f"{child.doing} created {child.kind} {child.key} although an earlier reconcile had created "
+                f"{before.name}, which the cache did not have yet: give children names that are derived from their "
+                "owner, or wait until the cache has what was created",
+            )
+
+    def finish(self) -> None:
+        for child, owner in self._ownerless:
+            meta = child.stored(self._scene)
+            if meta is not None and not _is_owned(meta, owner):
+                self._scene.report(
+                    "missing-owner",
+                    f"{child.doing} created {child.kind} {child.key} without an owner reference to a {owner}: its "
+                    "changes reconcile nothing, and it remains when the owner is deleted",
+                    key=(child.doing.run.controller, child.kind, id(child.doing.operator)),
+                )
+
+
+def owned_kinds(observed: Observed) -> None:
+    """Note the kinds that the controllers of an operator own. To be called before its manager starts."""
+    assert observed.manager is not None
+    for name, controller in observed.manager.controllers.items():
+        for source in controller.unsynced_sources:
+            handler = getattr(source, "_handler", None)
+            if isinstance(source, KindSource) and isinstance(handler, EnqueueRequestForOwner):
+                observed.owned.setdefault(name, {})[source.api_version, source.kind] = handler._kind
+
+
+def _is_owned(meta: Mapping[str, Any], kind: str) -> bool:
+    return any(owner.get("kind") == kind for owner in meta.get("ownerReferences") or ())
+
+
+def _cached(manager: Manager | None, child: Child) -> bool | None:
+    """Whether the operator's cache has an object; None if the kind is not cached."""
+    informer = manager.cache.informers.find(child.api_version, child.kind) if manager is not None else None
+    if informer is None:
+        return None
+    found = [shared.indexer.get_by_key(child.key) for shared in informer.informers.values()]
+    return any(meta_of(obj).get("uid") == child.uid for obj in found if obj is not None)

@@ -1,0 +1,291 @@
+"""Feeds detectors with what happens in a cluster, and turns their findings into warnings and errors."""
+
+from __future__ import annotations
+
+import re
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any
+
+from controllerlib import Manager
+from controllerlib.controller import Outcome, Run
+from controllerlib.observer import Call, InformerEvent, Observer, current_run
+from fakekube.apiserver.faults import FaultRule
+from fakekube.apiserver.requestlog import RequestRecord
+from fakekube.apiserver.response import Response
+from fakekube.apiserver.storage.store import Change
+from fakekube.apiserver.wire.request import Request, RequestInfo
+from fakekube.harness.detectors.children import owned_kinds
+from fakekube.harness.detectors.detector import COMPONENTS, Detector, Doing, Exchange, Observed, Scene, Sent
+from fakekube.harness.detectors.finding import Finding, FindingError, FindingWarning
+from fakekube.harness.detectors.knowndetectors import detectors_for
+from fakekube.harness.detectors.levels import Level, check_name
+from fakekube.harness.detectors.tasks import Tasks
+from fakekube.harness.detectors.threadleaks import Threads
+from fakekube.harness.detectors.timestamps import TimestampLoops
+from fakekube.harness.detectors.updates import UPDATES
+from fakekube.server.runner import ServerRunner
+from fakekube.virtualtime import Bubble
+from fakekube.virtualtime.simulatedprocess import SimulatedProcess
+from fakekube.virtualtime.threads.callers import Place
+
+
+@dataclass(frozen=True, slots=True)
+class Allowed:
+    """Findings that a test intends. `match`: a regular expression that their text contains."""
+
+    detector: str
+    match: re.Pattern[str]
+
+    def covers(self, finding: Finding) -> bool:
+        return self.detector == finding.detector and self.match.search(str(finding)) is not None
+
+
+class Detection:
+    """The detectors of one cluster, at these levels; `own` is the User-Agent of the test."""
+
+    def __init__(
+        self, runner: ServerRunner, now: Callable[[], datetime], own: str, levels: Mapping[str, Level]
+    ) -> None:
+        self.levels: Mapping[str, Level] = levels
+        self.scene = Scene(runner, now, self.report)
+        self._own = own
+        self._findings: dict[tuple[str, object], Finding] = {}
+        self._allowed: list[Allowed] = []
+        self._observers: list[OperatorObserver] = []
+        #: by the identity of the run, because replicas of an operator have runs of equal names and ids
+        self._doing: dict[int, Doing] = {}
+        self._revision = runner.apiserver.store.revision
+        #: how many steps of the test (`settle`, `advance`) are in progress
+        self.steps: int = 0
+        self.is_over: bool = False
+        self._only = ""
+        active = [name for name, level in self.levels.items() if level != "off"]
+        self.detectors: Sequence[Detector] = detectors_for(active, self.scene)
+        self._started = _hooks(self.detectors, "started")
+        self._called = _hooks(self.detectors, "called")
+        self._finished = _hooks(self.detectors, "finished")
+        self._committed = _hooks(self.detectors, "committed")
+        self._answered: dict[str, Sequence[Callable[[Exchange], None]]] = {}
+        for detector in self.detectors:
+            for verb in getattr(detector, "verbs", ()):
+                self._answered[verb] = (*self._answered.get(verb, ()), detector.answered)  # type: ignore[attr-defined]
+        self._denied = _hooks(self.detectors, "denied")
+        self._unchanged = _hooks(self.detectors, "unchanged")
+        if self._answered or self._denied or self._unchanged:
+            runner.on_answer(self._answer)
+        if self._committed:
+            runner.on_write(self._commit)
+
+    def open(self, bubble: Bubble, has_threads: Callable[[], bool]) -> None:
+        """Observe the tasks, threads and blocking calls of a bubble, too."""
+        for detector in self.detectors:
+            if isinstance(detector, Tasks):
+                detector.open(bubble.loop, self.doing)
+            elif isinstance(detector, Threads):
+                detector.open(has_threads)
+        bubble.on_blocking_call(self._refused, self._blocked)
+
+    def _refused(self, what: str) -> None:
+        doing = self.doing()
+        if doing is not None or self.steps:
+            by = f"{doing} called" if doing is not None else "a coroutine called"
+            self.report(
+                "blocking-call",
+                f"{by} {what}, which blocks the event loop and everything that runs on it",
+                key=(doing.run.controller if doing is not None else "", what),
+            )
+
+    def _blocked(self, place: Place) -> None:
+        doing = self.doing()
+        if doing is not None or self.steps:
+            self.report(
+                "blocking-request",
+                f"{f'{doing}, ' if doing is not None else ''}{place} makes a blocking call to the API server in a "
+                "coroutine: nothing else on the event loop runs until it is answered; use an async client or a thread",
+                key=place,
+            )
+
+    @contextmanager
+    def step(self) -> Iterator[None]:
+        """A step of the test: the requests meanwhile are not its own."""
+        self.steps += 1
+        try:
+            yield
+        finally:
+            self.steps -= 1
+
+    # --- what happens ------------------------------------------------------------------------------------------------
+
+    def observe(self, process: SimulatedProcess, recording: Observer) -> tuple[Observed, Observer]:
+        """An operator to observe, which is not built yet, and its observer, which passes everything on to another."""
+        observed = Observed(process.name, process=process)
+        self.scene.operators.append(observed)
+        if not (self._started or self._called or self._finished or self._committed or self._answered):
+            return observed, recording
+        observer = OperatorObserver(self, observed, recording)
+        self._observers.append(observer)
+        return observed, observer
+
+    def built(self, observed: Observed, manager: Manager, name: str) -> None:
+        """The manager of an operator has its controllers."""
+        observed.manager, observed.name = manager, name
+        owned_kinds(observed)
+
+    def fault_made(self, rule: FaultRule) -> None:
+        self.scene.faults.append(rule)
+
+    def started(self, observed: Observed, run: Run) -> None:
+        hits = self.scene.fault_hits() if self.scene.faults else 0
+        doing = self._doing[id(run)] = Doing(run, observed, str(run.request), hits)
+        for hook in self._started:
+            hook(doing)
+
+    def called(self, call: Call, code: int, answer: Any) -> None:
+        doing = self._doing.get(id(call.run))
+        if doing is not None and not doing.operator.is_killed:
+            doing.sent.append(Sent(call.verb, call.path, code, call.body, answer))
+            for hook in self._called:
+                hook(doing, call, code, answer)
+
+    def finished(self, run: Run, outcome: Outcome) -> None:
+        doing = self._doing.pop(id(run), None)
+        if doing is not None:
+            doing.is_over = True
+            if not doing.operator.is_killed:
+                for hook in self._finished:
+                    hook(doing, outcome)
+            doing.sent.clear()
+
+    def doing(self) -> Doing | None:
+        """The reconcile in progress that the calling code belongs to."""
+        run = current_run()
+        return None if run is None else self._doing.get(id(run))
+
+    @property
+    def timestamps(self) -> TimestampLoops | None:
+        """The detector of timestamp loops, whose suspects are reconciled once more."""
+        return next((one for one in self.detectors if isinstance(one, TimestampLoops)), None)
+
+    def _answer(self, request: Request, info: RequestInfo, response: Response, record: RequestRecord) -> None:
+        changed, self._revision = record.revision != self._revision, record.revision
+        hooks = self._denied if record.code == 403 else self._answered.get(record.verb, ())
+        if not changed and record.code == 200 and record.verb in UPDATES:
+            hooks = (*hooks, *self._unchanged)
+        if not hooks or record.user_agent == self._own or record.user.startswith(COMPONENTS):
+            return
+        doing = self.doing()
+        if doing is None and not self.steps:
+            return  # the test itself, with a client of its own
+        exchange = Exchange(request, info, response, record, doing, changed)
+        for hook in hooks:
+            hook(exchange)
+
+    def _commit(self, change: Change) -> None:
+        doing = self.doing()
+        for hook in self._committed:
+            hook(change, doing)
+
+    @contextmanager
+    def reporting_only(self, detector: str) -> Iterator[None]:
+        """A step after the test has ended, in which only one detector reports."""
+        self._only = detector
+        try:
+            with self.step():
+                yield
+        finally:
+            self._only = ""
+
+    # --- findings ----------------------------------------------------------------------------------------------------
+
+    def report(self, detector: str, text: str, *, who: str = "", key: object = None) -> None:
+        """Add a finding, or count another occurrence of one."""
+        if self.levels[detector] == "off" or self._only not in ("", detector):
+            return
+        place = (detector, (who, text) if key is None else key)
+        known = self._findings.get(place)
+        self._findings[place] = (
+            Finding(detector, text, self.scene.now(), who) if known is None else replace(known, times=known.times + 1)
+        )
+
+    def allow(self, detector: str, reason: str, match: str = "") -> None:
+        """Ignore findings of a detector, whose text contains `match`. Raises TypeError, ValueError."""
+        check_name("allow()", detector)
+        if not isinstance(reason, str) or not reason.strip():
+            raise TypeError(f"allow({detector!r}, reason={reason!r}): the reason is text, for whoever reads the test")
+        self._allowed.append(Allowed(detector, re.compile(match)))
+
+    @property
+    def findings(self) -> Sequence[Finding]:
+        """The findings that are not allowed, oldest first."""
+        return [one for one in self._findings.values() if not any(rule.covers(one) for rule in self._allowed)]
+
+    def finish(self) -> None:
+        """Let the detectors report what is known only at the end."""
+        if not self.is_over:
+            self.is_over = True
+            for detector in self.detectors:
+                detector.finish()
+
+    def raise_findings(self, warn: Callable[[FindingWarning], None] | None = None) -> None:
+        """Issue warnings, and raise FindingError if there are findings at level `error`."""
+        errors = [one for one in self.findings if self.levels[one.detector] == "error"]
+        if errors:
+            raise FindingError(errors)
+        for one in self.findings:
+            (warn or warnings.warn)(FindingWarning(str(one)))
+
+    def retire(self) -> None:
+        """Drop what refers to operators and the server, so that controllers that remain do not keep it alive."""
+        for observer in self._observers:
+            observer.detection = None
+        self._observers.clear()
+        self._doing.clear()
+        for detector in self.detectors:
+            retire = getattr(detector, "retire", None)
+            if retire is not None:
+                retire()
+        self.detectors = ()
+        self._started = self._called = self._finished = self._committed = ()
+        self._answered, self._denied, self._unchanged = {}, (), ()
+        self.scene.operators.clear()
+        self.scene.report = _unreported
+        self.scene.inspected = frozenset
+
+
+class OperatorObserver(Observer):
+    """The observer of one operator. It passes what it observes on to another first."""
+
+    def __init__(self, detection: Detection, observed: Observed, recording: Observer) -> None:
+        self.detection: Detection | None = detection
+        self._observed, self._recording = observed, recording
+
+    def reconcile_started(self, run: Run) -> None:
+        self._recording.reconcile_started(run)
+        if self.detection is not None:
+            self.detection.started(self._observed, run)
+
+    def reconcile_finished(self, run: Run, outcome: Outcome) -> None:
+        self._recording.reconcile_finished(run, outcome)
+        if self.detection is not None:
+            self.detection.finished(run, outcome)
+
+    async def after_call(self, call: Call, code: int, answer: Any) -> None:
+        if call.run is not None:  # neither is interested in others
+            await self._recording.after_call(call, code, answer)
+            if self.detection is not None:
+                self.detection.called(call, code, answer)
+
+    def informer(self, event: InformerEvent) -> None:
+        self._recording.informer(event)
+
+
+def _unreported(detector: str, text: str, *, who: str = "", key: object = None) -> None:
+    """Ignores what is reported after the end of the cluster."""
+
+
+def _hooks(detectors: Iterable[Detector], name: str) -> tuple[Callable[..., None], ...]:
+    return tuple(getattr(one, name) for one in detectors if hasattr(one, name))

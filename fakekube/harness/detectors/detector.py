@@ -1,0 +1,205 @@
+"""What detectors are given: reconciles in progress, answered requests, and the cluster."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, NamedTuple, Protocol
+
+from controllerlib import Manager
+from controllerlib.controller import Run
+from fakekube.apiserver.faults import FaultRule
+from fakekube.apiserver.requestlog import RequestRecord
+from fakekube.apiserver.response import Response
+from fakekube.apiserver.storage.store import Entry, Store, path_of
+from fakekube.apiserver.wire.request import Request, RequestInfo, parse
+from fakekube.server.runner import ServerRunner
+from fakekube.virtualtime.simulatedprocess import SimulatedProcess
+
+Object = dict[str, Any]
+
+#: Users of the cluster's own components, whose requests are not judged.
+COMPONENTS = ("system:serviceaccount:kube-system:", "system:node:", "system:kube-", "fakekube:")
+
+#: Verbs that change one object.
+CHANGES = frozenset({"create", "update", "patch"})
+
+
+class Detector(Protocol):
+    """Looks for one kind of defect. `report` of its scene takes what it finds.
+
+    Besides `finish` it has those of these methods that it needs; `Detection` finds them by name:
+
+    started(doing) · called(doing, call, code, answer) · finished(doing, outcome): of reconciles of controllerlib
+    answered(exchange): of requests with a verb in its `verbs`, without those of the test and of the cluster
+    denied(exchange): the same, of all verbs, answered with 403
+    unchanged(exchange): the same, of updates and patches that succeed and change nothing
+    committed(change, doing): of the store
+    """
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of what it reports."""
+
+    def finish(self) -> None:
+        """Report what can be known only at the end of the test."""
+
+
+@dataclass(slots=True)
+class Observed:
+    """An operator of controllerlib. `owned`: the kinds that each controller owns, with the kind of the owner."""
+
+    name: str
+    manager: Manager | None = None
+    owned: dict[str, dict[tuple[str, str], str]] = field(default_factory=dict)
+    process: SimulatedProcess | None = None
+
+    @property
+    def is_killed(self) -> bool:
+        """Whether it cannot do anything any more, for example finish what it has begun."""
+        return self.process is not None and self.process.fenced
+
+    def is_queued(self, controller: str, request: Any) -> bool:
+        """Whether a key is due now or later."""
+        found = self.manager.controllers.get(controller) if self.manager is not None else None
+        try:
+            queue = found.queue if found is not None else None
+        except RuntimeError:  # not started
+            return False
+        return queue is not None and (
+            request in queue.ready() or request in queue.processing() or queue.due(request) is not None
+        )
+
+
+class Sent(NamedTuple):
+    """A request of a reconcile and its answer."""
+
+    verb: str
+    path: str
+    code: int
+    body: Any
+    answer: Any
+
+
+@dataclass(slots=True)
+class Doing:
+    """A reconcile in progress, or one that has just finished."""
+
+    run: Run
+    operator: Observed
+    key: str
+    #: the number of requests that faults had affected when it started
+    faults: int
+    sent: list[Sent] = field(default_factory=list)
+    is_over: bool = False
+    #: the operator, the controller and the key
+    who: tuple[int, str, str] = field(init=False)
+
+    @property
+    def inspected_as(self) -> str:
+        """The operator and the controller, as in `Scene.inspected`."""
+        return f"{self.operator.name}/{self.run.controller}"
+
+    def __post_init__(self) -> None:
+        self.who = (id(self.operator), self.run.controller, self.key)
+
+    @property
+    def at(self) -> float:
+        """When it started, in seconds of monotonic time."""
+        return self.run.started
+
+    def __str__(self) -> str:
+        causes = "+".join(dict.fromkeys(cause.kind for cause in self.run.causes)) or "unknown"
+        return f"{self.run.controller} reconciling {self.key} [{causes}]"
+
+
+class Exchange(NamedTuple):
+    """An answered request. `doing`: the reconcile that made it, if that is known. `changed`: the store has changed."""
+
+    request: Request
+    info: RequestInfo
+    response: Response
+    record: RequestRecord
+    doing: Doing | None
+    changed: bool
+
+    @property
+    def who(self) -> str:
+        return self.record.user_agent or self.record.user
+
+    def body(self) -> Any:
+        """The decoded body of the request; None if it is not JSON."""
+        raw = self.request.body
+        if not isinstance(raw, bytes):
+            return raw
+        import orjson
+
+        try:
+            return orjson.loads(raw)
+        except orjson.JSONDecodeError:
+            return None
+
+
+class Report(Protocol):
+    """Takes a finding. Findings of the same detector with the same `key` (None: the text) are one."""
+
+    def __call__(self, detector: str, text: str, *, who: str = "", key: object = None) -> None: ...
+
+
+@dataclass(slots=True)
+class Scene:
+    """What detectors read of a cluster."""
+
+    runner: ServerRunner
+    now: Callable[[], datetime]
+    report: Report
+    operators: list[Observed] = field(default_factory=list)
+    faults: list[FaultRule] = field(default_factory=list)
+    #: OPERATOR/CONTROLLER whose errors the test reads itself, and users whose permissions it compares
+    inspected: Callable[[], frozenset[str]] = frozenset
+
+    @property
+    def store(self) -> Store:
+        return self.runner.apiserver.store
+
+    def entry(self, path: str) -> Entry | None:
+        """The stored object that the path of a request addresses, if it exists."""
+        info = parse(Request("GET", path))
+        resource = self.runner.apiserver.catalog.find(info.group, info.version, info.resource)
+        if resource is None:
+            return None
+        return self.store.get(resource.collection, path_of(info.namespace if resource.namespaced else "", info.name))
+
+    def fault_hits(self) -> int:
+        """The number of requests that faults have affected."""
+        return sum(rule.hits for rule in self.faults)
+
+
+def version_of(obj: Any) -> str:
+    """The resourceVersion of an object; "" without one."""
+    meta = obj.get("metadata") if isinstance(obj, dict) else None
+    return str(meta.get("resourceVersion") or "") if isinstance(meta, dict) else ""
+
+
+def meta_of(obj: Any) -> Mapping[str, Any]:
+    """The metadata of an object; empty without any."""
+    meta = obj.get("metadata") if isinstance(obj, dict) else None
+    return meta if isinstance(meta, dict) else {}
+
+
+def leaves(value: Any, path: tuple[str | int, ...] = ()) -> Iterator[tuple[tuple[str | int, ...], Any]]:
+    """The path and the value of each leaf of a JSON value."""
+    if isinstance(value, Mapping):
+        for key, one in value.items():
+            yield from leaves(one, (*path, key))
+    elif isinstance(value, Sequence) and not isinstance(value, str | bytes):
+        for number, one in enumerate(value):
+            yield from leaves(one, (*path, number))
+    else:
+        yield path, value
+
+
+def shown_path(path: Sequence[str | int]) -> str:
+    """A path as text: `.spec.containers[0].image`."""
+    return "".join(f"[{one}]" if isinstance(one, int) else f".{one}" for one in path)

@@ -1,0 +1,32 @@
+"""Detects faults that no request has matched."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+
+from fakekube.apiserver.faults import FaultRule
+from fakekube.harness.detectors.detector import Scene
+
+#: Arguments that the harness sets.
+_OF_THE_HARNESS = ("except_agent", "draw")
+
+
+class UnusedFaults:
+    """Faults that a test has injected and that have affected nothing: the test does not test what it says."""
+
+    names = ("unused-fault",)
+
+    def __init__(self, scene: Scene) -> None:
+        self._scene = scene
+
+    def finish(self) -> None:
+        for rule in self._scene.faults:
+            if rule.seen == 0 and not rule.abandoned:
+                self._scene.report("unused-fault", f"{shown(rule)} matched no request")
+
+
+def shown(rule: FaultRule) -> str:
+    """The rule as the test has written it: `fault(verb='update', error=409)`."""
+    said = {one.name: getattr(rule, one.name) for one in fields(rule) if one.init and one.name not in _OF_THE_HARNESS}
+    defaults = {one.name: one.default for one in fields(rule)}
+    return f"fault({', '.join(f'{name}={value!r}' for name, value in said.items() if value != defaults[name])})"

@@ -1,0 +1,51 @@
+"""Findings: what detectors report, the warning and the error that they become."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """A defect that a detector has found.
+
+    detector: its name. text: what happened, in one or two sentences. at: the virtual time of the first occurrence.
+    who: the operator, controller or client. times: how often it occurred.
+    """
+
+    detector: str
+    text: str
+    at: datetime
+    who: str = ""
+    times: int = 1
+
+    def __str__(self) -> str:
+        who = f"{self.who}: " if self.who else ""
+        more = f" ({self.times} times)" if self.times > 1 else ""
+        return f"[{self.detector}] {who}{self.text}{more}"
+
+
+class FindingError(AssertionError):
+    """A detector at level `error` has found something. `findings` has all of them."""
+
+    findings: Sequence[Finding]
+
+    def __init__(self, findings: Iterable[Finding]) -> None:
+        self.findings = tuple(findings)
+        names = ", ".join(f'"{name}"' for name in dict.fromkeys(one.detector for one in self.findings))
+        super().__init__(
+            f"{listed(self.findings)}\n"
+            f"(to allow what is intended: fakekube.allow({names}, reason=...), or the marker "
+            f'@pytest.mark.fakekube(detect={{{names}: "off"}}); see docs/detectors.md)'
+        )
+
+
+class FindingWarning(UserWarning):
+    """A detector at level `warn` has found something."""
+
+
+def listed(findings: Iterable[Finding]) -> str:
+    """The findings, one a line."""
+    return "\n".join(map(str, findings))

@@ -1,0 +1,108 @@
+"""Detects operators that ask again and again instead of watching."""
+
+from __future__ import annotations
+
+from controllerlib.controller import Outcome
+from fakekube.harness.detectors.detector import CHANGES, Doing, Exchange, Scene
+
+#: Equal lists at different times that count as polling, and the longest mean interval in seconds.
+LISTS = 10
+INTERVAL = 60.0
+
+#: Requeues in a row after less than a second.
+REQUEUES = 50
+
+
+class PolledLists:
+    """The same LIST by a client that does not watch the collection, at short intervals."""
+
+    names = ("poll-list",)
+    verbs = frozenset({"list", "watch"})
+
+    def __init__(self, scene: Scene) -> None:
+        self._scene = scene
+        self._watched: set[tuple[str, str, str]] = set()
+        #: number of different times, the first and the last
+        self._lists: dict[tuple[str, str, str, str], tuple[int, float, float]] = {}
+
+    def answered(self, exchange: Exchange) -> None:
+        record = exchange.record
+        what = (exchange.who, record.group, record.resource)
+        if record.verb == "watch":
+            self._watched.add(what)
+            return
+        if exchange.request.query and exchange.request.option("continue"):
+            return
+        place = (*what, record.path)
+        count, first, last = self._lists.get(place, (0, record.at, -1.0))
+        if record.at != last:
+            self._lists[place] = (count + 1, first, record.at)
+
+    def finish(self) -> None:
+        for (who, group, resource, path), (count, first, last) in self._lists.items():
+            if count < LISTS or (who, group, resource) in self._watched:
+                continue
+            interval = (last - first) / (count - 1)
+            if interval <= INTERVAL:
+                self._scene.report(
+                    "poll-list",
+                    f"lists {path} every {interval:g} s ({count} times) and does not watch it: use an informer or a "
+                    "watch",
+                    who=who,
+                )
+
+
+class ShortRequeues:
+    """Keys that are requeued at once, again and again, by reconciles that write nothing."""
+
+    names = ("short-requeue",)
+
+    def __init__(self, scene: Scene) -> None:
+        self._scene = scene
+        self._counts: dict[tuple[int, str, str], int] = {}
+
+    def finished(self, doing: Doing, outcome: Outcome) -> None:
+        after = outcome.requeue_after
+        if outcome.error is not None or after is None or after >= 1 or _has_written(doing):
+            if self._counts:
+                self._counts.pop(doing.who, None)
+            return
+        times = self._counts[doing.who] = self._counts.get(doing.who, 0) + 1
+        if times == REQUEUES:
+            self._scene.report(
+                "short-requeue",
+                f"{doing.key} was requeued {times} times in a row after less than a second ({after:g} s), and nothing "
+                "was written: watch what it waits for, or wait longer",
+                who=doing.run.controller,
+                key=doing.who,
+            )
+
+    def finish(self) -> None:
+        """Nothing is left to report."""
+
+
+class PlainWatches:
+    """Watches without bookmarks, or that do not resume from a resourceVersion."""
+
+    names = ("plain-watch",)
+    verbs = frozenset({"watch"})
+
+    def __init__(self, scene: Scene) -> None:
+        self._scene = scene
+
+    def answered(self, exchange: Exchange) -> None:
+        request, record = exchange.request, exchange.record
+        lacks = []
+        if request.option("allowWatchBookmarks") not in ("true", "1"):
+            lacks.append("allowWatchBookmarks")
+        if not request.option("resourceVersion") and request.option("sendInitialEvents") not in ("true", "1"):
+            lacks.append("resourceVersion")
+        if lacks:
+            self._scene.report("plain-watch", f"watches {record.path} without {' and '.join(lacks)}", who=exchange.who)
+
+    def finish(self) -> None:
+        """Nothing is left to report."""
+
+
+def _has_written(doing: Doing) -> bool:
+    return any(sent.verb in CHANGES or sent.verb == "delete" for sent in doing.sent)

@@ -1,0 +1,74 @@
+"""Detects reconciles that fail: for ever, by a bug, or until they are retried."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from controllerlib import ApiError
+from controllerlib.controller import Outcome
+from controllerlib.controller.invocation import RecoveredPanic
+from fakekube.harness.detectors.detector import Doing, Observed, Scene
+
+#: Conflicts in a row after which an operator does not just repeat a write that lost a race.
+CONFLICTS = 3
+
+
+@dataclass(slots=True)
+class Failures:
+    """The failures of one key since it last succeeded."""
+
+    operator: Observed
+    controller: str
+    text: str
+    times: int
+    is_bug: bool
+    is_conflict: bool
+
+    def __str__(self) -> str:
+        return f"{self.text} ({self.times} times)" if self.times > 1 else self.text
+
+
+class ReconcileErrors:
+    """Reports keys whose last reconcile failed, bugs, and (`retried-error`) failures that a retry has repaired.
+
+    Not reported: what happened while a fault affected the reconcile, conflicts that a retry has repaired, and errors
+    of controllers whose errors or results the test has read.
+    """
+
+    names = ("reconcile-error", "retried-error")
+
+    def __init__(self, scene: Scene) -> None:
+        self._scene = scene
+        self._failing: dict[tuple[int, str, str], Failures] = {}
+        self._repaired: list[Failures] = []
+
+    def finished(self, doing: Doing, outcome: Outcome) -> None:
+        error, who = outcome.error, doing.who
+        if error is None:
+            if self._failing and (over := self._failing.pop(who, None)) is not None and not over.is_conflict:
+                self._repaired.append(over)
+            return
+        if self._scene.faults and self._scene.fault_hits() > doing.faults:
+            return
+        known = self._failing.get(who)
+        if known is not None:
+            known.times += 1
+            return
+        text = f"{doing} failed with {type(error).__name__}: {error}"
+        conflict = isinstance(error, ApiError) and error.code == 409
+        bug = isinstance(error, RecoveredPanic)
+        self._failing[who] = Failures(doing.operator, doing.inspected_as, text, 1, bug, conflict)
+
+    def finish(self) -> None:
+        inspected = self._scene.inspected()
+        for failures in self._failing.values():
+            few = failures.is_conflict and failures.times < CONFLICTS
+            if failures.controller not in inspected and not few and not failures.operator.is_killed:
+                self._scene.report("reconcile-error", f"{failures}, and has not succeeded since")
+        for failures in self._repaired:
+            if failures.controller in inspected:
+                continue
+            if failures.is_bug:
+                self._scene.report("reconcile-error", f"{failures}, which is a bug although a retry succeeded")
+            else:
+                self._scene.report("retried-error", f"{failures}, then succeeded")

@@ -1,0 +1,136 @@
+"""Detects tasks, threads and coroutines that reconciles leave behind."""
+
+from __future__ import annotations
+
+import asyncio
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import controllerlib
+from controllerlib.observer import current_run
+from fakekube.harness.detectors.detector import Doing, Scene
+from fakekube.virtualtime.loop import VirtualTimeLoop
+
+#: Where the tasks of the project itself come from, which end with their operator.
+_OWN = (str(Path(controllerlib.__file__ or "").parent), str(Path(__file__).parents[2]))
+
+#: Packages whose tasks belong to connections.
+_CONNECTIONS = tuple(f"/site-packages/{name}/" for name in ("aiohttp", "httpx", "httpcore", "anyio", "grpc"))
+
+#: Tasks that are kept before those that have ended are dropped.
+_KEPT = 1000
+
+
+class Tasks:
+    """The tasks that reconciles start, which they should await or cancel.
+
+    `leaked-task`: one still runs at the end of the test, and its reconcile is over. `failed-task`: one has failed and
+    its exception was never retrieved. `swallowed-cancellation`: one was cancelled and still runs.
+    `unawaited-coroutine`: a coroutine was created and never awaited.
+    """
+
+    names = ("leaked-task", "failed-task", "unawaited-coroutine", "swallowed-cancellation")
+
+    def __init__(self, scene: Scene) -> None:
+        self._scene = scene
+        self._tasks: list[tuple[asyncio.Task[Any], Doing]] = []
+        self._doing: Callable[[], Doing | None] = _nothing
+        self._real_warning: Callable[[Any], None] | None = None
+        self._loop: VirtualTimeLoop | None = None
+
+    def open(self, loop: VirtualTimeLoop, doing: Callable[[], Doing | None]) -> None:
+        """Observe the tasks of `loop` from now on; `doing` returns the reconcile of the calling code."""
+        self._loop, self._doing = loop, doing
+        loop.on_task = self._created
+        loop.set_exception_handler(self._failed)
+        self._real_warning = warnings._warn_unawaited_coroutine  # type: ignore[attr-defined]
+        warnings._warn_unawaited_coroutine = self._unawaited  # type: ignore[attr-defined]
+
+    def retire(self) -> None:
+        if self._real_warning is not None:
+            warnings._warn_unawaited_coroutine = self._real_warning  # type: ignore[attr-defined]
+            self._real_warning = None
+        if self._loop is not None:
+            self._loop.on_task = None
+            self._loop.set_exception_handler(None)
+            self._loop = None
+        self._tasks.clear()
+        self._doing = _nothing
+
+    def _created(self, task: asyncio.Task[Any]) -> None:
+        doing = self._doing() if current_run() is not None else None
+        if doing is not None and not _is_ours(task.get_coro()):
+            self._tasks.append((task, doing))
+            if len(self._tasks) > _KEPT:
+                self._tasks = [one for one in self._tasks if not one[0].done() or _is_unretrieved(one[0])]
+
+    def _failed(self, loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+        error, task = context.get("exception"), context.get("task") or context.get("future")
+        if error is not None and "never retrieved" in context.get("message", "") and task is not None:
+            coro = task.get_coro() if isinstance(task, asyncio.Task) else None
+            self._report_failure(_named(coro), error, "a task")
+        loop.default_exception_handler(context)
+
+    def _report_failure(self, what: str, error: BaseException, of: str) -> None:
+        self._scene.report(
+            "failed-task",
+            f"{of} of {what} failed with {type(error).__name__}: {error}; nothing awaits it, so the error is lost",
+            key=(what, type(error)),
+        )
+
+    def _unawaited(self, coro: Any) -> None:
+        if self._real_warning is None:
+            return
+        if not _is_ours(coro):
+            doing = self._doing()
+            frame = f" in {doing}" if doing is not None else ""
+            self._scene.report(
+                "unawaited-coroutine", f"{_named(coro)}(...) was called and never awaited{frame}", key=_named(coro)
+            )
+        self._real_warning(coro)
+
+    def finish(self) -> None:
+        for task, doing in self._tasks:
+            if doing.operator.is_killed:
+                continue
+            what = _named(task.get_coro())
+            if task.done():
+                if _is_unretrieved(task):
+                    error = task.exception()  # retrieves it: it is reported once
+                    if error is not None:
+                        self._report_failure(what, error, f"a task (started by {doing})")
+            elif task.cancelling():
+                self._scene.report(
+                    "swallowed-cancellation",
+                    f"a task of {what} that {doing} started was cancelled and goes on: raise CancelledError again",
+                    key=(doing.run.controller, what),
+                )
+            elif doing.is_over:
+                self._scene.report(
+                    "leaked-task",
+                    f"{doing} started a task of {what} that still runs after the reconcile: await or cancel it",
+                    key=(doing.run.controller, what),
+                )
+
+
+def _nothing() -> Doing | None:
+    return None
+
+
+def _is_unretrieved(task: asyncio.Task[Any]) -> bool:
+    return bool(getattr(task, "_log_traceback", False))
+
+
+def _is_ours(coro: Any) -> bool:
+    code = getattr(coro, "cr_code", None) or getattr(coro, "gi_code", None)
+    name = getattr(code, "co_filename", "")
+    return name.startswith(_OWN) or any(one in name for one in _CONNECTIONS)
+
+
+def _named(coro: Any) -> str:
+    """The qualified name of a coroutine, with the file and line of its function."""
+    code = getattr(coro, "cr_code", None) or getattr(coro, "gi_code", None)
+    name = getattr(coro, "__qualname__", None) or repr(coro)
+    return f"{name} ({Path(code.co_filename).name}:{code.co_firstlineno})" if code is not None else str(name)

@@ -1,0 +1,148 @@
+"""Detects writes that change nothing, or not what their author intended."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fakekube.harness.detectors.detector import Exchange, Scene, meta_of
+from fakekube.harness.detectors.timestamps import writes_present
+
+UPDATES = frozenset({"update", "patch"})
+
+
+class NoopWrites:
+    """Updates and patches that succeed and change nothing.
+
+    Not reported: renewals of Leases, and writes of the present time by clients other than controllerlib (the detector
+    of timestamp loops judges that one's): on a cluster, time would have moved.
+    """
+
+    names = ("noop-write",)
+
+    def __init__(self, scene: Scene) -> None:
+        self._scene = scene
+
+    def unchanged(self, exchange: Exchange) -> None:
+        record = exchange.record
+        if record.resource == "leases":
+            return
+        if exchange.doing is None and writes_present(exchange.body(), self._scene.now()):
+            return
+        if exchange.request.query and exchange.request.option("dryRun"):
+            return
+        by = f", in {exchange.doing}" if exchange.doing is not None else ""
+        self._scene.report(
+            "noop-write",
+            f"{record} changed nothing{by}",
+            who=exchange.who,
+            key=(exchange.who, record.verb, record.path),
+        )
+
+    def finish(self) -> None:
+        """Nothing is left to report."""
+
+
+class IgnoredStatus:
+    """Writes of a changed status to the main resource, which the server ignores: the kind has a subresource for it."""
+
+    names = ("ignored-status",)
+    verbs = UPDATES
+
+    def __init__(self, scene: Scene) -> None:
+        self._scene = scene
+
+    def answered(self, exchange: Exchange) -> None:
+        record = exchange.record
+        if record.code != 200 or record.subresource:
+            return
+        body = exchange.body()
+        wanted = body.get("status") if isinstance(body, dict) else _patched_status(body)
+        if not wanted:
+            return
+        info = exchange.info
+        resource = self._scene.runner.apiserver.catalog.find(info.group, info.version, info.resource)
+        if resource is None or "status" not in resource.subresources:
+            return
+        entry = self._scene.entry(info.path)
+        stored = None if entry is None else entry.object.get("status")
+        if _is_ignored(record.verb, stored, wanted) and _is_ignored(record.verb, _answered_status(exchange), wanted):
+            by = f", in {exchange.doing}" if exchange.doing is not None else ""
+            self._scene.report(
+                "ignored-status",
+                f"{record} has a changed status, which the server ignores there{by}: write it to the subresource "
+                "status (update_status, patch_status)",
+                who=exchange.who,
+                key=(exchange.who, record.verb, info.resource),
+            )
+
+    def finish(self) -> None:
+        """Nothing is left to report."""
+
+
+class UnguardedUpdates:
+    """Updates of an object that was read, without its resourceVersion: they overwrite what others have changed since.
+
+    An object without a uid was not read, but replaces the stored one on purpose.
+    """
+
+    names = ("unguarded-update",)
+    verbs = frozenset({"update"})
+
+    def __init__(self, scene: Scene) -> None:
+        self._scene = scene
+
+    def answered(self, exchange: Exchange) -> None:
+        record = exchange.record
+        if record.code != 200 or not exchange.changed:
+            return
+        meta = meta_of(exchange.body())
+        if meta.get("resourceVersion") or not meta.get("uid"):
+            return
+        by = f", in {exchange.doing}" if exchange.doing is not None else ""
+        self._scene.report(
+            "unguarded-update",
+            f"{record} sent back an object that was read, without its resourceVersion{by}: it overwrites what "
+            "others have changed meanwhile",
+            who=exchange.who,
+            key=(exchange.who, record.resource, record.subresource),
+        )
+
+    def finish(self) -> None:
+        """Nothing is left to report."""
+
+
+def _is_ignored(verb: str, stored: Any, wanted: Any) -> bool:
+    if verb == "patch":
+        return not _contains(_tidied(stored), _tidied(wanted))
+    return bool((_tidied(stored) or {}) != (_tidied(wanted) or {}))
+
+
+def _answered_status(exchange: Exchange) -> Any:
+    """The status in the version of the request, to which the stored one may have been converted."""
+    body = exchange.response.body
+    answer = body.to_object() if body is not None else None
+    return answer.get("status") if isinstance(answer, dict) else None
+
+
+def _patched_status(body: Any) -> Any:
+    """What a JSON Patch sets below `/status`, as far as it is not only a test."""
+    if not isinstance(body, list):
+        return None
+    for step in body:
+        path = step.get("path", "") if isinstance(step, dict) else ""
+        if isinstance(path, str) and (path == "/status" or path.startswith("/status/")) and step.get("op") != "test":
+            return {path: step.get("value", "removed")}
+    return None
+
+
+def _tidied(value: Any) -> Any:
+    """The value without nulls and empty containers, which typed clients add."""
+    if isinstance(value, dict):
+        return {key: one for key, raw in value.items() if (one := _tidied(raw)) not in (None, {}, [])}
+    return [_tidied(one) for one in value] if isinstance(value, list) else value
+
+
+def _contains(found: Any, wanted: Any) -> bool:
+    if isinstance(wanted, dict):
+        return isinstance(found, dict) and all(_contains(found.get(key), one) for key, one in wanted.items())
+    return bool(found == wanted)
