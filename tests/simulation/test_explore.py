@@ -1,8 +1,10 @@
 """Tests of pytest that are explored: reports, replay, options, arguments, fixtures, shards, executors."""
 
 import multiprocessing
+import multiprocessing.resource_tracker
 import re
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from pathlib import Path
 
 import pytest
 
@@ -12,6 +14,8 @@ from fakekube.simulation.scenario import explore
 from tests.simulation.samples import SAMPLES
 
 pytest_plugins = ["pytester"]
+
+ROOT = Path(__file__).parent.parent.parent
 
 PLUGINS = [f"-pno:{name}" for name in ("cacheprovider", "randomly", "asyncio", "rerunfailures")]
 
@@ -59,6 +63,7 @@ def _imported():
     """What is imported lazily is imported once: pytester forgets what an inner run imports."""
     import fakekube.simulation.protocol  # noqa: F401
 
+    multiprocessing.resource_tracker.ensure_running()
     with FakeKube() as kube:
         kube.settle()
 
@@ -104,9 +109,9 @@ def test_an_async_test(run):
     source = """
 @pytest.mark.fakekube_explore(runs=20)
 async def test_vault(fakekube):
-    await fakekube.apply(definition("Vault", size="integer"))
+    fakekube.apply(definition("Vault", size="integer"))
     await fakekube.start(builder(True))
-    await fakekube.create(custom("Vault", size=1))
+    fakekube.create(custom("Vault", size=1))
     await fakekube.advance(60)
 """
     result = run(source)
@@ -323,7 +328,8 @@ def test_names_that_are_generated_differ_between_the_references(run):
 
 
 @pytest.mark.slow
-def test_workers_of_xdist_divide_the_plans(pytester):
+def test_workers_of_xdist_divide_the_plans(pytester, monkeypatch):
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))
     pytester.makepyfile(OPERATOR + MARKED.replace("scenario(fakekube)", "scenario(fakekube, bug=False)"))
     result = pytester.runpytest_subprocess(*PLUGINS, "-n", "2", "-rP")
     result.assert_outcomes(passed=2)
@@ -376,11 +382,23 @@ def test_a_thread_of_an_executor_explores():
 
 
 @pytest.mark.slow
-def test_dask_explores():
-    distributed = pytest.importorskip("distributed")
-    with (
-        distributed.LocalCluster(2, threads_per_worker=1, dashboard_address=None) as cluster,
-        distributed.Client(cluster) as client,
-    ):
+def test_dask_explores(pytester, monkeypatch):
+    """In a process of its own: a thread of Dask lives as long as its process."""
+    pytest.importorskip("distributed")
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))
+    result = pytester.runpython(pytester.makepyfile(DASK))
+    assert re.search(r"^found O2: .* by FK1 seed=0 ", text_of(result), re.M)
+
+
+DASK = """
+from distributed import Client, LocalCluster
+
+from fakekube.simulation.explorer import Settings
+from fakekube.simulation.scenario import explore
+from tests.simulation.test_explore import samples_scenario
+
+if __name__ == "__main__":
+    with LocalCluster(2, threads_per_worker=1, dashboard_address=None) as cluster, Client(cluster) as client:
         found = explore(samples_scenario, Settings(runs=120), executor=client.get_executor(), workers=2)
-    assert found.failed is not None
+    print(f"found {found.failed.violation} by {found.failed.reduced.plan}")
+"""
