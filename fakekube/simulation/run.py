@@ -205,7 +205,12 @@ class Run:
         return self
 
     def detach(self) -> None:
-        """Let the cluster go, so that it is freed when it is closed."""
+        """Let the cluster go, so that it is freed when it is closed.
+
+        What detectors find under faults is caused by them: the exploration judges these runs itself.
+        """
+        if not self.calm:
+            self._cluster.check_findings(raising=False)
         self._cluster._perturbed = None
         self._cluster._bubble.loop.at_rest(None)
         self._server.apiserver.before_commit = None
