@@ -186,7 +186,7 @@ def fakekube(request: pytest.FixtureRequest) -> Iterator[FakeKube]:
     configure = settings.pop("configure", False)
     plan = request.node.stash.get(PLAN, None)
     if plan is not None:
-        settings["seed"] = plan.seed
+        settings |= {"seed": plan.seed, "detect": {"all": "off"}}  # the oracles judge
     cluster = _cluster(request, settings)
     request.node.stash[_CLUSTER] = cluster
     _set_golden(cluster, request)

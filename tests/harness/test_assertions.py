@@ -5,6 +5,7 @@ import re
 import pytest
 
 from tests.harness.operators import build, config_map, every, failing, nothing, stamping
+from tests.innerruns import LEAN
 
 
 def failure(call):
@@ -176,7 +177,7 @@ def test_a_violation_is_raised_at_the_end_of_the_test(pytester):
             fakekube.create({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}})
         """
     )
-    result = pytester.runpytest_inprocess("-pno:cacheprovider", "-pno:anyio")
+    result = pytester.runpytest_inprocess("-pno:cacheprovider", *LEAN)
     result.assert_outcomes(failed=1)
     result.stdout.fnmatch_lines(["*never: a exists*"])
 

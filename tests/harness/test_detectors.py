@@ -15,6 +15,7 @@ from fakekube import FakeKube, FindingError, HotLoop
 from fakekube.harness.detectors.levels import DEFAULTS
 from tests.harness.operators import build, config_map, counting, every, failing, nothing, stamping
 from tests.harness.planted import API, CRD, database
+from tests.innerruns import LEAN
 
 ON = {"all": "warn"}
 
@@ -730,7 +731,7 @@ SOURCE = """
 def run_tests(pytester):
     def run_tests(source, *options):
         pytester.makepyfile(SOURCE + source)
-        return pytester.runpytest_inprocess("-pno:cacheprovider", "-pno:anyio", "-pno:xdist", "-pno:asyncio", *options)
+        return pytester.runpytest_inprocess("-pno:cacheprovider", *LEAN, *options)
 
     return run_tests
 

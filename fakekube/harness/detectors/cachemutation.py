@@ -7,8 +7,7 @@ from typing import Any
 
 import orjson
 
-from controllerlib.cache.informermap import CacheInformer
-from controllerlib.cache.store import Indexer
+from controllerlib.cache import CacheInformer, Indexer
 from controllerlib.controller import Outcome
 from fakekube.apiserver.resource import Resource
 from fakekube.harness.detectors.detector import Doing, Observed, Scene, shown_path, version_of

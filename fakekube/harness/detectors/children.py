@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from controllerlib import Manager
-from controllerlib.controller.handler import EnqueueRequestForOwner
-from controllerlib.controller.source import KindSource
+from controllerlib.controller import EnqueueRequestForOwner, KindSource
 from controllerlib.observer import Call
 from fakekube.harness.detectors.detector import Doing, Observed, Scene, meta_of
 

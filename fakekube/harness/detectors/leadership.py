@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 from typing import Any
 
-from controllerlib.leaderelection.leaderelection import LeaderElection
+from controllerlib.leaderelection import LeaderElection
 from fakekube.harness.detectors.detector import Exchange, Observed, Scene
 
 COLLECTION = "leases.coordination.k8s.io"

@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from controllerlib import ApiError
-from controllerlib.controller import Outcome
-from controllerlib.controller.invocation import RecoveredPanic
+from controllerlib.controller import Outcome, RecoveredPanic
 from fakekube.harness.detectors.detector import Doing, Observed, Scene
 
 #: Conflicts in a row after which an operator does not just repeat a write that lost a race.
