@@ -39,6 +39,8 @@ class ProcessControl:
 
     def __init__(self, loop: FreezableLoop) -> None:
         self._loop = loop
+        #: how many killed processes have tasks that are being cancelled
+        self.ending: int = 0
         self._frozen: dict[SimulatedProcess, tuple[list[asyncio.Handle], list[asyncio.TimerHandle]]] = {}
 
     def holds(self, handle: asyncio.Handle) -> bool:
@@ -130,6 +132,7 @@ class ProcessControl:
         return self._loop.create_own_task(self._reap(process), f"end of {process.name}")
 
     async def _reap(self, process: SimulatedProcess) -> None:
+        self.ending += 1
         with warnings.catch_warnings():
             # a coroutine that a dying task has created and cannot start any more is no defect of the operator
             warnings.filterwarnings("ignore", "coroutine .* was never awaited", RuntimeWarning)
@@ -138,6 +141,7 @@ class ProcessControl:
                 await asyncio.sleep(0)
                 if not self._cancel_tasks(process):
                     break
+        self.ending -= 1
         self._cancel_timers(process)
         if self._loop.tasks.of(process):
             self.freeze(process)

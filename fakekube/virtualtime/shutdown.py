@@ -92,10 +92,17 @@ async def _end_connections(loop: VirtualTimeLoop) -> None:
         transport.abort()
     await _turn()  # connection_lost is called on the next turn, and may schedule callbacks itself
     this = asyncio.current_task()
-    for task in loop.tasks:  # those of the harness, which serve connections
+    for task in (*loop.tasks, *_started_eagerly(loop)):  # those of the harness, which serve connections
         if task is not this:
             task.cancel()
     await _turn()
+
+
+def _started_eagerly(loop: VirtualTimeLoop) -> list[asyncio.Task[Any]]:
+    """The tasks that were not created by `loop.create_task`: servers of aiohttp start theirs eagerly (CPython 3.12)."""
+    known = set(loop.tasks)
+    found = (task for task in asyncio.all_tasks(loop) if task not in known)
+    return sorted(found, key=lambda task: (len(task.get_name()), task.get_name()))
 
 
 async def _turn() -> None:

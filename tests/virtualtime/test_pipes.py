@@ -203,11 +203,14 @@ def test_a_reader_that_does_not_read_stops_the_writer(either):
 
         async def flood(reader, writer):
             nonlocal sent
-            while True:
-                writer.write(b"x" * 100_000)
-                await writer.drain()
-                sent += 100_000
-                await asyncio.sleep(0.001)
+            try:
+                while True:
+                    writer.write(b"x" * 100_000)
+                    await writer.drain()
+                    sent += 100_000
+                    await asyncio.sleep(0.001)
+            finally:
+                writer.close()
 
         server = await asyncio.start_server(flood, "127.0.0.1", 0)
         reader, writer = await asyncio.open_connection(*server.sockets[0].getsockname(), limit=1000)

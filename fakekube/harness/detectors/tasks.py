@@ -81,9 +81,9 @@ class Tasks:
         )
 
     def _unawaited(self, coro: Any) -> None:
-        if self._real_warning is None:
+        if self._real_warning is None or self._loop is None:
             return
-        if not _is_ours(coro):
+        if not _is_ours(coro) and not self._loop.processes.ending:
             doing = self._doing()
             frame = f" in {doing}" if doing is not None else ""
             self._scene.report(
