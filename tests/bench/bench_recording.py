@@ -49,7 +49,7 @@ def seconds(recording, writes):
     settings_of = managers.settings_of
     try:
         if not recording:
-            managers.settings_of = lambda bubble, observer: settings_of(bubble, NOOP_OBSERVER)
+            managers.settings_of = lambda bubble, observer, *more: settings_of(bubble, NOOP_OBSERVER, *more)
         with FakeKube(wall_clock=False) as kube:
             if not recording:
                 kube._runner._request_listeners.clear()

@@ -68,6 +68,12 @@ def _imported():
         kube.settle()
 
 
+@pytest.fixture(autouse=True)
+def _not_a_worker(monkeypatch):
+    """The plans of an inner run are not divided, also in a worker of pytest-xdist."""
+    monkeypatch.delenv("PYTEST_XDIST_WORKER_COUNT", raising=False)
+
+
 @pytest.fixture
 def run(pytester):
     """Runs a file of tests in this process."""
