@@ -223,7 +223,8 @@ class Operator(Mapping[str, ControllerView]):
         process: SimulatedProcess,
         clock: SkewedClock | None = None,
     ) -> None:
-        self.manager, self._identity = manager, identity
+        self.manager: Manager = manager
+        self._identity = identity
         self.process: SimulatedProcess = process
         self.clock: SkewedClock | None = clock
         """The clock of its manager; None on a real cluster."""

@@ -76,7 +76,8 @@ class Timeline:
         resource: Callable[[str, str, str, str], ObjectKey],
         limit: int = LIMIT,
     ) -> None:
-        self._epoch, self._serials, self.resource = epoch, serials, resource
+        self._epoch, self._serials = epoch, serials
+        self.resource: Callable[[str, str, str, str], ObjectKey] = resource
         self._entries: Bounded[tuple[Any, ...]] = Bounded(limit)
         self._sources: list[Source] = []
         self.versions: Versions = Versions()

@@ -171,6 +171,7 @@ def test_e2e_27_the_time_counts_from_the_end_of_a_run(fakekube: FakeKube) -> Non
     assert seconds(minder.times(KEY)) == [0, 35, 70, 105, 140]
 
 
+@pytest.mark.fakekube(detect={"reconcile-error": "off", "retried-error": "off"})
 def test_e2e_28_failing_twice_and_then_every_thirty_seconds(fakekube: FakeKube) -> None:
     failures = iter(range(2))
 
@@ -446,6 +447,7 @@ def test_e2e_14_two_workers_and_three_long_runs(fakekube: FakeKube) -> None:
     assert seconds([run.started + run.duration - began for run in minder.history()]) == [10, 10, 20]
 
 
+@pytest.mark.fakekube(detect={"reconcile-error": "off", "retried-error": "off"})
 def test_e2e_15_one_that_fails_among_ten_that_do_not(fakekube: FakeKube) -> None:
     async def reconcile(request: Any) -> None:
         if request.name == "a":

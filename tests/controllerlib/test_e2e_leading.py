@@ -52,7 +52,7 @@ def test_e2e_18_two_controllers_of_one_kind(fakekube: FakeKube) -> None:
 
 @pytest.mark.parametrize("seed", [pytest.param(seed, id=f"E2E-19-crash-seed-{seed}") for seed in range(5)])
 def test_a_leader_that_crashes(seed: int) -> None:
-    with FakeKube(seed=seed) as kube:
+    with FakeKube(seed=seed, detect={"all": "off"}) as kube:
         leader, standby = _two(kube, release_on_cancel=False)
         kube.stop(leader)
         renewed = _renewed(kube)
@@ -67,7 +67,7 @@ def test_a_leader_that_crashes(seed: int) -> None:
 
 @pytest.mark.parametrize("seed", [pytest.param(seed, id=f"E2E-19-release-seed-{seed}") for seed in range(5)])
 def test_a_leader_that_stops(seed: int) -> None:
-    with FakeKube(seed=seed) as kube:
+    with FakeKube(seed=seed, detect={"all": "off"}) as kube:
         leader, standby = _two(kube, release_on_cancel=True)
         kube.stop(leader)
         assert kube.get(*LEASE)["spec"]["holderIdentity"] == ""

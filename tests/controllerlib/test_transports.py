@@ -73,7 +73,7 @@ def test_transport_and_kind_of_reconciler_make_no_difference(queue: str) -> None
     seen: dict[tuple[str, str], Any] = {}
     for transport in ("direct", "memory", "tcp"):
         for shape in SHAPES:
-            with FakeKube(seed=1, transport=transport, stepped=True) as kube:  # type: ignore[arg-type]
+            with FakeKube(seed=1, transport=transport, stepped=True, detect={"all": "off"}) as kube:  # type: ignore[arg-type]
                 seen[transport, shape] = chronicle(kube, shape, queue)
     first = seen["direct", "async"]
     causes = {
@@ -133,7 +133,7 @@ def test_conflicting_controllers_run_in_the_same_order() -> None:
     seen: list[Any] = []
     for transport in ("direct", "memory", "tcp"):
         for make in (awaiting_rival, blocking_rival):
-            with FakeKube(seed=1, transport=transport) as kube:  # type: ignore[arg-type]
+            with FakeKube(seed=1, transport=transport, detect={"all": "off"}) as kube:  # type: ignore[arg-type]
                 create_things(kube, "a", "b", "c")
                 kube.start(rivals(make))
                 kube.advance(minutes=3)
@@ -147,7 +147,7 @@ def test_conflicting_controllers_run_in_the_same_order() -> None:
 
 def test_over_https_with_a_token_the_result_is_the_same(tmp_path: Path) -> None:
     """A server in another process in real time: other reconciles, the same final state."""
-    with FakeKube(seed=1) as kube:
+    with FakeKube(seed=1, detect={"all": "off"}) as kube:
         create_things(kube, "a", "b", "c")
         kube.start(garden(awaiting))
         resize(kube, "a", 3)

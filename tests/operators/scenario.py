@@ -37,7 +37,7 @@ def cluster(name, seed=2026):
     """A cluster with the controllers that the operator needs."""
     module, _ = OPERATORS[name]
     found = importlib.import_module(f"tests.operators.{module}")
-    return FakeKube(seed=seed, **getattr(found, "CONTROLLERS", {}))
+    return FakeKube(seed=seed, detect={"all": "off"}, **getattr(found, "CONTROLLERS", {}))
 
 
 def function(name, which):

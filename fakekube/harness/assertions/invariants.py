@@ -34,7 +34,8 @@ class Invariant:
     """A predicate that is checked until `stop()`, the end of a `with` block, or the end of the test."""
 
     def __init__(self, invariants: Invariants, predicate: Predicate, text: str, wanted: bool) -> None:
-        self._invariants, self._predicate, self.text, self._wanted = invariants, predicate, text, wanted
+        self._invariants, self._predicate, self._wanted = invariants, predicate, wanted
+        self.text: str = text
 
     def __repr__(self) -> str:
         return f"<Invariant {'always' if self._wanted else 'never'} {self.text!r}>"

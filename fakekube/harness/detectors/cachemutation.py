@@ -25,7 +25,7 @@ class CacheMutations:
     so on that has made none; at the end all. Metadata and transformed objects are not compared.
     """
 
-    names = ("cache-mutation",)
+    names: tuple[str, ...] = ("cache-mutation",)
 
     def __init__(self, scene: Scene) -> None:
         self._scene = scene

@@ -43,7 +43,7 @@ class Children:
     although an earlier one of the same key had created the same, which the cache did not have yet.
     """
 
-    names = ("missing-owner", "duplicate-child")
+    names: tuple[str, ...] = ("missing-owner", "duplicate-child")
 
     def __init__(self, scene: Scene) -> None:
         self._scene = scene

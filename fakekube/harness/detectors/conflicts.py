@@ -19,7 +19,7 @@ class Lost:
 class IgnoredConflicts:
     """Reconciles that got a conflict for a write, did not repeat it, succeeded, and never ran again for that key."""
 
-    names = ("ignored-conflict",)
+    names: tuple[str, ...] = ("ignored-conflict",)
 
     def __init__(self, scene: Scene) -> None:
         self._scene = scene

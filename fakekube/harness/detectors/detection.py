@@ -51,7 +51,8 @@ class Detection:
         self, runner: ServerRunner, now: Callable[[], datetime], own: str, levels: Mapping[str, Level]
     ) -> None:
         self.levels: Mapping[str, Level] = levels
-        self.scene = Scene(runner, now, self.report)
+        self._bubble: Bubble | None = None
+        self.scene: Scene = Scene(runner, now, self.report)
         self._own = own
         self._findings: dict[tuple[str, object], Finding] = {}
         self._allowed: list[Allowed] = []
@@ -87,6 +88,7 @@ class Detection:
                 detector.open(bubble.loop, self.doing)
             elif isinstance(detector, Threads):
                 detector.open(has_threads)
+        self._bubble = bubble
         bubble.on_blocking_call(self._refused, self._blocked)
 
     def _refused(self, what: str) -> None:
@@ -240,6 +242,8 @@ class Detection:
 
     def retire(self) -> None:
         """Drop what refers to operators and the server, so that controllers that remain do not keep it alive."""
+        if self._bubble is not None:
+            self._bubble.on_blocking_call(_nothing, _nothing)
         for observer in self._observers:
             observer.detection = None
         self._observers.clear()
@@ -289,3 +293,7 @@ def _unreported(detector: str, text: str, *, who: str = "", key: object = None) 
 
 def _hooks(detectors: Iterable[Detector], name: str) -> tuple[Callable[..., None], ...]:
     return tuple(getattr(one, name) for one in detectors if hasattr(one, name))
+
+
+def _nothing(_: object) -> None:
+    """What a closed cluster does with a blocking call."""

@@ -14,7 +14,7 @@ _OF_THE_HARNESS = ("except_agent", "draw")
 class UnusedFaults:
     """Faults that a test has injected and that have affected nothing: the test does not test what it says."""
 
-    names = ("unused-fault",)
+    names: tuple[str, ...] = ("unused-fault",)
 
     def __init__(self, scene: Scene) -> None:
         self._scene = scene

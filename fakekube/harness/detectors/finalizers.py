@@ -28,7 +28,7 @@ class Finalizers:
     operator is killed in between, and the object deleted, that is never cleaned up.
     """
 
-    names = ("stuck-finalizer", "late-finalizer")
+    names: tuple[str, ...] = ("stuck-finalizer", "late-finalizer")
 
     def __init__(self, scene: Scene) -> None:
         self._scene = scene

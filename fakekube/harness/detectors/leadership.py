@@ -14,8 +14,8 @@ COLLECTION = "leases.coordination.k8s.io"
 class FollowerWrites:
     """Writes of reconciles, also refused ones, while another replica holds the Lease of the election."""
 
-    names = ("follower-write",)
-    verbs = frozenset({"create", "update", "patch", "delete", "deletecollection"})
+    names: tuple[str, ...] = ("follower-write",)
+    verbs: frozenset[str] = frozenset({"create", "update", "patch", "delete", "deletecollection"})
 
     def __init__(self, scene: Scene) -> None:
         self._scene = scene

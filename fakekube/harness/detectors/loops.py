@@ -51,7 +51,7 @@ class HotLoops:
     at the end.
     """
 
-    names = ("hot-loop",)
+    names: tuple[str, ...] = ("hot-loop",)
 
     def __init__(self, scene: Scene) -> None:
         self._scene = scene

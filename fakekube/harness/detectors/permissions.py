@@ -16,7 +16,7 @@ class MissingPermissions:
     those of controllers whose errors the test reads, and of users whose permissions it has compared.
     """
 
-    names = ("missing-permission",)
+    names: tuple[str, ...] = ("missing-permission",)
 
     def __init__(self, scene: Scene) -> None:
         self._scene = scene

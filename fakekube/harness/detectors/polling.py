@@ -16,8 +16,8 @@ REQUEUES = 50
 class PolledLists:
     """The same LIST by a client that does not watch the collection, at short intervals."""
 
-    names = ("poll-list",)
-    verbs = frozenset({"list", "watch"})
+    names: tuple[str, ...] = ("poll-list",)
+    verbs: frozenset[str] = frozenset({"list", "watch"})
 
     def __init__(self, scene: Scene) -> None:
         self._scene = scene
@@ -55,7 +55,7 @@ class PolledLists:
 class ShortRequeues:
     """Keys that are requeued at once, again and again, by reconciles that write nothing."""
 
-    names = ("short-requeue",)
+    names: tuple[str, ...] = ("short-requeue",)
 
     def __init__(self, scene: Scene) -> None:
         self._scene = scene
@@ -84,8 +84,8 @@ class ShortRequeues:
 class PlainWatches:
     """Watches without bookmarks, or that do not resume from a resourceVersion."""
 
-    names = ("plain-watch",)
-    verbs = frozenset({"watch"})
+    names: tuple[str, ...] = ("plain-watch",)
+    verbs: frozenset[str] = frozenset({"watch"})
 
     def __init__(self, scene: Scene) -> None:
         self._scene = scene

@@ -34,7 +34,7 @@ class ReconcileErrors:
     of controllers whose errors or results the test has read.
     """
 
-    names = ("reconcile-error", "retried-error")
+    names: tuple[str, ...] = ("reconcile-error", "retried-error")
 
     def __init__(self, scene: Scene) -> None:
         self._scene = scene

@@ -18,7 +18,7 @@ class ResyncWrites:
     Writes of the present time do not count, nor do those while a fault is active.
     """
 
-    names = ("resync-write",)
+    names: tuple[str, ...] = ("resync-write",)
 
     def __init__(self, scene: Scene) -> None:
         self._scene = scene

@@ -31,7 +31,7 @@ class Tasks:
     `unawaited-coroutine`: a coroutine was created and never awaited.
     """
 
-    names = ("leaked-task", "failed-task", "unawaited-coroutine", "swallowed-cancellation")
+    names: tuple[str, ...] = ("leaked-task", "failed-task", "unawaited-coroutine", "swallowed-cancellation")
 
     def __init__(self, scene: Scene) -> None:
         self._scene = scene

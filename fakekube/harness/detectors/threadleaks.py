@@ -22,7 +22,7 @@ _LIBRARIES = (
 class Threads:
     """Threads that run at the end and did not at the beginning, unless the test has started threads in the cluster."""
 
-    names = ("leaked-thread",)
+    names: tuple[str, ...] = ("leaked-thread",)
 
     def __init__(self, scene: Scene) -> None:
         self._scene = scene

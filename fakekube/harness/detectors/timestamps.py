@@ -66,7 +66,7 @@ class TimestampLoops:
     `suspects` are to be reconciled once more when the test has ended.
     """
 
-    names = ("timestamp-loop",)
+    names: tuple[str, ...] = ("timestamp-loop",)
 
     def __init__(self, scene: Scene) -> None:
         self._scene = scene

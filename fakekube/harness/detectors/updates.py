@@ -17,7 +17,7 @@ class NoopWrites:
     of timestamp loops judges that one's): on a cluster, time would have moved.
     """
 
-    names = ("noop-write",)
+    names: tuple[str, ...] = ("noop-write",)
 
     def __init__(self, scene: Scene) -> None:
         self._scene = scene
@@ -45,8 +45,8 @@ class NoopWrites:
 class IgnoredStatus:
     """Writes of a changed status to the main resource, which the server ignores: the kind has a subresource for it."""
 
-    names = ("ignored-status",)
-    verbs = UPDATES
+    names: tuple[str, ...] = ("ignored-status",)
+    verbs: frozenset[str] = UPDATES
 
     def __init__(self, scene: Scene) -> None:
         self._scene = scene
@@ -85,8 +85,8 @@ class UnguardedUpdates:
     An object without a uid was not read, but replaces the stored one on purpose.
     """
 
-    names = ("unguarded-update",)
-    verbs = frozenset({"update"})
+    names: tuple[str, ...] = ("unguarded-update",)
+    verbs: frozenset[str] = frozenset({"update"})
 
     def __init__(self, scene: Scene) -> None:
         self._scene = scene

@@ -19,7 +19,10 @@ class Hold:
     def __init__(
         self, at: int, resource: str, namespace: str, user_agent: str, process: object, on_release: Callable[[], None]
     ) -> None:
-        self.at, self.resource, self.namespace, self.user_agent = at, resource, namespace, user_agent
+        self.at: int = at
+        self.resource: str = resource
+        self.namespace: str = namespace
+        self.user_agent: str = user_agent
         self.seen: int = 0
         self.active: bool = True
         self._process, self._on_release = process, on_release

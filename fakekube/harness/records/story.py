@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
-from typing import NamedTuple
+from typing import NamedTuple, overload
 
 from fakekube.harness.records.entry import Summary, TimelineEntry, offset
 
@@ -35,7 +35,11 @@ class Story(Sequence[TimelineEntry]):
     def __init__(self, steps: Sequence[Step], epoch: datetime, arrow: str, left_out: int) -> None:
         self._steps, self._epoch, self._arrow, self._left_out = steps, epoch, arrow, left_out
 
-    def __getitem__(self, index):  # type: ignore[no-untyped-def]
+    @overload
+    def __getitem__(self, index: int) -> TimelineEntry: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[TimelineEntry]: ...
+    def __getitem__(self, index: int | slice) -> TimelineEntry | Sequence[TimelineEntry]:
         return [step.entry for step in self._steps][index]
 
     def __len__(self) -> int:

@@ -123,6 +123,7 @@ class Connections:
         return itertools.chain.from_iterable(each.busy_reasons() for each in self if not each.external)
 
     def find(self, client: Address | None) -> Connection | None:
+        """The connection of a client, if it is one of the bubble."""
         return self._by_client.get(client) if client is not None else None
 
     def connecting(self, client: Address) -> Connection:

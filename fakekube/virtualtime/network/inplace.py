@@ -47,9 +47,9 @@ class Exchange:
         self._conversation: Conversation | None = None
         self._reset = False
         #: what the client has sent of a request that is not answered yet
-        self.request = bytearray()
+        self.request: bytearray = bytearray()
         #: what the client has not read yet
-        self.answer = bytearray()
+        self.answer: bytearray = bytearray()
         self.ended: bool = False
         self.streams: bool = False
         #: whether nothing of the answer has been read
