@@ -88,12 +88,12 @@ def recorded(runner: ServerRunner) -> Iterator[list[str]]:
     received: list[str] = []
     begin = runner.begin
 
-    def recording(request):
+    def recording(request, client=None):
         body = request.body.decode() if isinstance(request.body, bytes) else json.dumps(request.body)
         query, headers = dict(request.query), dict(request.headers)
         at = round(runner.clock.monotonic() * 1_000_000)
         received.append(f"{at} {request.method} {request.path} {query} {headers} {request.user.name} {body}")
-        return begin(request)
+        return begin(request, client)
 
     runner.begin = recording  # type: ignore[method-assign]
     try:

@@ -93,7 +93,7 @@ def test_processes_and_threads(fakekube: FakeKube) -> None:
     fakekube.run_process(["kubectl", "get", "ns"], tiemout=10)  # type: ignore[call-arg]  # pyright: ignore[reportCallIssue]
     fakekube.thread(add, 1, 2, name="adder")
     fakekube.thread(add, 1, kwargs={"second": 2})
-    fakekube.thread(add, 1, "2")  # type: ignore[arg-type]  # pyright: ignore[reportCallIssue, reportArgumentType]
+    fakekube.thread(add, 1, "2")  # type: ignore  # pyright: ignore[reportCallIssue]
 
 
 def test_a_cluster() -> None:
