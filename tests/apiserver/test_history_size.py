@@ -44,6 +44,19 @@ def test_row11_small_versions_are_kept_by_their_number():
     assert store.revision - store.compacted in range(100, 126)
 
 
+@pytest.mark.parametrize("above", [False, True])
+def test_row11_a_restored_store_has_the_size_of_its_own_history(monkeypatch, above):
+    monkeypatch.setattr(storage, "MAX_HISTORY_BYTES", 20_000)
+    store, saved = Store(), Store()
+    for _ in range(3):
+        written(store, "a", 5000)
+    store.restore(saved, after=store.revision if above else None)
+    compacted = store.compacted
+    for _ in range(3):
+        written(store, "b", 5000)
+    assert store.compacted == compacted
+
+
 @pytest.mark.parametrize("total", [500])
 def test_row15_five_hundred_services_get_addresses(fakekube, total):
     for number in range(total):

@@ -251,11 +251,12 @@ class Store:
         names = dict.fromkeys((*self._collections, *saved._collections))
         copied = {name: _copied(saved.collection(name)) for name in names}
         self._derived = {}
-        self._collections, self._history = copied, saved._history.copy()
+        self._collections = copied
+        self._history, self._history_bytes = saved._history.copy(), saved._history_bytes
         self.revision, self.compacted, self.floor = saved.revision, saved.compacted, saved.floor
         if after is not None:
             self.revision = self.compacted = max(after, saved.revision) + 1
-            self.floor, self._history = 0, []
+            self.floor, self._history, self._history_bytes = 0, [], 0
             for collection in copied.values():
                 collection.begin_at(self.revision)
 
