@@ -285,13 +285,3 @@ _PARSERS: dict[str, Callable[[list[str], Anchor | None], Atom]] = {
     "dup": lambda arguments, anchor: _alone(Dup(), arguments, anchor),
     "order": lambda arguments, anchor: _alone(Order(), arguments, anchor),
 }
-
-
-def anchors_of(atom: Atom) -> Sequence[Anchor]:
-    """The state changes that an atom waits for."""
-    found: list[Anchor] = []
-    for name in ("at", "since", "when", "until"):
-        value = getattr(atom, name, None)
-        if isinstance(value, Anchor):
-            found.append(value)
-    return found

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from fakekube.simulation.anchor import Anchor
 from fakekube.simulation.explorer import Exploration, Failed
@@ -72,9 +72,3 @@ def _rows(commits: Sequence[Commit]) -> Sequence[tuple[str, tuple[str, Anchor]]]
 def _row(commit: Commit) -> str:
     who = commit.actor if commit.incarnation < 2 else f"{commit.actor}@{commit.incarnation}"
     return f"{commit.at:>9.3f} {who.removeprefix('operator ')}: {commit.anchor}"
-
-
-def summary_lines(found: Exploration) -> Iterator[str]:
-    """One line each for plans that could not be exercised, for `-v`."""
-    for text in found.coverage.missed:
-        yield f"not exercised: {text}"
