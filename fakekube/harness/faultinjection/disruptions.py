@@ -91,16 +91,14 @@ class Disruptions:
         passed = max((watch.revision for watch in self._runner.watches if made.applies(watch)), default=0)
         if at is not None and int(at) < revision and passed > int(at):
             raise ValueError(f"at={at!r}: a watch has been delivered changes up to {passed}, and cannot go back")
-        self._interceptor.holds.append(made)
-        for watch in tuple(self._runner.watches):
-            if made.applies(watch):
-                made.add(watch)
-        self._update()
-        return made
+        return self._held(made)
 
     def hold_at(self, process: SimulatedProcess, resource: str, revision: int) -> Hold:
         """Hold the watches of a process, of which some may have been delivered later changes already."""
-        made = Hold(revision, resource, "*", "*", process, self._runner.streams.wake_all)
+        return self._held(Hold(revision, resource, "*", "*", process, self._runner.streams.wake_all))
+
+    def _held(self, made: Hold) -> Hold:
+        """Begin a hold: of the watches that are open, and of those that are opened later."""
         self._interceptor.holds.append(made)
         for watch in tuple(self._runner.watches):
             if made.applies(watch):
