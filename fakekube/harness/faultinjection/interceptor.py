@@ -29,8 +29,9 @@ from fakekube.harness.faultinjection.injector import (
     Reset,
 )
 from fakekube.harness.faultinjection.plannedkill import PlannedKill
-from fakekube.harness.faultinjection.statechange import StateChange, verb_of
+from fakekube.harness.faultinjection.statechange import StateChange
 from fakekube.harness.faultinjection.watchhold import Hold
+from fakekube.harness.records.requestrows import kind_of
 from fakekube.server.clients import ClientProcess
 
 if TYPE_CHECKING:
@@ -172,7 +173,7 @@ class Interceptor:
             self._kill(client)  # type: ignore[arg-type]
 
     def _state_change(self, change: Change, resource: Resource, process: str) -> StateChange:
-        verb = verb_of(change)
+        verb = kind_of(change)
         key = (verb, change.collection, change.path)
         number = self._numbers[key] = self._numbers.get(key, 0) + 1
         namespace, _, name = change.path.rpartition("/")

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from fakekube.apiserver.resource import Resource
-from fakekube.apiserver.storage.store import Change
 
 Object = dict[str, Any]
 
@@ -121,11 +120,6 @@ class Anchor:
         where = self.name if self.namespace == "*" else f"{self.namespace}/{self.name}"
         shown = f"{{{self.field}}}" if self.field else ""
         return f"{self.verb} {self.kind}/{where}{shown}#{self.occurrence}"
-
-
-def verb_of(change: Change) -> str:
-    """The verb of a state change, whatever the verb of the request was."""
-    return "create" if change.before is None else "delete" if change.after is None else "update"
 
 
 def field(obj: Object | None, path: str) -> Any:
