@@ -26,8 +26,7 @@ class IdempotenceCheck:
         self._mark, self._reconciled = self._audit.mark(), len(self._ledger)
         for operator in self._operators:
             if operator.is_running:
-                for view in operator.views():
-                    view.enqueue(*view.keys())
+                operator.enqueue_all()
 
     def end(self) -> None:
         """Raises AssertionError naming what was written, and by which reconcile where that is known."""

@@ -281,6 +281,11 @@ class Operator(Mapping[str, ControllerView]):
     def views(self) -> Sequence[ControllerView]:
         return [self[name] for name in self]
 
+    def enqueue_all(self) -> None:
+        """Enqueue every key that was ever reconciled."""
+        for view in self.views():
+            view.enqueue(*view.keys())
+
     # --- called by the cluster -------------------------------------------------------------------------------------
 
     def begin(self, loop: Processes) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Protocol
 
 from fakekube.simulation.injection import Injection
@@ -85,9 +84,7 @@ def _end(run: Run, cluster: FakeKube) -> None:
 def _rest(run: Run, cluster: FakeKube) -> None:
     run.recorder.resting = True
     for operator in run.operators().values():
-        for view in operator.views():
-            with suppress(RuntimeError):  # it has not started
-                view.enqueue(*view.keys())
+        operator.enqueue_all()
     cluster.settle()
 
 
