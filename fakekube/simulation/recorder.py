@@ -33,6 +33,10 @@ class Kinds:
             found = self._names.setdefault(collection, collection.partition(".")[0])
         return found
 
+    def resource(self, name: str) -> Resource | None:
+        """The first resource whose kind has this name."""
+        return next((one for one in self._resources if self.name(one.collection) == name), None)
+
 
 def kind_name(resource: Resource) -> str:
     """The name of a kind in anchors."""

@@ -19,6 +19,7 @@ from fakekube.apiserver.wire.status import StatusError
 from fakekube.harness.records.identity import Identity
 from fakekube.server.clients import ClientProcess, Interception
 from fakekube.simulation.anchor import target_of
+from fakekube.simulation.atoms import Failure, Race
 from fakekube.simulation.injection import Injection
 from fakekube.simulation.observation import OPERATOR, Commit, Observation
 from fakekube.simulation.plan import Plan
@@ -196,7 +197,8 @@ class Run:
         self._cluster._perturbed = self
         self._cluster._disruptions.supervise(self._supervise)
         self._cluster._bubble.loop.at_rest(self.injection.at_rest)
-        self._server.apiserver.before_commit = self._before_commit
+        if any(isinstance(atom, Failure | Race) for atom in self.plan.atoms):  # what happens before a commit
+            self._server.apiserver.before_commit = self._before_commit
         self._cluster.ledger.on_started = self._started
         self._cluster.ledger.on_finished = self._finished
 
@@ -358,17 +360,11 @@ class Run:
         self._cluster._relaunched(operator).begin(self._cluster._bubble.loop)
 
     def hold(self, operator: str, kind: str, revision: int) -> Callable[[], None]:
-        plurals = [
-            one.plural
-            for one in self._server.apiserver.catalog.resources()
-            if self.recorder.kinds.name(one.collection) == kind
-        ]
+        resource = self.recorder.kinds.resource(kind)
+        plural = kind if resource is None else resource.plural
         names = [operator.removeprefix(OPERATOR)] if operator else list(self.operators())
         processes = [one.process for name, one in self.operators().items() if name in names]
-        holds = [
-            self._cluster._disruptions.hold_at(process, plurals[0] if plurals else kind, revision)
-            for process in processes
-        ]
+        holds = [self._cluster._disruptions.hold_at(process, plural, revision) for process in processes]
 
         def release() -> None:
             for one in holds:
@@ -414,10 +410,8 @@ class Run:
     def _path_of(self, commit: Commit) -> str:
         from fakekube.server.manifests import collection_path
 
-        for one in self._server.apiserver.catalog.resources():
-            if self.recorder.kinds.name(one.collection) == commit.kind:
-                return f"{collection_path(one, commit.namespace or None)}/{commit.name}"
-        return ""
+        resource = self.recorder.kinds.resource(commit.kind)
+        return "" if resource is None else f"{collection_path(resource, commit.namespace or None)}/{commit.name}"
 
     # --- the end ---------------------------------------------------------------------------------------------------
 
