@@ -152,7 +152,7 @@ def test_what_the_server_has_derived_from_objects_is_derived_again():
             {
                 "apiVersion": "admissionregistration.k8s.io/v1",
                 "kind": "ValidatingWebhookConfiguration",
-                "metadata": {"name": "nobody-answers"},
+                "metadata": {"name": "unavailable"},
                 "webhooks": [
                     {
                         "name": "a.example.com",
