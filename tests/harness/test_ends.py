@@ -3,6 +3,7 @@
 import asyncio
 import os
 import signal
+import sys
 import threading
 import time
 
@@ -413,6 +414,28 @@ def test_row3_a_thread_that_waits_for_something_invisible_is_named_at_the_end(re
     with pytest.raises(NotQuiescent, match=r"threads do not end: locked-out"):
         real.close()
     assert time.perf_counter() - begun < 3
+    lock.release()
+
+
+def test_row3_a_traced_test_ends_as_one_that_is_not(real):
+    """In CPython 3.11 an exception that waits for a thread stops the traced code of all others (coverage, debuggers)."""
+
+    def trace(frame, event, arg):
+        return trace
+
+    lock = threading.Lock()
+    lock.acquire()
+    real.__enter__()
+    real.thread(lock.acquire, name="locked-out")
+    with pytest.raises(NotQuiescent, match="thread locked-out neither parked nor ended"):
+        real.settle()
+    before = sys.gettrace()
+    sys.settrace(trace)
+    try:
+        with pytest.raises(NotQuiescent, match=r"threads do not end: locked-out"):
+            real.close()
+    finally:
+        sys.settrace(before)
     lock.release()
 
 

@@ -22,7 +22,7 @@ from typing import Any, TypeVar
 from fakekube.virtualtime.errors import BubbleClosed, NotQuiescent
 from fakekube.virtualtime.notifier import Notifier
 from fakekube.virtualtime.simulatedprocess import SimulatedProcess, current, running_in
-from fakekube.virtualtime.threads.interrupts import raise_in
+from fakekube.virtualtime.threads.interrupts import interrupt
 from fakekube.virtualtime.threads.stacks import dump
 
 T = TypeVar("T")
@@ -103,6 +103,10 @@ class BubbleThread:
         self.state = State.RUNNING
         self._resumed.release()
         return self._suspended.acquire(timeout=patience)
+
+    def interrupt(self, ident: int) -> bool:
+        """Raise BubbleClosed in it; returns whether it was suspended or ended soon after."""
+        return interrupt(ident, BubbleClosed, self._suspended, _INTERRUPTED)
 
     def join_if_ended(self, patience: float) -> None:
         """Join the real thread if this one has ended, so that `Thread.is_alive` is False from now on."""
@@ -331,9 +335,8 @@ class ThreadScheduler:
                 return False
             if thread.state is State.PARKED:
                 thread.resume(_INTERRUPTED)
-            raise_in(real.ident, BubbleClosed)
-            _join(real, _INTERRUPTED)
-            if thread.state is State.ENDED:
+            if thread.interrupt(real.ident) and thread.state is State.ENDED:
+                thread.join_if_ended(self._patience)
                 return True
         return False
 
