@@ -1,20 +1,22 @@
 """Runs the quick tests of the pure code with coverage and fails if too few of its branches are covered.
 
-Pure is what an import contract keeps from waiting: every module that may not import asyncio.
+Pure is what an import contract keeps from waiting: every module that may not import asyncio. Only its lines are
+recorded, so that the tests run almost as fast as without coverage.
 """
 
 import os
 import subprocess
 import sys
+import tempfile
 import tomllib
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
 
 #: Covered lines and branches of the pure code, in percent. It only rises.
-LEAST = 95
+LEAST = 96
 
-TESTS = ["tests/apiserver", "tests/conformance", "tests/controllerlib", "tests/harness", "tests/server"]
+TESTS = ["tests/apiserver", "tests/conformance", "tests/controllerlib", "tests/server"]
 
 
 def pure() -> list[str]:
@@ -26,20 +28,23 @@ def pure() -> list[str]:
         if "asyncio" in contract.get("forbidden_modules", ())
         for module in contract["source_modules"]
     }
-    paths = [module.removesuffix(".*").removesuffix(".**").replace(".", "/") for module in sorted(modules)]
-    return [f"{path}/*" if (ROOT / path).is_dir() else f"{path}.py" for path in paths]
+    paths = [ROOT / module.removesuffix(".*").removesuffix(".**").replace(".", "/") for module in sorted(modules)]
+    return [f"{path}/*" if path.is_dir() else f"{path}.py" for path in paths]
 
 
-def main() -> None:
-    data = {**os.environ, "COVERAGE_FILE": str(ROOT / ".coverage")}
-    run = ["pytest", "-q", "-n", "2", "--cov=fakekube", "--cov=controllerlib", "--cov-branch", "--cov-report=", *TESTS]
-    gate = ["--skip-covered", "--sort=cover", f"--fail-under={LEAST}", f"--include={','.join(pure())}"]
-    for command in (run, ["coverage", "report", *gate]):
+def main(directory: str) -> None:
+    config = Path(directory, "coveragerc")
+    config.write_text("\n    ".join(["[run]\nbranch = true\ninclude =", *pure()]) + "\n")
+    data = {**os.environ, "COVERAGE_FILE": str(Path(directory, "coverage"))}
+    run = ["pytest", "-q", "-n", "2", "--cov", f"--cov-config={config}", "--cov-report=", *TESTS]
+    gate = ["coverage", "report", f"--rcfile={config}", "--skip-covered", "--sort=cover", f"--fail-under={LEAST}"]
+    for command in (run, gate):
         subprocess.run([sys.executable, "-m", *command], cwd=ROOT, env=data, check=True)
 
 
 if __name__ == "__main__":
     try:
-        main()
+        with tempfile.TemporaryDirectory() as temporary:
+            main(temporary)
     except subprocess.CalledProcessError as error:
         sys.exit(error.returncode)
