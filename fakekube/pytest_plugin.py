@@ -609,6 +609,8 @@ def pytest_runtest_makereport(
         report.sections.append((f"fakekube timeline (seed {cluster.seed!r})", text))
         if findings := cluster.findings:
             report.sections.append(("fakekube findings", "\n".join(map(str, findings))))
+    if report.when == "teardown":
+        del item.stash[_CLUSTER]  # the session keeps its items
     return report
 
 

@@ -221,3 +221,28 @@ def test_a_run_that_does_not_use_it_imports_nothing_heavy(run_apart):
         """,
         "-pno:xdist",
     ).assert_outcomes(passed=1)
+
+
+def test_a_closed_cluster_is_freed_before_the_session_ends(pytester):
+    pytester.makepyfile(
+        """
+        import gc, weakref
+        import pytest
+
+        clusters = []
+
+        def test_first(fakekube):
+            clusters.append(weakref.ref(fakekube))
+
+        @pytest.mark.parametrize("number", [1, 2])
+        def test_failing(fakekube, number):
+            clusters.append(weakref.ref(fakekube))
+            assert False
+
+        def test_all_but_the_last_failure_are_freed():  # Python keeps that one in `sys.last_value`
+            gc.collect()
+            assert [one() for one in clusters[:2]] == [None, None]
+        """
+    )
+    # in a process of its own: pytester records the failures of a run that is not
+    pytester.runpytest_subprocess(*LEAN).assert_outcomes(passed=2, failed=2)
