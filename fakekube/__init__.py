@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from fakekube.harness.operator import ControllerView, Operator
     from fakekube.harness.pods.simulatednode import SimulatedNode
     from fakekube.harness.pods.simulatedpods import SimulatedPods
+    from fakekube.harness.records.comparison import compare_timelines
     from fakekube.harness.records.kept import Records
     from fakekube.server.manifests import ManifestError
     from fakekube.server.runner import WouldWait
@@ -64,6 +65,7 @@ __all__ = [
     "Start",
     "User",
     "WouldWait",
+    "compare_timelines",
 ]
 
 #: Imported on first use, because every pytest run on the machine imports this package.
@@ -97,6 +99,7 @@ _HOMES = {
     "Start": "fakekube.controllers.kubelet.stage",
     "User": "fakekube.apiserver.user",
     "WouldWait": "fakekube.server.runner",
+    "compare_timelines": "fakekube.harness.records.comparison",
 }
 
 

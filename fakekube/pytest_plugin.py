@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from fakekube.simulation.stash import MARKER as EXPLORE_MARKER
-from fakekube.simulation.stash import PLAN, SHARD
+from fakekube.simulation.stash import PAGED, PLAN, SHARD
 
 if TYPE_CHECKING:
     from fakekube.harness.cluster import FakeKube
@@ -438,7 +438,7 @@ def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> 
         return None
     from fakekube.simulation.protocol import runs_protocol
 
-    return runs_protocol(item, nextitem)
+    return runs_protocol(item, nextitem, partial(_page_of, item))
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
@@ -616,13 +616,20 @@ def pytest_runtest_makereport(
 
 def _write_page(item: pytest.Item, cluster: FakeKube, report: pytest.TestReport) -> Path | None:
     """Write the page of a test that has been called, or failed. Returns its path, or None if it was not written."""
+    plan = item.stash.get(PLAN, None)
+    if plan is not None and (plan.atoms or not (report.failed or item.stash[PAGED])):
+        return None  # one of many runs of an exploration, which writes its page itself
+    path = _page_of(item, report.failed) if report.failed or report.when == "call" else None
+    return None if path is None else cluster.timeline.html(path, title=f"{item.nodeid} {report.outcome}")
+
+
+def _page_of(item: pytest.Item, failed: bool) -> Path | None:
+    """The path of a test's page; None if none is wanted."""
     directory = _option(item.config, "timeline")
-    wanted = report.failed or (report.when == "call" and _option(item.config, "timeline_for") != "failed")
-    if directory is None or not wanted:
+    if directory is None or not (failed or _option(item.config, "timeline_for") != "failed"):
         return None
-    root = item.config.invocation_params.dir
-    title = f"{item.nodeid} {report.outcome}"
-    return cluster.timeline.html(root / directory / page_name(item.nodeid), title=title)
+    found: Path = item.config.invocation_params.dir / directory / page_name(item.nodeid)
+    return found
 
 
 def page_name(nodeid: str) -> str:

@@ -73,6 +73,10 @@ class Exploration:
     failed: Failed | None = None
 
 
+References = dict[tuple[str, ...], tuple[Observation, Judge]]
+"""The reference and its judge, by the steps that are left out."""
+
+
 class ReferenceFails(Exception):
     """The test fails without any fault: there is nothing to explore."""
 
@@ -170,23 +174,28 @@ class Explorer:
         self, reference: Observation, judge: Judge, trials: Sequence[Trial], failed: Trial, coverage: Coverage
     ) -> Exploration:
         number, wanted = self._runs, failed.violations[0]
-
-        references: dict[tuple[str, ...], tuple[Observation, Judge]] = {(): (reference, judge)}
-
-        def violations(plan: Plan, observed: Observation) -> Sequence[Violation]:
-            if plan.skipped not in references:
-                references[plan.skipped] = self.reference(plan.skipped)
-            return references[plan.skipped][1].violations(observed)
-
-        def fails(plan: Plan) -> bool:
-            try:
-                return any(one.same_as(wanted) for one in violations(plan, self._observed(plan)))
-            except ReferenceFails:
-                return False
-
-        reduced = reduce(failed.plan, fails, reference.steps)
+        references: References = {(): (reference, judge)}
+        reduced = self.shrink(failed.plan, wanted, references)
         observed = self._observed(reduced.plan)
-        shown = next((one for one in violations(reduced.plan, observed) if one.same_as(wanted)), wanted)
+        violations = self._violations(reduced.plan, observed, references)
+        shown = next((one for one in violations if one.same_as(wanted)), wanted)
         reference = references[reduced.plan.skipped][0]
         found = Failed(failed, number, reduced, shown, observed)
         return Exploration(reference, trials, self._runs, coverage, found)
+
+    def shrink(self, plan: Plan, wanted: Violation, references: References) -> Reduced:
+        """The smallest plan that fails as `wanted`. `references`: those of the test, to which others are added."""
+
+        def fails(tried: Plan) -> bool:
+            try:
+                return any(one.same_as(wanted) for one in self._violations(tried, self._observed(tried), references))
+            except ReferenceFails:
+                return False
+
+        steps = [name for name in next(iter(references.values()))[0].steps if name not in plan.skipped]
+        return reduce(plan, fails, steps)
+
+    def _violations(self, plan: Plan, observed: Observation, references: References) -> Sequence[Violation]:
+        if plan.skipped not in references:
+            references[plan.skipped] = self.reference(plan.skipped)
+        return references[plan.skipped][1].violations(observed)

@@ -82,6 +82,10 @@ def _itself(anchor: Anchor) -> Anchor:
     return anchor
 
 
+def _ignore(number: int) -> None:
+    """The default `on_fired`."""
+
+
 @dataclass(slots=True)
 class Injection:
     """The state of a plan in one run. `fired`: the numbers of the atoms that took effect."""
@@ -108,7 +112,7 @@ class Injection:
         """Whether the sender of a write request is frozen, so that the write is late."""
         for number, atom in self._of(Zombie):
             if number not in self.fired and (atom.at.verb, atom.at.target) == (verb, target) and self._is_next(atom.at):
-                self.fired.append(number)
+                self._fire(number)
                 return True
         return False
 
@@ -119,7 +123,7 @@ class Injection:
                 return atom.code
         for number, race in self._of(Race):
             if race.at == commit.anchor and number not in self.fired:
-                self.fired.append(number)
+                self._fire(number)
                 self.hands.race(race.how, commit)
         return 0
 
@@ -254,9 +258,13 @@ class Injection:
             self._pending.remove(one)
             one.end()
 
+    on_fired: Callable[[int], None] = _ignore
+    """Called with the number of each atom when it takes effect."""
+
     def _fire(self, number: int) -> None:
         if number not in self.fired:
             self.fired.append(number)
+            self.on_fired(number)
 
     def _of(self, kind: type[A]) -> Iterator[tuple[int, A]]:
         for number, atom in enumerate(self.plan.atoms):

@@ -111,7 +111,7 @@ class Observation:
     streams: Sequence[str] = ()
     steps: Sequence[str] = ()
     timeline: str = ""
-    """The timeline as text, for the report; empty unless it was asked for."""
+    """The timeline as JSON; empty unless it is recorded."""
 
     def by_operators(self) -> Sequence[Commit]:
         """The changes that operators wrote while the test ran."""

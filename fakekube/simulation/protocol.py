@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 from _pytest.runner import runtestprotocol
 
-from fakekube.simulation.explorer import Explorer, ReferenceFails, Settings
+from fakekube.simulation.explorer import Explorer, Failed, ReferenceFails, Settings
+from fakekube.simulation.failurepage import PlanResult, write_page
 from fakekube.simulation.marker import budget_of, settings_of
 from fakekube.simulation.observation import Observation
 from fakekube.simulation.plan import Plan, parse_plan
 from fakekube.simulation.realism import Facts, IllegalPlan, check_legal
 from fakekube.simulation.report import failure, side_by_side, success
-from fakekube.simulation.stash import PLAN, SHARD
+from fakekube.simulation.stash import PAGED, PLAN, RECORDED, SHARD
 
 if TYPE_CHECKING:
     from fakekube.harness.cluster import FakeKube
@@ -32,7 +34,7 @@ def attach(item: pytest.Item, cluster: FakeKube) -> None:
 
     plan = item.stash[PLAN]
     assert plan is not None, "the test is explored"
-    run = item.stash[RUN] = Run(cluster, plan)
+    run = item.stash[RUN] = Run(cluster, plan, with_timeline=item.stash.get(RECORDED, False))
     run.attach()
 
 
@@ -73,10 +75,13 @@ class _NextRun(pytest.Item):
 
 
 class ItemExplorer:
-    """Explores one test. `nextitem`: the test that follows, for fixtures of a wider scope."""
+    """Explores one test. `nextitem`: the test that follows, for fixtures of a wider scope.
 
-    def __init__(self, item: pytest.Item, nextitem: pytest.Item | None) -> None:
-        self._item, self._nextitem = item, nextitem
+    page_of: the path of the page with both runs, by whether the test has failed; None if none is wanted.
+    """
+
+    def __init__(self, item: pytest.Item, nextitem: pytest.Item | None, page_of: Callable[[bool], Path | None]) -> None:
+        self._item, self._nextitem, self._page_of = item, nextitem, page_of
         assert item.parent is not None, "a test has a parent"
         self._next_run: pytest.Item = _NextRun.from_parent(item.parent, name=item.name)
         self._reports: Sequence[pytest.TestReport] = ()
@@ -85,6 +90,7 @@ class ItemExplorer:
     def run(self) -> Sequence[pytest.TestReport]:
         """The reports of the whole exploration: those of a run without faults, with its result."""
         settings = settings_for(self._item)
+        self._item.stash[RECORDED] = False
         text = self._item.config.option.fakekube_plan
         explorer = Explorer(self._observed, settings, lambda: self._facts)
         try:
@@ -102,10 +108,27 @@ class ItemExplorer:
         found = explorer.explore()
         if found.failed is None:
             return "passed", success(found)
-        return "failed", failure(found, found.failed, self._nodeid(), settings.runs)
+        message = failure(found, found.failed, self._nodeid(), settings.runs)
+        return "failed", self._with_page(message, self._recorded(explorer, found.failed))
+
+    def _recorded(self, explorer: Explorer, failed: Failed) -> PlanResult | None:
+        """The smallest plan run once more as `--fakekube-plan` runs it, with timelines."""
+        if self._page_of(True) is None:
+            return None
+        plan = failed.reduced.plan
+        self._item.stash[RECORDED] = True
+        explorer.seeded(plan.seed)
+        try:
+            reference, judge = explorer.reference(plan.skipped)
+        except ReferenceFails:  # runs of this test are not the same each time
+            return None
+        observed = explorer.observe(plan)
+        violations = judge.violations(observed) or [failed.violation]
+        return PlanResult(plan, reference, observed, violations, failed.reduced.clean)
 
     def _replayed(self, explorer: Explorer, text: str, settings: Settings) -> tuple[str, str]:
         plan = parse_plan(text)
+        self._item.stash[RECORDED] = self._page_of(True) is not None
         explorer.seeded(plan.seed)
         reference, judge = explorer.reference(plan.skipped)
         if not settings.unrealistic:
@@ -117,15 +140,28 @@ class ItemExplorer:
         violations = judge.violations(observed)
         missing = [str(atom) for number, atom in enumerate(plan.atoms) if number not in observed.fired]
         lines = [f"plan: {plan}", *(f"not exercised: {one}" for one in missing)]
+        found = PlanResult(plan, reference, observed, violations)
         if not violations:
-            return "passed", "\n".join([*lines, "no oracle fails"])
+            return "passed", self._with_page("\n".join([*lines, "no oracle fails"]), found)
         lines += [*map(str, violations), "", *side_by_side(reference, observed)]
-        return "failed", "\n".join(lines)
+        if self._page_of(True) is not None:
+            self._item.stash[RECORDED] = False
+            reduced = explorer.shrink(plan, violations[0], {plan.skipped: (reference, judge)})
+            found = replace(found, clean=reduced.clean)
+        return "failed", self._with_page("\n".join(lines), found)
+
+    def _with_page(self, message: str, found: PlanResult | None) -> str:
+        """The message with the path of the page, which is written if it is asked for."""
+        path = None if found is None else self._page_of(bool(found.violations))
+        if found is None or path is None:
+            return message
+        return f"{message}\n\nboth timelines: {write_page(path, found, self._nodeid())}"
 
     def _observed(self, plan: Plan) -> Observation:
         """Run the test once under a plan."""
         stash = self._item.stash
         stash[PLAN] = plan
+        stash[PAGED] = not self._reports  # that of the first run, which has no faults
         if OBSERVED in stash:
             del stash[OBSERVED]
         try:
@@ -167,11 +203,11 @@ class ItemExplorer:
         return re.sub(r"\[shard \d+ of \d+\]|-shard \d+ of \d+", "", self._item.nodeid)
 
 
-def runs_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> bool:
-    """Run a test as an exploration, and report it as one test."""
+def runs_protocol(item: pytest.Item, nextitem: pytest.Item | None, page_of: Callable[[bool], Path | None]) -> bool:
+    """Run a test as an exploration, and report it as one test. `page_of`: as of ItemExplorer."""
     hook = item.ihook
     hook.pytest_runtest_logstart(nodeid=item.nodeid, location=item.location)
-    for report in ItemExplorer(item, nextitem).run():
+    for report in ItemExplorer(item, nextitem, page_of).run():
         hook.pytest_runtest_logreport(report=report)
     hook.pytest_runtest_logfinish(nodeid=item.nodeid, location=item.location)
     return True

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from shlex import quote
 
-from fakekube.simulation.anchor import Anchor
+from fakekube.harness.records.alignment import align, beside, first_difference
 from fakekube.simulation.explorer import Exploration, Failed
 from fakekube.simulation.observation import Commit, Observation
 from fakekube.simulation.plan import Plan
 
-#: Changes that are shown before and after the first one that differs.
-_BEFORE, _AFTER = 3, 12
-
-_WIDTH = 58
+#: The names of the two runs that are shown beside each other.
+NAMES = ("reference", "run")
 
 
 def headline(failed: Failed, budget: int) -> str:
@@ -24,7 +23,7 @@ def headline(failed: Failed, budget: int) -> str:
 
 def replay_line(nodeid: str, plan: Plan) -> str:
     """The command that runs a plan again."""
-    return f"pytest {nodeid} --fakekube-plan='{plan}'"
+    return f"pytest {quote(nodeid)} --fakekube-plan='{plan}'"
 
 
 def failure(found: Exploration, failed: Failed, nodeid: str, budget: int) -> str:
@@ -48,25 +47,15 @@ def success(found: Exploration) -> str:
 
 def side_by_side(reference: Observation, run: Observation) -> Sequence[str]:
     """The changes of the reference and of the run beside each other, around the first that differs."""
-    left, right = _rows(reference.commits), _rows(run.commits)
-    first = next(
-        (at for at, (old, new) in enumerate(zip(left, right, strict=False)) if old[1] != new[1]),
-        min(len(left), len(right)),
-    )
-    start, end = max(0, first - _BEFORE), first + _AFTER
-    rows = [f"{'reference':<{_WIDTH}} | run"]
-    if start:
-        rows.append(f"{f'({start} equal changes)':<{_WIDTH}} |")
-    for at in range(start, min(end, max(len(left), len(right)))):
-        old, new = (side[at][0] if at < len(side) else "" for side in (left, right))
-        mark = "|" if at < first else "≠"
-        rows.append(f"{old[:_WIDTH]:<{_WIDTH}} {mark} {new}".rstrip())
-    return rows
+    left, right = compared(reference.commits), compared(run.commits)
+    lines = align([key for _, key in left], [key for _, key in right])
+    texts = [[_row(commit) for commit, _ in side] for side in (left, right)]
+    return beside(lines, texts[0], texts[1], first_difference(lines), NAMES, "changes")
 
 
-def _rows(commits: Sequence[Commit]) -> Sequence[tuple[str, tuple[str, Anchor]]]:
-    """A text for each change, and what of it is compared."""
-    return [(_row(one), (one.actor, one.anchor)) for one in commits if not one.rest]
+def compared(commits: Sequence[Commit]) -> Sequence[tuple[Commit, tuple[str, str]]]:
+    """The changes that are compared, each with what of it is compared: the actor, the object and the event."""
+    return [(one, (one.actor, one.anchor.signature)) for one in commits if not one.rest]
 
 
 def _row(commit: Commit) -> str:

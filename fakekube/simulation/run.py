@@ -21,6 +21,7 @@ from fakekube.server.clients import ClientProcess, Interception
 from fakekube.simulation.anchor import target_of
 from fakekube.simulation.atoms import Failure, Race
 from fakekube.simulation.injection import Injection
+from fakekube.simulation.marks import Marks
 from fakekube.simulation.observation import OPERATOR, Commit, Observation
 from fakekube.simulation.plan import Plan
 from fakekube.simulation.realism import Facts
@@ -65,6 +66,8 @@ class Run:
         self.injection: Injection = Injection(plan, self)
         self.injection.operators = self._running
         self.injection.expected = self.recorder.expected
+        self._marks = Marks(cluster, plan)
+        self.injection.on_fired = self._marks.fired
         self._late: set[str] = set()
         self._frozen: set[str] = set()
         self._context = copy_context()
@@ -215,6 +218,7 @@ class Run:
             self._cluster.check_findings(raising=False)
         self._cluster._perturbed = None
         self._cluster._bubble.loop.at_rest(None)
+        self._marks.detach()
         self._server.apiserver.before_commit = None
 
     def _started(self, identity: Identity, controller: str, key: str) -> None:

@@ -58,7 +58,7 @@ def finished(run: Run, cluster: FakeKube, failure: BaseException | None, *, with
         external=external,
         fired=tuple(run.injection.fired),
         steps=tuple(run.steps),
-        timeline=cluster.timeline.render() if with_timeline else "",
+        timeline=cluster.timeline.to_json() if with_timeline else "",
     )
 
 

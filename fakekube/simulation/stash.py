@@ -12,6 +12,10 @@ if TYPE_CHECKING:
 #: The plan under which the next cluster of an explored test runs.
 PLAN: pytest.StashKey[Plan | None] = pytest.StashKey()
 
+#: Whether the next run of an explored test records its timeline, and whether it writes a page of its own.
+RECORDED: pytest.StashKey[bool] = pytest.StashKey()
+PAGED: pytest.StashKey[bool] = pytest.StashKey()
+
 #: The parameter of an explored test whose plans are divided among workers.
 SHARD = "_fakekube_shard"
 

@@ -1,14 +1,11 @@
-"""A timeline as one self-contained HTML page."""
+"""A timeline, or two beside each other, as one self-contained HTML page."""
 
 from __future__ import annotations
 
 from importlib.resources import files
 
-#: The most entries of a page.
+#: The most entries of a page; of two timelines, the most lines.
 LAST = 5_000
-
-#: The place of the document in the template.
-_PLACE = "/*DOCUMENT*/"
 
 #: What would end the script or start a comment in it, and how JSON can write it.
 _ESCAPES: dict[str, str | int | None] = {
@@ -20,8 +17,21 @@ _ESCAPES: dict[str, str | int | None] = {
 }
 
 
-def page(document: str) -> str:
-    """The page with a document, which is JSON. It requests nothing from elsewhere."""
-    template = files("fakekube.harness.records").joinpath("page.html").read_text(encoding="utf-8")
-    head, tail = template.split(_PLACE)
-    return f"{head}{document.translate(str.maketrans(_ESCAPES))}{tail}"
+def page(document: str, *, compares: bool = False) -> str:
+    """The page with a document, which is JSON. It requests nothing from elsewhere.
+
+    compares: whether it is the document of a comparison, which has a style and a script of its own besides.
+    """
+    names = ["page", "comparison"] if compares else ["page"]
+    style, script = ("".join(_asset(f"{name}.{suffix}") for name in names) for suffix in ("css", "js"))
+    parts = {"STYLE": style, "DOCUMENT": document.translate(str.maketrans(_ESCAPES)), "SCRIPT": f"{script}start();\n"}
+    found = ""
+    tail = _asset("page.html")
+    for name, text in parts.items():
+        head, tail = tail.split(f"/*{name}*/")
+        found += head + text
+    return found + tail
+
+
+def _asset(name: str) -> str:
+    return files("fakekube.harness.records").joinpath(name).read_text(encoding="utf-8")

@@ -1,0 +1,113 @@
+
+// Two timelines beside each other: what replaces parts of the page of one.
+const both = doc.comparison, names = both.names, rowOf = new Map(), PER_ROW = 4;
+both.rows.forEach(([left, right], i) => { if (left) rowOf.set(left, i); if (right) rowOf.set(right, i); });
+const hits = new Map((both.atoms || []).filter(a => a.serial).map(a => [a.serial, a.text]));
+const operators = new Set(all.filter(e => e.kind === "reconcile").map(e => e.role));
+const first = both.rows[both.first] || [0, 0];
+const step = (serial, edge) => steps([[serial, 1]], edge)[0];
+const none = text => el("p", {class: "soft none"}, text);
+
+view.lane = e => `${names[e.side]} · ${e.actor}`;
+view.columns = shown => {
+  const used = [...new Set(shown.map(e => rowOf.get(e.serial)))].sort((a, b) => a - b), at = new Map(used.map((row, i) => [row, i]));
+  return [used.length, new Map(shown.map(e => [e.serial, at.get(rowOf.get(e.serial))]))];
+};
+view.following = e => !bySerial.has(state.selected) || e.side === bySerial.get(state.selected).side;
+
+/** Lines in the lanes at the first difference and at the faults. */
+view.marks = (svg, height) => {
+  const line = (serial, kind, text) => { if (!place.has(serial)) return;
+    const [at] = place.get(serial);
+    svg.append(el("line", {class: `mark ${kind}`, x1: at, x2: at, y1: 0, y2: height}, el("title", {}, text))); };
+  hits.forEach((text, serial) => line(serial, "fault", text));
+  line(first.find(s => place.has(s)), "differs", "The first difference");
+};
+
+view.header = () => {
+  document.body.classList.add("compares");
+  const told = el("section", {id: "told", "aria-label": "Result"}), code = text => el("code", {}, text);
+  const row = (name, id, ...parts) => told.append(el("div", {class: "line", id}, el("span", {class: "soft"}, name), el("div", {}, ...parts)));
+  if (both.violations) row("Failed", "violations", ...(both.violations.length ? violations(both.violations) : [el("p", {}, "No oracle fails.")]));
+  if (both.replay) row("Replay", "replay", code(both.replay), " ", el("button", {id: "copy", title: "Copy the command", onclick: copy}, "Copy"));
+  if (both.passes) row("Passes", "passes", code(both.passes));
+  row("Go to", "goto", el("button", {id: "to-first", class: "to differs", disabled: both.first < 0, onclick: toFirst}, both.first < 0 ? "No difference" : "≠ First difference"),
+    ...(both.atoms || []).flatMap((a, i) => [" ", el("button", {id: `atom-${i}`, class: "to fault", disabled: !a.serial, title: a.serial ? "Where this fault took effect" : "It did not take effect at one place",
+      onclick: () => show(a.serial)}, `⚡ ${a.text}`)]));
+  $("lanes").before(told);
+};
+function violations(texts) {
+  const made = texts.map(text => el("p", {class: "violation"}, text)), more = made.slice(3);
+  return [...made.slice(0, 3), ...(more.length ? [el("details", {}, el("summary", {}, `${more.length} more`), ...more)] : [])];
+}
+function copy() {
+  const range = document.createRange(), text = document.querySelector("#replay code");
+  range.selectNodeContents(text);
+  getSelection().removeAllRanges(); getSelection().addRange(range);
+  const copied = () => { $("copy").textContent = "Copied"; };
+  if (navigator.clipboard) navigator.clipboard.writeText(text.textContent).then(copied, () => document.execCommand("copy") && copied());
+  else if (document.execCommand("copy")) copied();
+}
+function show(serial) { select(serial); document.querySelector(".row.selected")?.scrollIntoView({block: "center"}); }
+function toFirst() { show(first.find(s => s && bySerial.has(s))); }
+view.opened = () => { if (!state.selected) toMark(); };
+function toMark() { const mark = $("first"), rows = $("rows");
+  if (mark) rows.scrollTop += mark.getBoundingClientRect().top - rows.getBoundingClientRect().top - rows.clientHeight / 3;
+  const at = first.map(s => place.get(s)).find(Boolean); if (at) $("chart").scrollLeft = at[0] - $("chart").clientWidth / 2; }
+
+view.rows = (shown, marks) => {
+  const wanted = new Set(shown.map(e => e.serial)), keep = $("rows").scrollTop, made = [el("div", {class: "pair heads"}, el("b", {}, names[0]), el("i"), el("b", {}, names[1]))];
+  const before = [null, null];
+  const cell = serial => {
+    const e = bySerial.get(serial);
+    if (!e || !wanted.has(serial)) return el("span", {class: "blank"});
+    const mark = serial === state.selected ? " selected" : marks.has(serial) ? ` is-${marks.get(serial)}` : "";
+    return el("button", {class: `row${e.failed ? " failed" : ""}${mark}${hits.has(serial) ? " hit" : ""}`, "data-serial": serial, style: `--lane:${color(e)}`, onclick: () => select(serial)},
+      el("span", {class: "time"}, clock(e.at)), el("span", {class: "who", title: e.actor}, hits.has(serial) ? "⚡ fault" : e.actor),
+      el("span", {class: "what", title: e.cause ? `${e.what} · ${e.cause}` : e.what}, e.what));
+  };
+  both.rows.forEach(([left, right, mark], i) => {
+    if (!wanted.has(left) && !wanted.has(right)) return;
+    const waits = [left, right].map((s, side) => { const e = wanted.has(s) ? bySerial.get(s) : null;
+      if (!e) return 0;
+      const waited = before[side] === null ? 0 : e.at - before[side];
+      before[side] = e.at;
+      return waited >= 1e6 ? waited : 0; });
+    if (waits[0] || waits[1]) made.push(el("div", {class: "pair waits"}, ...waits.flatMap((w, side) => [w ? el("span", {class: "gap"}, `${span(w)} later`) : el("span"), ...(side ? [] : [el("i")])])));
+    if (i === both.first) made.push(el("div", {id: "first"}, "First difference"));
+    made.push(el("div", {class: `pair${mark === "≠" ? " differs" : mark ? " varies" : ""}${i === both.first ? " first" : ""}`}, cell(left),
+      el("i", {title: {"≠": "Not the same event", "~": "The same event with another result or value"}[mark] || ""}, mark), cell(right)));
+  });
+  $("rows").className = state.selected ? "chain" : "";
+  $("rows").replaceChildren(...made, ...(made.length > 1 ? [] : [el("p", {class: "empty"}, "No entry matches the filter.")]));
+  $("rows").scrollTop = keep;
+};
+
+/** What one side did after a row: the next entries of an actor, or of all operators. */
+function next(side, row, role) {
+  const found = [];
+  for (let i = row + 1; i < both.rows.length && found.length < PER_ROW; i++) {
+    const e = bySerial.get(both.rows[i][side]);
+    if (e && (role ? e.role === role : operators.has(e.role)) && (e.kind === "reconcile" || e.kind === "request")) found.push(e.serial);
+  }
+  return found;
+}
+function then(row, role) {
+  return [0, 1].flatMap(side => { const found = next(side, row, role);
+    return [el("h3", {}, `Next ${role ? `by ${role}` : "by operators"} in ${names[side]}`),
+      el("div", {class: `then side-${side}`}, ...(found.length ? found.map(s => step(s, "accent")) : [none("Nothing.")]))]; });
+}
+const operatorOf = serials => serials.map(s => bySerial.get(s)).filter(Boolean).map(e => e.role).find(role => operators.has(role));
+view.overview = () => {
+  const faults = [...hits.keys()].flatMap(serial => [el("h3", {}, "Fault"), step(serial, "fault")]), title = el("h3", {}, "First difference");
+  if (both.first < 0) return [title, none("The timelines do not differ."), ...faults];
+  const sides = first.map((serial, side) => el("div", {class: `side-${side} at-first`}, el("small", {class: "soft"}, names[side]),
+    bySerial.has(serial) ? step(serial, "bad") : none("Nothing at this point.")));
+  return [title, ...sides, ...faults, ...then(both.first, operatorOf(first))];
+};
+view.beside = e => {
+  const row = rowOf.get(e.serial), [left, right, mark] = both.rows[row], other = e.side ? left : right, name = names[1 - e.side];
+  const same = {"": "The same", "~": "The same event with another result or value", "≠": "Another event at this place"}[mark];
+  return [el("h3", {}, `In ${name}`), ...(bySerial.has(other) ? [el("p", {class: "soft none"}, `${same}:`), step(other, "accent")] : [none("No such event.")]),
+    ...then(row, operators.has(e.role) ? e.role : undefined)];
+};
