@@ -10,7 +10,7 @@ from typing import Any
 import orjson
 
 from fakekube.harness.records.comparison import TimelineComparison
-from fakekube.simulation.marks import FAULT
+from fakekube.harness.records.entrykeys import is_mark
 from fakekube.simulation.observation import Observation, Violation
 from fakekube.simulation.plan import Plan
 from fakekube.simulation.report import NAMES, compared, replay_line
@@ -51,5 +51,5 @@ def write_page(path: Path, found: PlanResult, nodeid: str) -> Path:
 
 def _atoms(plan: Plan, entries: Sequence[dict[str, Any]]) -> Sequence[dict[str, Any]]:
     """The text of each atom, and the serial of the entry where it took effect (0: it did not)."""
-    marks = {dict(one["facts"])["atom"]: one["serial"] for one in entries if one["actor"] == FAULT and one["side"]}
+    marks = {dict(one["facts"])["atom"]: one["serial"] for one in entries if is_mark(one) and one["side"]}
     return [{"text": str(atom), "serial": marks.get(str(number), 0)} for number, atom in enumerate(plan.atoms)]

@@ -8,6 +8,7 @@ from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
 import aiohttp
+import pytest
 
 #: The names of the browser's program.
 NAMES = ("chromium", "chromium-browser", "google-chrome", "chrome")
@@ -104,3 +105,41 @@ async def _port(file, process):
         assert process.returncode is None, "the browser has ended"
         await asyncio.sleep(0.05)
     raise AssertionError("the browser did not start")
+
+
+#: The marks of tests that need a browser.
+in_a_browser = [
+    pytest.mark.skipif(program() is None, reason=f"none of {', '.join(NAMES)} is installed"),
+    pytest.mark.timeout(180),
+    pytest.mark.slow,
+]
+
+
+def in_browser(address, act):
+    """What `act(page)` returns, called with an opened page."""
+
+    async def driven():
+        async with browser() as opened:
+            await opened.open(address)
+            return await act(opened)
+
+    return asyncio.run(driven())
+
+
+#: The text with the least contrast to its background.
+CONTRAST = r"""(() => {
+  const canvas = new OffscreenCanvas(1, 1).getContext("2d", {willReadFrequently: true});
+  const rgb = (color, under) => { canvas.fillStyle = under; canvas.fillRect(0, 0, 1, 1); canvas.fillStyle = color;
+    canvas.fillRect(0, 0, 1, 1); return [...canvas.getImageData(0, 0, 1, 1).data].slice(0, 3); };
+  const luminance = parts => { const [r, g, b] = parts.map(v => (v /= 255) <= .03928 ? v / 12.92 : ((v + .055) / 1.055) ** 2.4);
+    return .2126 * r + .7152 * g + .0722 * b; };
+  const background = one => { for (; one; one = one.parentElement) { const found = getComputedStyle(one).backgroundColor;
+    if (!/rgba\(.*, 0\)|transparent/.test(found)) return found; } return "white"; };
+  let worst = {ratio: 99};
+  for (const one of document.querySelectorAll("h1, h2, h3, span, button, p, small, b, dd, dt")) {
+    if (!one.innerText || one.getAttribute("aria-pressed") === "false" && one.classList.contains("kind")) continue;
+    const under = rgb(background(one), "white"), text = rgb(getComputedStyle(one).color, `rgb(${under})`);
+    const [high, low] = [luminance(text), luminance(under)].sort((a, b) => b - a), ratio = (high + .05) / (low + .05);
+    if (ratio < worst.ratio) worst = {ratio, text: one.innerText.slice(0, 40), color: `${text} on ${under}`};
+  }
+  return worst; })()"""

@@ -4,6 +4,7 @@ import re
 from pathlib import Path
 
 from controllerlib import Result
+from fakekube import FakeKube, compare_timelines
 from tests.harness.operators import config_map
 
 PAGE = Path(__file__).parents[2] / "docs" / "timeline.md"
@@ -63,11 +64,27 @@ def test_the_answer_is_complete(fakekube):
     assert fakekube.requests(verb="delete").dropped == 0
 
 
+def test_an_upgrade_writes_nothing_else(tmp_path):
+    with FakeKube(seed=1) as kube:
+        kube.apply(config_map("a", count="0"))
+        kube.start(backup, name="db")
+        kube.settle()
+        kube.timeline.save(tmp_path / "before.json")
+    with FakeKube(seed=1) as kube:
+        kube.apply(config_map("a", count="1"))
+        kube.start(backup, name="db")
+        kube.settle()
+        found = compare_timelines(tmp_path / "before.json", kube.timeline, names=("before", "after"))
+    print(found)
+    found.html(tmp_path / "comparison.html")
+    assert found.first_difference == ("+00:00:00 backup: update configmaps default/a -> 200", "")
+
+
 def test_the_page_shows_these_examples_and_their_output(fakekube):
     page, source = PAGE.read_text(), Path(__file__).read_text()
     examples = re.findall(r"^```python\n(.*?)^```", page, re.M | re.S)
-    assert len(examples) == 5
-    assert [example in source for example in examples] == [True] * 5
+    assert len(examples) == 6
+    assert [example in source for example in examples] == [True] * 6
     table, story = re.findall(r"^```\n(time .*?|\+.*?)^```", page, re.M | re.S)
     fakekube.apply(config_map("a", count="0"))
     operator = fakekube.start(backup, name="db")

@@ -1,6 +1,5 @@
 """The timeline's page: written by pytest's option for each test, and read in a real browser."""
 
-import asyncio
 import json
 import re
 from pathlib import Path
@@ -10,7 +9,7 @@ import pytest
 from controllerlib import Result
 from fakekube import FakeKube
 from fakekube.pytest_plugin import page_name
-from tests.harness import browser
+from tests.harness.browser import CONTRAST, in_a_browser, in_browser
 from tests.harness.operators import config_map
 from tests.innerruns import LEAN
 
@@ -105,12 +104,6 @@ def test_a_page_has_the_document_of_the_timeline(fakekube, tmp_path):
 
 # --- the page in a browser ----------------------------------------------------------------------------------------
 
-in_a_browser = [
-    pytest.mark.skipif(browser.program() is None, reason=f"none of {', '.join(browser.NAMES)} is installed"),
-    pytest.mark.timeout(180),
-    pytest.mark.slow,
-]
-
 
 def backup(manager):
     """Counts to 2 in each ConfigMap: each write causes the next reconcile; the second object's fails once."""
@@ -139,15 +132,6 @@ def page(tmp_path):
         (third,) = [one for one in operator["backup"].history("default/a") if one.number == 3]
         title = "test_backup.py::test_<b>hourly"
         return kube.timeline.html(tmp_path / "page.html", title=title).as_uri(), third.serial
-
-
-def in_browser(address, act):
-    async def driven():
-        async with browser.browser() as opened:
-            await opened.open(address)
-            return await act(opened)
-
-    return asyncio.run(driven())
 
 
 class TestInABrowser:
@@ -240,22 +224,3 @@ class TestInABrowser:
 
         worst = in_browser(page[0], act)
         assert worst["ratio"] >= 4.5, worst
-
-
-#: The text with the least contrast to its background.
-CONTRAST = r"""(() => {
-  const canvas = new OffscreenCanvas(1, 1).getContext("2d", {willReadFrequently: true});
-  const rgb = (color, under) => { canvas.fillStyle = under; canvas.fillRect(0, 0, 1, 1); canvas.fillStyle = color;
-    canvas.fillRect(0, 0, 1, 1); return [...canvas.getImageData(0, 0, 1, 1).data].slice(0, 3); };
-  const luminance = parts => { const [r, g, b] = parts.map(v => (v /= 255) <= .03928 ? v / 12.92 : ((v + .055) / 1.055) ** 2.4);
-    return .2126 * r + .7152 * g + .0722 * b; };
-  const background = one => { for (; one; one = one.parentElement) { const found = getComputedStyle(one).backgroundColor;
-    if (!/rgba\(.*, 0\)|transparent/.test(found)) return found; } return "white"; };
-  let worst = {ratio: 99};
-  for (const one of document.querySelectorAll("h1, h2, h3, span, button, p, small, b, dd, dt")) {
-    if (!one.innerText || one.getAttribute("aria-pressed") === "false" && one.classList.contains("kind")) continue;
-    const under = rgb(background(one), "white"), text = rgb(getComputedStyle(one).color, `rgb(${under})`);
-    const [high, low] = [luminance(text), luminance(under)].sort((a, b) => b - a), ratio = (high + .05) / (low + .05);
-    if (ratio < worst.ratio) worst = {ratio, text: one.innerText.slice(0, 40), color: `${text} on ${under}`};
-  }
-  return worst; })()"""

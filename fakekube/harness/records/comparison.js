@@ -4,9 +4,14 @@ const both = doc.comparison, names = both.names, rowOf = new Map(), PER_ROW = 4;
 both.rows.forEach(([left, right], i) => { if (left) rowOf.set(left, i); if (right) rowOf.set(right, i); });
 const hits = new Map((both.atoms || []).filter(a => a.serial).map(a => [a.serial, a.text]));
 const operators = new Set(all.filter(e => e.kind === "reconcile").map(e => e.role));
-const first = both.rows[both.first] || [0, 0];
+const first = (both.rows[both.first] || [0, 0]).slice(0, 2);
 const step = (serial, edge) => steps([[serial, 1]], edge)[0];
 const none = text => el("p", {class: "soft none"}, text);
+
+/** The actor without its operator, where only one operator has a controller of this name: `vault@2`. */
+const owners = new Map();
+for (const e of all) if (e.actor.includes("/")) owners.set(e.role, (owners.get(e.role) || new Set()).add(e.actor.replace(/(@\d+)?\/.*/, "")));
+const shortActor = e => owners.get(e.role)?.size === 1 ? e.role + (/@\d+(?=\/)/.exec(e.actor) || [""])[0] : e.actor;
 
 view.lane = e => `${names[e.side]} · ${e.actor}`;
 view.columns = shown => {
@@ -27,7 +32,7 @@ view.marks = (svg, height) => {
 view.header = () => {
   document.body.classList.add("compares");
   const told = el("section", {id: "told", "aria-label": "Result"}), code = text => el("code", {}, text);
-  const row = (name, id, ...parts) => told.append(el("div", {class: "line", id}, el("span", {class: "soft"}, name), el("div", {}, ...parts)));
+  const row = (name, id, ...parts) => told.append(el("div", {class: "line", id}, el("span", {class: "soft", title: {passes: "The nearest plan that passes"}[id] || ""}, name), el("div", {}, ...parts)));
   if (both.violations) row("Failed", "violations", ...(both.violations.length ? violations(both.violations) : [el("p", {}, "No oracle fails.")]));
   if (both.replay) row("Replay", "replay", code(both.replay), " ", el("button", {id: "copy", title: "Copy the command", onclick: copy}, "Copy"));
   if (both.passes) row("Passes", "passes", code(both.passes));
@@ -63,7 +68,7 @@ view.rows = (shown, marks) => {
     if (!e || !wanted.has(serial)) return el("span", {class: "blank"});
     const mark = serial === state.selected ? " selected" : marks.has(serial) ? ` is-${marks.get(serial)}` : "";
     return el("button", {class: `row${e.failed ? " failed" : ""}${mark}${hits.has(serial) ? " hit" : ""}`, "data-serial": serial, style: `--lane:${color(e)}`, onclick: () => select(serial)},
-      el("span", {class: "time"}, clock(e.at)), el("span", {class: "who", title: e.actor}, hits.has(serial) ? "⚡ fault" : e.actor),
+      el("span", {class: "time", title: clock(e.at)}, clock(e.at)), el("span", {class: "who", title: e.actor}, hits.has(serial) ? "⚡ fault" : shortActor(e)),
       el("span", {class: "what", title: e.cause ? `${e.what} · ${e.cause}` : e.what}, e.what));
   };
   both.rows.forEach(([left, right, mark], i) => {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Hashable, Iterator, Mapping, Sequence
-from itertools import groupby
+from itertools import groupby, takewhile
 from typing import Any
 
 from fakekube.harness.records.alignment import Line, align
@@ -52,7 +52,7 @@ class Side:
         if entry["changes"]:
             return actor, tuple(self._signature(one) for one in entry["changes"])
         if entry["kind"] == "reconcile":
-            return actor, "reconcile", dict(entry["facts"]).get("key", "")
+            return actor, "reconcile", self._named(dict(entry["facts"]).get("key", ""))
         return actor, entry["kind"], self._named(_VARIES.sub("", entry["what"]))
 
     def _all(self) -> Sequence[Keyed]:
@@ -109,20 +109,26 @@ def _between(left: Side, right: Side, span: tuple[int, int], other: tuple[int, i
         if same:
             yield from (Line(*pair, True) for pair in zip(old, new, strict=True))
         else:
-            subjects = [left.subject(at) for at in old], [right.subject(at) for at in new]
-            yield from _resembling(align(*subjects), old, new)
+            yield from _resembling(left, right, old, new)
 
 
-def _resembling(lines: Sequence[Line], old: Sequence[int], new: Sequence[int]) -> Iterator[Line]:
-    for line in lines:
-        pair = None if line.left is None else old[line.left], None if line.right is None else new[line.right]
-        if line.same:
-            yield Line(*pair, False)
+def _resembling(left: Side, right: Side, old: Sequence[int], new: Sequence[int]) -> Iterator[Line]:
+    """The lines of entries that are not the same: marks of faults first, then what only one side has."""
+    lines = align([left.subject(at) for at in old], [right.subject(at) for at in new])
+    for beside, block in groupby(lines, key=lambda line: line.same):
+        pairs = [(None if i is None else old[i], None if j is None else new[j]) for i, j, _ in block]
+        if beside:
+            yield from (Line(*pair, False) for pair in pairs)
             continue
-        if pair[0] is not None:
-            yield Line(pair[0], None, False)
-        if pair[1] is not None:
-            yield Line(None, pair[1], False)
+        alone = [Line(i, None, False) for i, _ in pairs if i is not None]
+        others = [Line(None, j, False) for _, j in pairs if j is not None]
+        marks = list(takewhile(lambda line: line.right is not None and is_mark(right.entries[line.right]), others))
+        yield from (*marks, *alone, *others[len(marks) :])
+
+
+def is_mark(entry: Entry) -> bool:
+    """Whether an entry marks where a fault of an exploration took effect."""
+    return bool(entry["kind"] == "note" and "atom" in dict(entry["facts"]))
 
 
 def _pinned(left: Side, right: Side) -> Iterator[tuple[int, int]]:

@@ -86,12 +86,12 @@ function drawLanes(shown, marks) {
   const svg = el("svg", {width, height: height + 22, class: state.selected ? "chain" : ""});
   lanes.forEach((a, i) => i % 2 || svg.append(el("rect", {class: "band", x: 0, y: i * LANE, width, height: LANE})));
   let labelled = -1e9, moment = -1, ticked = -1e9;
-  shown.forEach(e => {
-    if (e.at === moment || e.side && state.mode === "time") return;
+  shown.toSorted((a, b) => x(a) - x(b)).forEach(e => {
+    if (e.at === moment) return;
     moment = e.at;
     const at = x(e);
     if (at - ticked > 7) { svg.append(el("line", {class: "tick", x1: at, x2: at, y1: 0, y2: height})); ticked = at; }
-    if (at - labelled > 104) { svg.append(el("text", {class: "label", x: at, y: height + 15, "text-anchor": "middle"}, clock(e.at))); labelled = at; }
+    if (at - labelled > 104) { svg.append(el("text", {class: "label", x: at, y: height + 15, "text-anchor": at < 50 ? "start" : at > width - 50 ? "end" : "middle"}, clock(e.at))); labelled = at; }
   });
   const arcs = (pairs, kind) => pairs.forEach(([from, to]) => {
     if (!place.has(from) || !place.has(to)) return;
@@ -151,6 +151,7 @@ function answer(e) {
       what === "resync" || what === "relist" ? `of a ${what} (${of})` : `${of} was ${what} (resourceVersion ${rv})`)).join(", and ");
     return `${fact(e, "key")} was reconciled the ${ordinal(+fact(e, "number"))} time because ${text || "of an unknown cause"}` + (by.length ? `: after ${by.join(", and ")}.` : ".");
   }
+  if (by.length && fact(e, "atom")) return `Took effect at ${by.join(", and ")}.`;
   if (by.length) return `Made by ${by.join(", and ")}.`;
   return e.kind === "request" ? `Made by ${e.actor}, outside of a reconcile.` : "";
 }
