@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from fakekube.harness.operator import ControllerView, Operator
     from fakekube.harness.pods.simulatednode import SimulatedNode
     from fakekube.harness.pods.simulatedpods import SimulatedPods
-    from fakekube.harness.records.comparison import compare_timelines
     from fakekube.harness.records.kept import Records
+    from fakekube.harness.records.timelinecomparison import compare_timelines
     from fakekube.server.manifests import ManifestError
     from fakekube.server.runner import WouldWait
     from fakekube.virtualtime.errors import Deadlock, HotLoop, NotQuiescent
@@ -99,7 +99,7 @@ _HOMES = {
     "Start": "fakekube.controllers.kubelet.stage",
     "User": "fakekube.apiserver.user",
     "WouldWait": "fakekube.server.runner",
-    "compare_timelines": "fakekube.harness.records.comparison",
+    "compare_timelines": "fakekube.harness.records.timelinecomparison",
 }
 
 

@@ -9,8 +9,8 @@ from typing import Any
 
 import orjson
 
-from fakekube.harness.records.comparison import TimelineComparison
 from fakekube.harness.records.entrykeys import is_mark
+from fakekube.harness.records.timelinecomparison import TimelineComparison
 from fakekube.simulation.observation import Observation, Violation
 from fakekube.simulation.plan import Plan
 from fakekube.simulation.report import NAMES, compared, replay_line

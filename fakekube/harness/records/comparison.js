@@ -31,15 +31,15 @@ view.marks = (svg, height) => {
 
 view.header = () => {
   document.body.classList.add("compares");
-  const told = el("section", {id: "told", "aria-label": "Result"}), code = text => el("code", {}, text);
-  const row = (name, id, ...parts) => told.append(el("div", {class: "line", id}, el("span", {class: "soft", title: {passes: "The nearest plan that passes"}[id] || ""}, name), el("div", {}, ...parts)));
+  const result = el("section", {id: "result", "aria-label": "Result"}), code = text => el("code", {}, text);
+  const row = (name, id, ...parts) => result.append(el("div", {class: "line", id}, el("span", {class: "soft", title: {passes: "The nearest plan that passes"}[id] || ""}, name), el("div", {}, ...parts)));
   if (both.violations) row("Failed", "violations", ...(both.violations.length ? violations(both.violations) : [el("p", {}, "No oracle fails.")]));
   if (both.replay) row("Replay", "replay", code(both.replay), " ", el("button", {id: "copy", title: "Copy the command", onclick: copy}, "Copy"));
   if (both.passes) row("Passes", "passes", code(both.passes));
   row("Go to", "goto", el("button", {id: "to-first", class: "to differs", disabled: both.first < 0, onclick: toFirst}, both.first < 0 ? "No difference" : "≠ First difference"),
     ...(both.atoms || []).flatMap((a, i) => [" ", el("button", {id: `atom-${i}`, class: "to fault", disabled: !a.serial, title: a.serial ? "Where this fault took effect" : "It did not take effect at one place",
       onclick: () => show(a.serial)}, `⚡ ${a.text}`)]));
-  $("lanes").before(told);
+  $("lanes").before(result);
 };
 function violations(texts) {
   const made = texts.map(text => el("p", {class: "violation"}, text)), more = made.slice(3);

@@ -181,7 +181,7 @@ class TestInABrowser:
             heads, lanes = await opened.texts(".heads b"), await opened.texts("#names button")
             await opened.click("#to-first")
             selected = await opened.text("#details h2")
-            return heads, lanes, selected, await opened.texts("#told .line > span"), opened.requested
+            return heads, lanes, selected, await opened.texts("#result .line > span"), opened.requested
 
         heads, lanes, selected, told, requested = in_browser(page.as_uri(), act)
         assert [one.lower() for one in heads] == ["one", "two"]
