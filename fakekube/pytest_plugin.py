@@ -611,7 +611,20 @@ def pytest_runtest_makereport(
             report.sections.append(("fakekube findings", "\n".join(map(str, findings))))
     if report.when == "teardown":
         del item.stash[_CLUSTER]  # the session keeps its items
+        if cluster.backend == "fakekube" and cluster.bubble.loop.processes.left_clients:
+            _free_clients()
     return report
+
+
+def _free_clients() -> None:
+    """Free the clients of killed operators now: a later test has other filters of the warnings that this causes."""
+    import gc
+
+    from fakekube.virtualtime.processcontrol import ignore_unclosed
+
+    with warnings.catch_warnings():
+        ignore_unclosed()
+        gc.collect()
 
 
 def _write_page(item: pytest.Item, cluster: FakeKube, report: pytest.TestReport) -> Path | None:

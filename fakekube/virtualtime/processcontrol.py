@@ -41,6 +41,8 @@ class ProcessControl:
         self._loop = loop
         #: how many killed processes have tasks that are being cancelled
         self.ending: int = 0
+        #: whether a process was killed that had connections, whose clients it can no longer close
+        self.left_clients: bool = False
         self._frozen: dict[SimulatedProcess, tuple[list[asyncio.Handle], list[asyncio.TimerHandle]]] = {}
 
     def holds(self, handle: asyncio.Handle) -> bool:
@@ -118,6 +120,9 @@ class ProcessControl:
         """
         if process.fenced:
             return None
+        if process.addresses or process.ends:
+            self.left_clients = True
+            ignore_unclosed()
         was_stopped = process.state is ProcessState.STOPPED
         process.become(ProcessState.KILLED)
         _cut(process)
@@ -189,3 +194,8 @@ def _cut(process: SimulatedProcess) -> None:
 def _context(handle: asyncio.Handle) -> Context | None:
     context: Context | None = handle._context  # type: ignore[attr-defined]
     return context
+
+
+def ignore_unclosed() -> None:
+    """Do not warn of the clients of killed processes, which cannot be closed any more, when they are freed."""
+    warnings.filterwarnings("ignore", "Unclosed (client session|connector|connection)", ResourceWarning)
