@@ -8,13 +8,14 @@ import threading
 import time
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
 pytest_plugins = ["pytester"]
 
 # A run passes or fails for what the code is, not for luck nor for the speed of the machine. To look for new cases:
 # `--hypothesis-profile search`.
-settings.register_profile("repeatable", derandomize=True, deadline=None)
+SLOW = [HealthCheck.too_slow]
+settings.register_profile("repeatable", derandomize=True, deadline=None, suppress_health_check=SLOW)
 settings.register_profile("search", print_blob=True, deadline=None)
 settings.load_profile("repeatable")
 

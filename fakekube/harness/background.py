@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Coroutine, Sequence
+from dataclasses import dataclass
+from itertools import count
 from typing import Any
 
+from fakekube.harness.driving.again import Factory
 from fakekube.harness.operator import Operator
 from fakekube.virtualtime import Bubble
 from fakekube.virtualtime.shutdown import end_tasks
@@ -13,14 +16,37 @@ from fakekube.virtualtime.simulatedprocess import SimulatedProcess, running_in
 from fakekube.virtualtime.threads.scheduler import BubbleThread
 
 
+@dataclass(slots=True, eq=False)
+class Program:
+    """A task or a thread that was started beside a test, and all that is needed to start it again after a kill.
+
+    start: None if it cannot be. handle: None until it has begun.
+    """
+
+    name: str
+    process: SimulatedProcess
+    start: Callable[[], Coroutine[Any, Any, Any]] | Callable[[], object] | None
+    is_thread: bool
+    incarnation: int = 1
+    handle: asyncio.Task[None] | BubbleThread | None = None
+
+    @property
+    def is_running(self) -> bool:
+        if self.process.fenced or self.handle is None:
+            return False
+        return self.handle.is_alive() if isinstance(self.handle, BubbleThread) else not self.handle.done()
+
+
 class Background:
     """Starts and ends them; the next step of the test raises what one of them failed with."""
 
-    def __init__(self, bubble: Bubble) -> None:
-        self._bubble = bubble
+    def __init__(self, bubble: Bubble, absorbs: Callable[[BaseException], bool]) -> None:
+        """`absorbs`: whether the failure of an operator is part of a plan of faults; no test has to raise it then."""
+        self._bubble, self._absorbs = bubble, absorbs
         self._operators: list[Operator] = []
         self._tasks: list[asyncio.Task[None]] = []
         self._processes: dict[object, SimulatedProcess] = {}
+        self._programs: list[Program] = []
         self._failures: list[BaseException] = []
         self._threads_started = 0
 
@@ -32,39 +58,75 @@ class Background:
         """Add an operator, started or not."""
         self._operators.append(operator)
 
-    def task(self, work: Coroutine[Any, Any, Any], name: str) -> asyncio.Task[None]:
-        name = name or getattr(work, "__qualname__", "task")
-        process = SimulatedProcess(name)
-        task = self._bubble.loop.start_process(self._guarded(work, process), process)
+    @property
+    def programs(self) -> Sequence[Program]:
+        """The tasks and threads that the test has started, and their incarnations."""
+        return tuple(self._programs)
+
+    def task(self, work: Coroutine[Any, Any, Any], name: str, start: Factory | None = None) -> asyncio.Task[None]:
+        """Run a coroutine. `start` makes it again after a kill."""
+        name = self._unique(name or getattr(work, "__qualname__", "task"))
+        return self._begin_task(Program(name, SimulatedProcess(name), start, is_thread=False), work)
+
+    def _begin_task(self, program: Program, work: Coroutine[Any, Any, Any]) -> asyncio.Task[None]:
+        task = self._bubble.loop.start_process(self._guarded(work, program.process), program.process)
         self._tasks.append(task)
-        self._processes[task] = process
+        self._begun(program, task)
         return task
+
+    def _begun(self, program: Program, handle: asyncio.Task[None] | BubbleThread) -> None:
+        program.handle = handle
+        self._programs.append(program)
+        self._processes[handle] = program.process
+
+    def _unique(self, name: str) -> str:
+        taken = {one.name for one in self._programs}
+        number = next(number for number in count(1) if (name if number == 1 else f"{name}-{number}") not in taken)
+        return name if number == 1 else f"{name}-{number}"
+
+    def restart(self, program: Program) -> None:
+        """Start the next incarnation of a program that was killed. Call it outside of the program's own context."""
+        assert program.start is not None, "it can be started again"
+        name = f"{program.name} (incarnation {program.incarnation + 1})"
+        process, incarnation = SimulatedProcess(name), program.incarnation + 1
+        again = Program(program.name, process, program.start, program.is_thread, incarnation)
+        if program.is_thread:
+            self._begin_thread(again)
+        else:
+            work = program.start()
+            assert asyncio.iscoroutine(work), "it was a coroutine the first time"
+            self._begin_task(again, work)
 
     async def _guarded(self, work: Coroutine[Any, Any, Any], process: SimulatedProcess) -> None:
         try:
             await work
         except Exception as error:  # raised by the next step of the test
             if not process.fenced:
-                self.failed(error)
+                self.operator_failed(error)
 
     def has_threads(self) -> bool:
         """Whether the test has started a thread."""
         return self._threads_started > 0
 
     def thread(self, function: Callable[[], object], name: str | None) -> BubbleThread:
-        process = SimulatedProcess(name or "thread")
+        self._threads_started += 1
+        unique = self._unique(name or "thread")
+        return self._begin_thread(Program(unique, SimulatedProcess(name or "thread"), function, is_thread=True), name)
+
+    def _begin_thread(self, program: Program, name: str | None = None) -> BubbleThread:
+        process, function = program.process, program.start
+        assert function is not None, "a thread has a function"
 
         def guarded() -> None:
             try:
                 function()
             except Exception as error:  # raised by the next step of the test
                 if not process.fenced:
-                    self.failed(error)
+                    self.operator_failed(error)
 
-        self._threads_started += 1
         with running_in(process):
             thread = self._bubble.thread(guarded, name=name)
-        self._processes[thread] = process
+        self._begun(program, thread)
         return thread
 
     def process_of(self, target: object) -> SimulatedProcess:
@@ -86,6 +148,11 @@ class Background:
         tasks = any(not task.done() for task in self._tasks)
         threads = next(iter(self._bubble.loop.threads.active()), None) is not None
         return tasks or threads or any(one.is_running for one in self._operators)
+
+    def operator_failed(self, error: BaseException) -> None:
+        """An operator has ended with an exception."""
+        if not self._absorbs(error):
+            self.failed(error)
 
     def failed(self, error: BaseException) -> None:
         self._failures.append(error)
@@ -121,6 +188,7 @@ class Background:
             for operator in operators:
                 operator.retrieve()
             self._operators.clear()  # they refer to the cluster
+            self._programs.clear()
             self._tasks.clear()
 
     async def _end_operators(self, operators: Sequence[Operator]) -> None:

@@ -43,6 +43,7 @@ from fakekube.harness.detectors.detection import Detection
 from fakekube.harness.detectors.finalchecks import FinalChecks
 from fakekube.harness.detectors.finding import Finding, FindingWarning
 from fakekube.harness.detectors.levels import levels_of
+from fakekube.harness.driving.again import factory_of
 from fakekube.harness.driving.driver import Driver
 from fakekube.harness.driving.externalwait import until
 from fakekube.harness.driving.steps import Steps, calling
@@ -247,7 +248,7 @@ class FakeKube:
         self._runner.on_write(self._invariants.committed)
         secret = self._bubble.seed.random("certificate authority").getrandbits(256)
         self._webhooks = WebhookServers(self._runner, self._driver.now_or_driven, secret)
-        self._background = Background(self._bubble)
+        self._background = Background(self._bubble, self._absorbs)
         self._steps = Steps()
         self._state = ClusterState(
             self._runner, random, self._bubble, self._objects, self._audit, self.timeline, self._background
@@ -587,7 +588,8 @@ class FakeKube:
     def _operated(
         self, manager: Manager, observer: ReconcileObserver, process: SimulatedProcess, clock: SkewedClock
     ) -> Operator:
-        catalog, monotonic, failed = self._runner.apiserver.catalog, self.clock.monotonic, self._operator_failed
+        catalog, monotonic = self._runner.apiserver.catalog, self.clock.monotonic
+        failed = self._background.operator_failed
         process.name = str(observer.identity)
         return Operator(
             manager, observer.identity, self.ledger, monotonic, self.settle, failed, catalog, process, clock
@@ -747,9 +749,8 @@ class FakeKube:
         self._disruptions.kill(process)
         return self.settle()
 
-    def _operator_failed(self, error: BaseException) -> None:
-        if self._perturbed is None or not self._perturbed.absorbs(error):
-            self._background.failed(error)
+    def _absorbs(self, error: BaseException) -> bool:
+        return self._perturbed is not None and self._perturbed.absorbs(error)
 
     def _relaunched(self, operator: Operator) -> Operator:
         """The next incarnation of an operator, which is killed if it still runs."""
@@ -782,14 +783,20 @@ class FakeKube:
         self._disruptions.resume(self._background.process_of(operator))
         return self.settle()
 
-    def task(self, work: Coroutine[Any, Any, Any], *, name: str = "") -> asyncio.Task[None]:
+    def task(
+        self, work: Coroutine[Any, Any, Any] | Callable[[], Coroutine[Any, Any, Any]], *, name: str = ""
+    ) -> asyncio.Task[None]:
         """Run a coroutine beside the test, for example a hand-written controller, until the cluster closes.
 
-        The next step of the test raises what it raises.
+        `work` may be a function without arguments that returns the coroutine. Where an exploration kills the task, it
+        is called again; for a coroutine its function is, with the same arguments. The next step of the test raises what
+        it raises.
         """
-        if not asyncio.iscoroutine(work):
+        coroutine = work() if callable(work) else work
+        if not asyncio.iscoroutine(coroutine):
             raise TypeError(f"task() takes a coroutine: call the async function, task(work()), not {work!r}")
-        return self._background.task(work, name)
+        start = work if callable(work) else factory_of(coroutine)
+        return self._background.task(coroutine, name, start)
 
     @overload
     def thread(self, function: Callable[[*Args], object], *args: *Args, name: str | None = None) -> BubbleThread: ...

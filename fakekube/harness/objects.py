@@ -5,7 +5,7 @@ from __future__ import annotations
 import builtins
 from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 from controllerlib import ApiError
 from controllerlib.client import Writable, from_status
@@ -28,6 +28,8 @@ Object = dict[str, Any]
 
 Source = str | Path | Writable | Iterable[Writable]
 """A file, a directory, an object (a dict or a model of the official client), or several objects."""
+
+R = TypeVar("R", bound=Callable[..., Answer])
 
 #: The User-Agent of the test's own requests.
 TEST_AGENT = "test"
@@ -93,6 +95,12 @@ class Objects:
 
     def __init__(self, server: Server, answer: Callable[..., Answer], namespace: str = "default") -> None:
         self._apiserver, self._answer, self._namespace = server, answer, namespace
+
+    def route(self, make: Callable[[Callable[..., Answer]], R]) -> R:
+        """Send requests through `make(send)` from now on, which is returned; it sends them on with `send`."""
+        made = make(self._answer)
+        self._answer = made
+        return made
 
     def apply(self, *sources: Source) -> builtins.list[Object]:
         """Create objects or replace them. Raises ManifestError naming the object and the problem."""

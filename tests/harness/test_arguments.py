@@ -263,7 +263,7 @@ async def coroutine_function():
         (lambda kube: kube.advance_to(60), TypeError, "aware datetime"),
         (lambda kube: kube.advance_until(True, 1), TypeError, "takes a function"),
         (lambda kube: kube.stop(None), TypeError, r"as start\(\) returns it"),
-        (lambda kube: kube.task(coroutine_function), TypeError, r"task\(work\(\)\)"),
+        (lambda kube: kube.task(lambda: None), TypeError, r"task\(work\(\)\)"),
         (lambda kube: kube.thread(None), TypeError, "takes a function"),
         (lambda kube: kube.thread(coroutine_function), TypeError, r"task\(coroutine_function\(\)\)"),
         (lambda kube: kube.run_process("kubectl get ns"), TypeError, r"pass a list, \['kubectl', 'get', 'ns'\]"),

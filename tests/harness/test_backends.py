@@ -166,7 +166,17 @@ def test_an_operator_that_is_never_quiet_is_an_error(connection):
         kube._patience = 0.6
         kube.create(unplaced("a"))
         with pytest.raises(NotQuiescent, match=r"the operators are not quiet for 0.2 s within 0.6 s: "):
-            kube.start(build(counting()))
+            kube.start(build(slowly(counting())))
+
+
+def slowly(reconcile):
+    """Not so often in a second that it is a hot loop."""
+
+    async def slow(request, client):
+        await asyncio.sleep(0.01)
+        await reconcile(request, client)
+
+    return slow
 
 
 def test_other_clients_reach_the_cluster(kube):
