@@ -12,8 +12,10 @@
 - `zombie@W`: an old leader writes late
 - `hook(timeout)@W`: a webhook times out
 - `jump(SECONDS)@E`: the clock jumps
-- `dup`: a resync at the end
-- `order`: the order of watches and workers is drawn from the seed
+- `dup`: a resync whenever the test waits
+- `order`: watches and requests are late by chance, drawn from the seed
+- `fresh`: a new cluster is given the last spec at once
+- `rollback`: the last change of the test is taken back at its end
 
 `reconcile` in place of E2 is the end of the next reconcile, `rest` the next time that the cluster is quiescent.
 """
@@ -173,7 +175,7 @@ class Jump:
 
 @dataclass(frozen=True, slots=True)
 class Dup:
-    """Every object is reconciled once more when the test is over, as by a resync."""
+    """Every object is reconciled once more each time that the test has waited, as by a resync."""
 
     name: ClassVar[str] = "dup"
 
@@ -183,7 +185,7 @@ class Dup:
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """The order of watches and workers that are ready at one instant is drawn from the plan's seed."""
+    """Some watch events and requests of operators are late by milliseconds; which ones is drawn from the seed."""
 
     name: ClassVar[str] = "order"
 
@@ -191,7 +193,32 @@ class Order:
         return "order"
 
 
-Atom = Crash | Lost | Hold | Gap | Stale | Failure | Race | Pause | Zombie | Hook | Jump | Dup | Order
+@dataclass(frozen=True, slots=True)
+class Fresh:
+    """What the test writes to its objects is folded into their creation: a new cluster is given the last spec (O8)."""
+
+    name: ClassVar[str] = "fresh"
+
+    def __str__(self) -> str:
+        return "fresh"
+
+
+@dataclass(frozen=True, slots=True)
+class Rollback:
+    """The last change that the test makes of an object is taken back when it is over (O9)."""
+
+    name: ClassVar[str] = "rollback"
+
+    def __str__(self) -> str:
+        return "rollback"
+
+
+Atom = (
+    Crash | Lost | Hold | Gap | Stale | Failure | Race | Pause | Zombie | Hook | Jump | Dup | Order | Fresh | Rollback
+)
+
+Unanchored = Dup | Order | Fresh | Rollback
+"""Atoms that concern the whole run."""
 
 #: The names of faults that a marker selects; `down` belongs to `crash`.
 FAULTS = ("crash", "lost", "hold", "gap", "stale", "error", "race", "pause", "zombie", "hook", "jump", "dup", "order")
@@ -256,7 +283,7 @@ def _span(arguments: Sequence[str]) -> tuple[str, Anchor, Until]:
     return arguments[0], parse_anchor(since), until_of(until)
 
 
-def _alone(atom: Dup | Order, arguments: Sequence[str], anchor: Anchor | None) -> Dup | Order:
+def _alone(atom: Unanchored, arguments: Sequence[str], anchor: Anchor | None) -> Unanchored:
     if arguments or anchor is not None:
         raise ValueError("it has neither arguments nor an anchor")
     return atom
@@ -284,4 +311,6 @@ _PARSERS: dict[str, Callable[[list[str], Anchor | None], Atom]] = {
     "jump": lambda arguments, anchor: Jump(_needed(anchor), int(arguments[0])),
     "dup": lambda arguments, anchor: _alone(Dup(), arguments, anchor),
     "order": lambda arguments, anchor: _alone(Order(), arguments, anchor),
+    "fresh": lambda arguments, anchor: _alone(Fresh(), arguments, anchor),
+    "rollback": lambda arguments, anchor: _alone(Rollback(), arguments, anchor),
 }

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from time import monotonic
 
-from fakekube.simulation.atoms import FAULTS, Dup, Order
+from fakekube.simulation.atoms import FAULTS, Fresh, Rollback, Unanchored
 from fakekube.simulation.coverage import Coverage
+from fakekube.simulation.intents import intents_of, last_step
 from fakekube.simulation.observation import Observation, Violation
 from fakekube.simulation.oracles.judge import Judge
 from fakekube.simulation.plan import Plan
@@ -81,6 +84,10 @@ class ReferenceFails(Exception):
     """The test fails without any fault: there is nothing to explore."""
 
 
+class NothingToExplore(Exception):
+    """No operator that can be perturbed has done anything in the test."""
+
+
 class Explorer:
     """Explores with `run(plan)`, which runs the test once.
 
@@ -92,10 +99,15 @@ class Explorer:
     ) -> None:
         self._run, self._settings, self._facts = run, settings, facts
         self._runs = 0
+        self._known: Observation | None = None
         self._began = monotonic()
 
     def explore(self) -> Exploration:
-        """Run until a plan fails or the budget is spent. Raises ReferenceFails."""
+        """Run until a plan fails or the budget is spent. Raises ReferenceFails, NothingToExplore."""
+        with _quick_collections():
+            return self._explore()
+
+    def _explore(self) -> Exploration:
         reference, judge = self.reference()
         coverage = Coverage()
         trials: list[Trial] = []
@@ -124,6 +136,8 @@ class Explorer:
         for one in (first, second):
             if one.unsettled or (one.failure and not skipped):
                 raise ReferenceFails(one.failure or one.unsettled)
+        if not skipped or self._known is None:
+            self._known = first
         mask = Mask(settings.mask)
         mask.learn(first.final, second.final)
         return first, Judge(first, mask, settings.expect_delta, settings.owner_labels, settings.off)
@@ -144,6 +158,7 @@ class Explorer:
             seed=self._settings.seed,
             has_election=facts.lease > 0,
             has_webhooks=facts.webhooks,
+            off=self._settings.off,
         )
         index, count = self._settings.shard
         number = 0
@@ -154,7 +169,13 @@ class Explorer:
                 number += 1
 
     def _ordered(self, planner: Planner, trials: Sequence[Trial]) -> Iterator[Plan]:
-        yield from (singles := planner.singles())
+        singles = planner.singles()
+        if all(isinstance(plan.atoms[0], Unanchored) for plan in singles):
+            raise NothingToExplore(
+                "nothing was explored: no operator has written, read or watched anything in this test. Operators are "
+                "what start(), task() and thread() run; beside those of start(), tasks and threads count as clients"
+            )
+        yield from singles
         if self._settings.shard[1] == 1:
             singles = [one.plan for one in trials if one.exercised and not one.violations]
         yield from planner.pairs(singles)
@@ -162,11 +183,18 @@ class Explorer:
 
     def _observed(self, plan: Plan) -> Observation:
         self._runs += 1
-        return self._run(plan)
+        return self._run(self._with_intents(plan))
+
+    def _with_intents(self, plan: Plan) -> Plan:
+        """The plan with what it needs of the reference."""
+        reference = self._known
+        if reference is None or not any(isinstance(atom, Fresh | Rollback) for atom in plan.atoms):
+            return plan
+        return replace(plan, intents=intents_of(reference), last_step=last_step(reference))
 
     def _try(self, plan: Plan, judge: Judge) -> Trial:
         found = self._observed(plan)
-        needed = sum(not isinstance(atom, Dup | Order) for atom in plan.atoms)
+        needed = sum(not isinstance(atom, Unanchored) for atom in plan.atoms)
         exercised = len(set(found.fired)) >= needed and not found.inconclusive
         return Trial(plan, judge.violations(found), exercised)
 
@@ -199,3 +227,17 @@ class Explorer:
         if plan.skipped not in references:
             references[plan.skipped] = self.reference(plan.skipped)
         return references[plan.skipped][1].violations(observed)
+
+
+@contextmanager
+def _quick_collections() -> Iterator[None]:
+    """Keep collections of garbage from looking at what was there before: runs that kill clients end with one."""
+    if gc.get_freeze_count():
+        yield
+        return
+    gc.collect()
+    gc.freeze()
+    try:
+        yield
+    finally:
+        gc.unfreeze()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 from fakekube.simulation.anchor import Anchor
 
@@ -85,18 +85,22 @@ class ReconcileRecord:
 class Observation:
     """One run.
 
-    failure: the failure of the test itself, as text. inconclusive: whether it failed because an operator was down, so
-    that the run says nothing. steps: the names of the test's steps.
+    failure: the failure of the test itself, as text; where: `FILE:LINE`, as far as it is known.
+    inconclusive: whether it failed because an operator was down, so that the run says nothing. steps: the names of the
+    test's steps.
     unsettled: why the cluster did not become quiescent, or empty.
     final: the objects at the end, by target. reads: the reads of reconciles from the server.
     violations: of predicates that must always hold.
     lost: exceptions of tasks that were not retrieved, and failures in the background.
     external: the items that each declared external API has at the end.
     fired: the atoms that took effect. streams: what was wrong with watch streams of the server.
+    ended: the virtual seconds at which the test ended. rests: the revisions at which the cluster was quiescent.
+    mode: whether the run gave a new cluster the last spec, or took the last change back.
     """
 
     seed: int
     failure: str = ""
+    where: str = ""
     inconclusive: bool = False
     unsettled: str = ""
     final: Mapping[str, Object] = field(default_factory=dict)
@@ -110,6 +114,9 @@ class Observation:
     fired: Sequence[int] = ()
     streams: Sequence[str] = ()
     steps: Sequence[str] = ()
+    ended: float = 0.0
+    rests: Sequence[int] = ()
+    mode: Literal["", "fresh", "rollback"] = ""
     timeline: str = ""
     """The timeline as JSON; empty unless it is recorded."""
 

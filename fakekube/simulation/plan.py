@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from urllib.parse import quote, unquote
 
 from fakekube.simulation.atoms import Atom, parse_atom
+from fakekube.simulation.lastspec import Intents, Step
 
 #: The version of the text's format.
 FORMAT = "FK1"
@@ -13,11 +14,16 @@ FORMAT = "FK1"
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """A seed, from which orders are drawn, and the atoms. `skipped`: the test's steps, by name, that are left out."""
+    """A seed, from which orders are drawn, and the atoms. `skipped`: the test's steps, by name, that are left out.
+
+    `intents`, `last_step`: of the reference, for `fresh` and `rollback`. They are no part of the text.
+    """
 
     seed: int = 0
     atoms: tuple[Atom, ...] = ()
     skipped: tuple[str, ...] = ()
+    intents: Intents | None = field(default=None, compare=False, repr=False)
+    last_step: Step | None = field(default=None, compare=False, repr=False)
 
     def __str__(self) -> str:
         parts = [f"{FORMAT} seed={self.seed}"]

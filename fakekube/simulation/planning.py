@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import combinations, zip_longest
 
 from fakekube.simulation.anchor import Anchor
@@ -12,17 +12,23 @@ from fakekube.simulation.atoms import (
     FAULTS,
     Atom,
     Crash,
+    Dup,
     Failure,
+    Fresh,
     Gap,
     Hold,
     Hook,
     Jump,
     Lost,
     Order,
+    Pause,
     Race,
+    Rollback,
     Stale,
+    Unanchored,
     Zombie,
 )
+from fakekube.simulation.intents import intents_of, last_step
 from fakekube.simulation.observation import TEST, Commit, Observation
 from fakekube.simulation.plan import Plan
 from fakekube.simulation.statemask import is_compared
@@ -33,6 +39,9 @@ _OF_ONE_SIGNATURE = 3
 #: At most so many of the last writes before a change of the test.
 _IN_A_STEP = 6
 
+#: At most so many of the last writes before a change of the test, after which the operator is frozen.
+_PAUSED = 2
+
 #: The HTTP codes with which requests fail.
 _CODES = (503, 500, 504)
 
@@ -41,7 +50,8 @@ class Planner:
     """The plans for one test.
 
     `faults`: the names of the atoms that may be used. `seed`: of the orders, and of what is sampled.
-    `has_election`, `has_webhooks`: whether operators elect leaders, and whether webhooks are called.
+    `has_election`, `has_webhooks`: whether operators elect leaders, and whether webhooks are called. `off`: the oracles
+    that do not judge.
     """
 
     def __init__(
@@ -52,9 +62,10 @@ class Planner:
         seed: int = 0,
         has_election: bool = False,
         has_webhooks: bool = False,
+        off: Collection[str] = (),
     ) -> None:
         self._reference, self._faults, self._seed = reference, frozenset(faults), seed
-        self._has_election, self._has_webhooks = has_election, has_webhooks
+        self._has_election, self._has_webhooks, self._off = has_election, has_webhooks, off
         self._writes = _capped([one for one in reference.by_operators() if is_compared(one.kind)])
         self._watched = {one.kind for one in reference.deliveries}
 
@@ -71,11 +82,20 @@ class Planner:
                 self._races(),
                 self._cancelled(),
                 self._stale(),
+                self._pauses(),
                 self._rare(),
             )
         ]
         ordered = [atom for row in zip_longest(*families) for atom in row if atom is not None]
-        return [Plan(self._seed, (atom,)) for atom in dict.fromkeys(ordered)]
+        whole = [Dup()] if "dup" in self._faults else []
+        return [Plan(self._seed, (atom,)) for atom in dict.fromkeys([*self._convergence(), *whole, *ordered])]
+
+    def _convergence(self) -> Iterator[Atom]:
+        """The runs in which O8 and O9 judge, if the test has changed what it made."""
+        if "O8" not in self._off and intents_of(self._reference).has_history:
+            yield Fresh()
+        if "O9" not in self._off and last_step(self._reference) is not None:
+            yield Rollback()
 
     def pairs(self, clean: Sequence[Plan]) -> Iterator[Plan]:
         """Pairs of atoms that have each run clean alone, in an order that is drawn from the seed."""
@@ -123,6 +143,19 @@ class Planner:
                 latest, step = step or latest, []
                 for write in latest[: -_IN_A_STEP - 1 : -1]:
                     yield Crash(write.anchor, one.anchor)
+
+    def _pauses(self) -> Iterator[Atom]:
+        """The operator is frozen in the middle of its work, while the test changes something."""
+        latest: list[Commit] = []
+        for one in self._reference.commits:
+            if one.rest:
+                break
+            if one.by_operator and is_compared(one.kind):
+                latest.append(one)
+            elif one.actor == TEST and latest:
+                for write in latest[: -_PAUSED - 1 : -1]:
+                    yield Pause(write.anchor, one.anchor)
+                latest = []
 
     def _failures(self) -> Iterator[Atom]:
         anchors = [*_capped_anchors(self._reference.reads), *(one.anchor for one in self._writes)]
@@ -229,6 +262,8 @@ def _content(obj: object) -> object:
 
 def _combines(first: Atom, second: Atom) -> bool:
     """Whether two atoms are worth a plan: not the same family at the same place."""
+    if isinstance(first, Unanchored) or isinstance(second, Unanchored):
+        return False
     places = {str(getattr(atom, "at", None) or getattr(atom, "since", None)) for atom in (first, second)}
     return len(places) == 2 or first.name != second.name
 

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 import pytest
 from _pytest.runner import runtestprotocol
 
-from fakekube.simulation.explorer import Explorer, Failed, ReferenceFails, Settings
+from fakekube.simulation.atoms import Unanchored
+from fakekube.simulation.explorer import Explorer, Failed, NothingToExplore, ReferenceFails, Settings
 from fakekube.simulation.failurepage import PlanResult, write_page
 from fakekube.simulation.marker import budget_of, settings_of
 from fakekube.simulation.observation import Observation
@@ -22,7 +23,7 @@ from fakekube.simulation.stash import PAGED, PLAN, RECORDED, SHARD
 
 if TYPE_CHECKING:
     from fakekube.harness.cluster import FakeKube
-    from fakekube.simulation.run import Run
+    from fakekube.simulation.running.run import Run
 
 RUN: pytest.StashKey[Run] = pytest.StashKey()
 OBSERVED: pytest.StashKey[Observation] = pytest.StashKey()
@@ -30,7 +31,7 @@ OBSERVED: pytest.StashKey[Observation] = pytest.StashKey()
 
 def attach(item: pytest.Item, cluster: FakeKube) -> None:
     """Connect the cluster of a test with the plan that it runs under."""
-    from fakekube.simulation.run import Run
+    from fakekube.simulation.running.run import Run
 
     plan = item.stash[PLAN]
     assert plan is not None, "the test is explored"
@@ -99,7 +100,9 @@ class ItemExplorer:
             else:
                 outcome, message = self._explored(explorer, settings)
         except ReferenceFails:
-            return self._ended(self._reports)
+            return self._ended(self._with_section("the test fails without any fault: nothing was explored"))
+        except NothingToExplore as error:
+            outcome, message = "failed" if self._is_marked() else "passed", str(error)
         except pytest.UsageError as error:
             outcome, message = "failed", str(error)
         return self._ended(self._with_result(outcome, message))
@@ -138,11 +141,14 @@ class ItemExplorer:
                 raise pytest.UsageError(f"--fakekube-plan: {error}") from None
         observed = explorer.observe(plan)
         violations = judge.violations(observed)
-        missing = [str(atom) for number, atom in enumerate(plan.atoms) if number not in observed.fired]
+        anchored = [(number, atom) for number, atom in enumerate(plan.atoms) if not isinstance(atom, Unanchored)]
+        missing = [str(atom) for number, atom in anchored if number not in observed.fired]
         lines = [f"plan: {plan}", *(f"not exercised: {one}" for one in missing)]
         found = PlanResult(plan, reference, observed, violations)
         if not violations:
-            return "passed", self._with_page("\n".join([*lines, "no oracle fails"]), found)
+            exercised = not missing and not observed.inconclusive
+            lines.append("no oracle fails" if exercised else "no oracle fails, but the plan was not exercised")
+            return "passed" if exercised else "failed", self._with_page("\n".join(lines), found)
         lines += [*map(str, violations), "", *side_by_side(reference, observed)]
         if self._page_of(True) is not None:
             self._item.stash[RECORDED] = False
@@ -181,6 +187,16 @@ class ItemExplorer:
         if bad is not None and not (found.failure or found.unsettled):
             found = replace(found, failure=str(bad.longreprtext).strip().rpartition("\n")[2])
         return found
+
+    def _is_marked(self) -> bool:
+        return self._item.get_closest_marker("fakekube_explore") is not None
+
+    def _with_section(self, message: str) -> Sequence[pytest.TestReport]:
+        """The reports, of which those that fail have a section more."""
+        for report in self._reports:
+            if report.failed:
+                report.sections.append(("fakekube exploration", message))
+        return self._reports
 
     def _with_result(self, outcome: str, message: str) -> Sequence[pytest.TestReport]:
         reports = []

@@ -5,7 +5,21 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from fakekube.simulation.atoms import Atom, Crash, Failure, Gap, Hold, Hook, Jump, Pause, Race, Stale, Zombie
+from fakekube.simulation.atoms import (
+    Atom,
+    Crash,
+    Failure,
+    Fresh,
+    Gap,
+    Hold,
+    Hook,
+    Jump,
+    Pause,
+    Race,
+    Rollback,
+    Stale,
+    Zombie,
+)
 from fakekube.simulation.plan import Plan
 
 
@@ -126,6 +140,9 @@ def _overlapping(atoms: Sequence[Atom]) -> Iterator[tuple[str, str]]:
     for kind in dict.fromkeys(kinds):
         if kinds.count(kind) > 1:
             yield "one-lag-a-watch", f"two atoms delay the watch of {kind}"
+    whole = [atom for atom in atoms if isinstance(atom, Fresh | Rollback)]
+    if whole and len(atoms) > 1:
+        yield "whole-runs-stand-alone", f"{whole[0]} is combined with other atoms"
     down = [atom for atom in atoms if isinstance(atom, Crash | Pause) and atom.until is not None]
     if len(down) > 1:
         yield "down-once", "the operator is down twice"

@@ -31,7 +31,7 @@ class ScenarioRunner:
     def run(self, plan: Plan) -> Observation:
         """One run."""
         from fakekube.harness.cluster import FakeKube
-        from fakekube.simulation.run import Run
+        from fakekube.simulation.running.run import Run
 
         failure: Exception | None = None
         with FakeKube(**{"wall_clock": False, "detect": {"all": "off"}, **self.cluster, "seed": plan.seed}) as kube:

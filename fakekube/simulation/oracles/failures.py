@@ -33,4 +33,4 @@ def streams(run: Observation) -> Iterator[Violation]:
 def own_assertions(reference: Observation, run: Observation) -> Iterator[Violation]:
     """The test's own failure, under the name `test`, unless it fails without faults where steps are left out."""
     if run.failure and not reference.failure:
-        yield Violation("test", "", run.failure)
+        yield Violation("test", "", f"{run.where}: {run.failure}" if run.where else run.failure)

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from fakekube.simulation.observation import Observation, Violation
+from fakekube.simulation.oracles.convergence import recovers, same_as_new
 from fakekube.simulation.oracles.failures import exceptions, own_assertions, predicates, streams
 from fakekube.simulation.oracles.finalstate import counts, final_state
 from fakekube.simulation.oracles.leaks import leaks
@@ -35,6 +36,14 @@ class Judge:
 
     def _all(self, run: Observation) -> Iterator[Violation]:
         if run.inconclusive:
+            return
+        if run.mode == "fresh":
+            yield from same_as_new(self.reference, run, self.mask)
+            return
+        if run.mode == "rollback":
+            yield from settles(run)
+            yield from recovers(self.reference, run, self.mask)
+            yield from exceptions(self.reference, run)
             return
         yield from predicates(run)
         yield from settles(run)

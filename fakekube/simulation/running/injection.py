@@ -11,6 +11,7 @@ from fakekube.simulation.anchor import Anchor
 from fakekube.simulation.atoms import (
     Atom,
     Crash,
+    Dup,
     Failure,
     Gap,
     Hold,
@@ -59,6 +60,9 @@ class Hands(Protocol):
     def time_out_webhooks(self) -> None:
         """Let the next calls of webhooks time out."""
 
+    def resync(self) -> None:
+        """Enqueue every key that was ever reconciled."""
+
 
 @dataclass(slots=True)
 class _Pending:
@@ -95,6 +99,10 @@ class Injection:
     fired: list[int] = field(default_factory=list)
     stale: dict[tuple[str, str], int] = field(default_factory=dict)
     """The revision that the next list of a kind by an operator reads."""
+    last_revision: int = 0
+    """That of the last change."""
+    _resynced: int = 0
+    _resyncing: bool = False
     _pending: list[_Pending] = field(default_factory=list)
     _hits: dict[int, int] = field(default_factory=dict)
     _revisions: dict[int, int] = field(default_factory=dict)
@@ -145,6 +153,7 @@ class Injection:
     def committed(self, commit: Commit) -> str:
         """Called with each stored change. Returns how its answer is lost: `504`, `reset`, or empty."""
         lost = ""
+        self.last_revision = commit.revision
         self._end_pending(commit.anchor)
         for number, atom in enumerate(self.plan.atoms):
             if number in self.fired and not isinstance(atom, Stale):
@@ -236,11 +245,28 @@ class Injection:
 
         What waits for a reconcile may wait while time moves, but not when the test goes on.
         """
+        if not time_moves and self._resyncs():
+            return True
         ends = ("rest",) if time_moves else ("reconcile", "rest")
         waiting = [one for one in self._pending if one.until in ends]
         for one in waiting:
             self._end(one)
         return bool(waiting)
+
+    def _resyncs(self) -> bool:
+        """Reconcile everything once more where the test waits, if the plan says so and something was written since.
+
+        What that writes is not followed by another resync, so that a reconcile that always writes comes to rest.
+        """
+        if not any(isinstance(atom, Dup) for atom in self.plan.atoms):
+            return False
+        due = self.last_revision != self._resynced and not self._resyncing
+        self._resynced, self._resyncing = self.last_revision, due
+        if due:
+            for number, _ in self._of(Dup):
+                self._fire(number)
+            self.hands.resync()
+        return due
 
     def end_all(self) -> bool:
         """End everything that has begun. Whether there was something."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from controllerlib.observer import current_run
@@ -13,6 +14,9 @@ from fakekube.simulation.anchor import Anchor, Occurrences, changed_fields, targ
 from fakekube.simulation.observation import OPERATOR, RACE, TEST, Commit, Delivery, Observation, ReconcileRecord
 
 Object = Mapping[str, Any]
+
+#: The packages whose frames are not those of a test.
+_NOT_THE_TEST = ("fakekube", "controllerlib", "_pytest", "pluggy", "asyncio", "contextlib")
 
 #: Kinds whose lower-case name is longer than this are shown by their short name, if they have one.
 _LONG = 6
@@ -34,8 +38,9 @@ class Kinds:
         return found
 
     def resource(self, name: str) -> Resource | None:
-        """The first resource whose kind has this name."""
-        return next((one for one in self._resources if self.name(one.collection) == name), None)
+        """The resource whose kind has this name, in the version in which its objects are stored."""
+        found = [one for one in self._resources if self.name(one.collection) == name]
+        return next((one for one in found if one.stored_version in (None, one.version)), found[0] if found else None)
 
 
 def kind_name(resource: Resource) -> str:
@@ -80,6 +85,7 @@ class Recorder:
         self._seen: dict[tuple[str, int], dict[str, int]] = {}
         self._running: dict[tuple[str, int, str, str], _Running] = {}
         self._revision = 0
+        self._rests: list[int] = []
 
     def anchor_of(self, collection: str, path: str, before: Object | None, after: Object | None) -> Anchor:
         """The anchor of a change, without its occurrence."""
@@ -138,6 +144,11 @@ class Recorder:
         """Record that an operator has listed a kind as of a revision."""
         self._seen.setdefault((actor.name, actor.incarnation), {})[self.kinds.name(collection)] = revision
 
+    def at_rest(self) -> None:
+        """Record that the cluster is quiescent."""
+        if not self._rests or self._rests[-1] != self._revision:
+            self._rests.append(self._revision)
+
     def reconcile_started(self, actor: Actor, controller: str, key: str, at: float) -> None:
         seen = dict(self._seen.get((actor.name, actor.incarnation), {}))
         self._running[actor.name, actor.incarnation, controller, key] = _Running(at, self._revision, seen)
@@ -163,6 +174,7 @@ class Recorder:
             deliveries=self.deliveries,
             reconciles=self.reconciles,
             reads=self.reads,
+            rests=tuple(self._rests),
             **more,
         )
 
@@ -170,6 +182,17 @@ class Recorder:
 def text_of(error: BaseException | None) -> str:
     """The type and the text of an exception; empty for none."""
     return "" if error is None else f"{type(error).__name__}: {error}"
+
+
+def place_of(error: BaseException | None) -> str:
+    """`FILE:LINE` where the test's own code has raised or called what raised; empty if it is not known."""
+    trace, found = error.__traceback__ if error is not None else None, ""
+    while trace is not None:
+        module = str(trace.tb_frame.f_globals.get("__name__", "")).partition(".")[0]
+        if module not in _NOT_THE_TEST:
+            found = f"{Path(trace.tb_frame.f_code.co_filename).name}:{trace.tb_lineno}"
+        trace = trace.tb_next
+    return found
 
 
 def is_unexpected(error: BaseException | None) -> bool:

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from contextvars import copy_context
 from typing import TYPE_CHECKING, Any
 
 from controllerlib.observer import current_run
@@ -19,35 +17,36 @@ from fakekube.apiserver.wire.status import StatusError
 from fakekube.harness.records.identity import Identity
 from fakekube.server.clients import ClientProcess, Interception
 from fakekube.simulation.anchor import target_of
-from fakekube.simulation.atoms import Failure, Race
-from fakekube.simulation.injection import Injection
-from fakekube.simulation.marks import Marks
+from fakekube.simulation.atoms import Failure, Fresh, Race
+from fakekube.simulation.lastspec import Intents
 from fakekube.simulation.observation import OPERATOR, Commit, Observation
 from fakekube.simulation.plan import Plan
 from fakekube.simulation.realism import Facts
-from fakekube.simulation.recorder import Actor, Kinds, Recorder
-from fakekube.simulation.runend import finished
+from fakekube.simulation.running.clusterhands import ClusterHands
+from fakekube.simulation.running.delays import Delays
+from fakekube.simulation.running.foldedrequests import FoldedRequests, Send
+from fakekube.simulation.running.injection import Injection
+from fakekube.simulation.running.marks import Marks
+from fakekube.simulation.running.recorder import Actor, Kinds, Recorder
+from fakekube.simulation.running.recovery import Recovery
+from fakekube.simulation.running.runend import finished
+from fakekube.simulation.running.streamcheck import StreamCheck
 from fakekube.virtualtime.simulatedprocess import HARNESS, context_of
 
 if TYPE_CHECKING:
     from fakekube.harness.cluster import FakeKube
     from fakekube.harness.ledger import Reconcile
-    from fakekube.harness.operator import Operator
-    from fakekube.virtualtime.simulatedprocess import SimulatedProcess
 
 Object = dict[str, Any]
-
-#: At most so many virtual seconds are waited for retries after a fault, at each step of the test.
-RECOVERY = 120.0
-
-#: The User-Agent of competing writes, and the annotation that they set.
-RACER, MARK = "race", "fakekube.dev/race"
 
 #: The verbs of requests that write one object, as verbs of state changes.
 _WRITES = {"create": "create", "update": "update", "patch": "update", "delete": "delete"}
 
 #: The delay of a request that a frozen operator makes in the step that it was frozen in: it waits until it runs again.
 _INSTANT = 1e-6
+
+#: How often operators that end by themselves are started again in one run.
+_RESTARTS = 5
 
 #: For how long the write of an old leader is late: longer than its lease.
 _LATE = 1.5
@@ -63,24 +62,26 @@ class Run:
         self.plan = plan
         self._cluster, self._server, self._with_timeline = cluster, cluster._runner, with_timeline
         self.recorder: Recorder = Recorder(Kinds(self._server.apiserver.catalog.resources()))
-        self.injection: Injection = Injection(plan, self)
-        self.injection.operators = self._running
+        self.hands: ClusterHands = ClusterHands(cluster, self.recorder)
+        self.recovery: Recovery = Recovery(cluster, self.hands)
+        self.injection: Injection = Injection(plan, self.hands)
+        self.injection.operators = self.hands.names
         self.injection.expected = self.recorder.expected
         self._marks = Marks(cluster, plan)
-        self.injection.on_fired = self._marks.fired
-        self._late: set[str] = set()
-        self._frozen: set[str] = set()
-        self._context = copy_context()
+        self.injection.on_fired = self._fired
+        self.streams: StreamCheck = StreamCheck()
+        self._delays = Delays(plan)
         self.lost: list[str] = []
         self.externals: dict[str, Iterable[Any]] = {}
         self.steps: list[str] = []
+        self.folded: FoldedRequests | None = None
         self._within = ""
         self._actors: dict[int, Actor] = {}
         self._from_cache: set[str] = set()
         self._losing = ""
         self._next: Interception | None = None
         self._webhooks = False
-        self._watched: dict[int, set[str]] = {}
+        self._restarts = 0
 
     # --- what the harness asks -------------------------------------------------------------------------------------
 
@@ -113,97 +114,73 @@ class Run:
         self.injection.end_all()
 
     def absorbs(self, error: BaseException) -> bool:
-        """Whether an operator has ended because of the plan, as a leader that has lost its lease; it starts again."""
-        from controllerlib.manager import LeaderElectionLost
+        """Whether an operator has ended because of the plan, and starts again, as the kubelet would have it.
 
-        if not self.injection.fired or not isinstance(error, LeaderElectionLost):
+        A leader that has lost its lease ends, and a manager whose caches do not sync in time.
+        """
+        if not self.injection.fired or self._restarts == _RESTARTS:
             return False
-        self.injection.later(self._start_ended)
+        self._restarts += 1
+        self.injection.later(self.hands.start_ended)
         return True
-
-    def _start_ended(self) -> None:
-        """Start operators again that have ended because they have lost their lease."""
-        latest = {one.name: one for one in self._cluster._background.operators if one.launch is not None}
-        for name, one in latest.items():
-            if not one.is_running:
-                self.start(f"{OPERATOR}{name}")
 
     async def recovered(self) -> None:
         """Let time pass while retries are due or an operator has not started, after a fault."""
-        if not self.injection.fired:
-            return
-        loop, clock = self._cluster._bubble.loop, self._cluster.clock
-        end = clock.monotonic() + RECOVERY
-        while clock.monotonic() < end and self._is_recovering():
-            timer = loop.next_timer()
-            if timer is None:
-                return
-            await loop.advance(max(0.0, min(timer / 1e6, end) - clock.monotonic()))
-
-    def _is_recovering(self) -> bool:
-        operators = self.operators()
-        if self._late:
-            return True
-        for one in operators.values():
-            if not one.process.runs:
-                continue
-            if any(view.failures(key) for view in one.views() for key in [*view.waiting, *view.ready]):
-                return True
-            watching = {watch.collection for watch in self._server.watches if watch.client[1] is one.process}
-            if self._watched.get(id(one.process), set()) - watching:
-                return True
-            if _election_of(one) is None and not all(c.started.is_set() for c in one.manager.controllers.values()):
-                return True
-        return self.lease > 0 and not any(_leads(one) for one in operators.values())
+        if self.injection.fired or self._delays.active:
+            await self.recovery.wait()
 
     # --- operators -------------------------------------------------------------------------------------------------
-
-    def operators(self) -> Mapping[str, Operator]:
-        """The operators that run, the latest incarnation of each."""
-        found = [
-            one for one in self._cluster._background.operators if one.launch is not None and not one.process.fenced
-        ]
-        return {one.name: one for one in found if one.is_running}
-
-    def _running(self) -> list[str]:
-        return [f"{OPERATOR}{name}" for name in self.operators()]
 
     def _actor(self, process: ClientProcess | None) -> Actor:
         if process is None:
             return Actor()
         found = self._actors.get(id(process))
         if found is None:
-            of = [one for one in self._cluster._background.operators if one.process is process]
-            found = Actor(f"{OPERATOR}{of[0].name}", of[0].incarnation) if of else Actor(f"client {process.name}")
             own = self._cluster._controllers
-            if not of and own is not None and own.operator.process is process:
+            found = self.hands.actor_of(process)
+            if found is None and own is not None and own.operator.process is process:
                 found = Actor("cluster")
+            if found is None:  # it may be known as an operator later
+                return Actor(f"client {process.name}")
             self._actors[id(process)] = found
         return found
 
-    @property
-    def lease(self) -> float:
-        """The seconds of the longest lease of the operators; 0 without leader election."""
-        options = [getattr(_election_of(one), "_options", None) for one in self._cluster._background.operators]
-        return max((float(one.lease_duration) for one in options if one is not None), default=0.0)
+    def _fired(self, number: int) -> None:
+        """Called when an atom takes effect."""
+        self._marks.fired(number)
+        self.recovery.begin()
 
     @property
     def facts(self) -> Facts:
         """What the rules of legality need to know."""
-        return Facts(frozenset(self._from_cache), self.lease, self._webhooks)
+        return Facts(frozenset(self._from_cache), self.recovery.lease, self._webhooks)
 
     # --- connecting ------------------------------------------------------------------------------------------------
 
     def attach(self) -> None:
         """Observe the cluster from now on, and carry out the plan."""
-        self._context = copy_context()
         self._cluster._perturbed = self
         self._cluster._disruptions.supervise(self._supervise)
-        self._cluster._bubble.loop.at_rest(self.injection.at_rest)
+        self._cluster._bubble.loop.at_rest(self._at_rest)
         if any(isinstance(atom, Failure | Race) for atom in self.plan.atoms):  # what happens before a commit
             self._server.apiserver.before_commit = self._before_commit
         self._cluster.ledger.on_started = self._started
         self._cluster.ledger.on_finished = self._finished
+        if self.plan.intents is not None and Fresh() in self.plan.atoms:
+            self.folded = self._cluster._objects.route(self._folding(self.plan.intents))
+
+    def _folding(self, intents: Intents) -> Callable[[Send], FoldedRequests]:
+        catalog = self._server.apiserver.catalog
+
+        def collection(group: str, version: str, plural: str) -> str:
+            found = catalog.find(group, version, plural)
+            return found.collection if found is not None else ""
+
+        return lambda send: FoldedRequests(send, intents, self.recorder.kinds, collection)
+
+    def _at_rest(self, time_moves: bool) -> bool:
+        self.recorder.at_rest()
+        return self.injection.at_rest(time_moves)
 
     def _supervise(self, interceptor: Interception) -> Interception:
         self._next = interceptor
@@ -237,7 +214,7 @@ class Run:
     def before_request(self, request: Request, info: RequestInfo, client: ClientProcess | None) -> Fault | None:
         if info.resource.endswith("webhookconfigurations"):
             self._webhooks = True
-        if self._frozen and self._actor(client).name in self._frozen:
+        if self.hands.frozen and self._actor(client).name in self.hands.frozen:
             return Fault(delay=_INSTANT)
         if info.verb in _WRITES and info.is_resource:
             fault = self._before_write(info, client)
@@ -247,7 +224,17 @@ class Run:
             fault = self._before_read(request, info, client)
             if fault is not None:
                 return fault
-        return self._next.before_request(request, info, client) if self._next is not None else None
+        fault = self._next.before_request(request, info, client) if self._next is not None else None
+        if fault is None and self._delays.active and self._actor(client).name.startswith(OPERATOR):
+            delay = self._late(self._delays.of_request())
+            return Fault(delay=delay) if delay else None
+        return fault
+
+    def _late(self, seconds: float) -> float:
+        """Record a delay, so that the test waits for its end."""
+        if seconds:
+            self.recovery.until = max(self.recovery.until, self._cluster.clock.monotonic() + seconds)
+        return seconds
 
     def _before_read(self, request: Request, info: RequestInfo, client: ClientProcess | None) -> Fault | None:
         actor = self._actor(client)
@@ -255,10 +242,10 @@ class Run:
         if not actor.name.startswith(OPERATOR) or not collection or info.resource == "leases":
             return None
         kind = self.recorder.kinds.name(collection)
-        if current_run() is None:
-            if info.verb != "list":
-                return None
+        if info.verb == "list" and current_run() is None:
             return self._before_list(request, collection, kind, actor)
+        if current_run() is None and not self.hands.programs():
+            return None
         anchor = self.recorder.read(info.verb, collection, info.namespace, info.name, actor)
         code = self.injection.before_read(anchor)
         return Fault(error=code) if code else None
@@ -273,13 +260,13 @@ class Run:
         target = target_of(self.recorder.kinds.name(collection), info.namespace, info.name)
         if not self.injection.before_write(_WRITES[info.verb], target):
             return None
-        seconds, name = _LATE * self.lease, actor.name
-        self._late.add(name)
-        self.stop(name)
+        seconds, name = _LATE * self.recovery.lease, actor.name
+        self.recovery.late += 1
+        self.hands.stop(name)
 
         def resume() -> None:
-            self._late.discard(name)
-            self.resume(name)
+            self.recovery.late -= 1
+            self.hands.resume(name)
 
         self._cluster._bubble.loop.call_later(seconds, resume, context=context_of(HARNESS))
         return Fault(delay=seconds)
@@ -318,6 +305,7 @@ class Run:
     def committed(self, change: Change, info: RequestInfo | None, client: ClientProcess | None) -> None:
         actor = Actor("server") if info is None else self._actor(client)
         commit = self.recorder.committed(change, actor, self._cluster.clock.monotonic())
+        self.streams.committed(change)
         self._losing = self.injection.committed(commit) or self._losing
         if self._next is not None:
             self._next.committed(change, info, client)
@@ -335,7 +323,8 @@ class Run:
         return self._next.answered(request, info, client, response) if self._next is not None else response
 
     def watching(self, watch: Watch, user_agent: str, client: ClientProcess | None) -> None:
-        self._watched.setdefault(id(client), set()).add(watch.collection)
+        self.recovery.watched.setdefault(id(client), set()).add(watch.collection)
+        self.streams.opened(watch)
         if self._next is not None:
             self._next.watching(watch, user_agent, client)
 
@@ -344,95 +333,14 @@ class Run:
         if actor.name.startswith(OPERATOR) and event.type != "BOOKMARK":
             now = self._cluster.clock.monotonic()
             self.recorder.delivered(watch.collection, event.entry.revision, actor, now)
-        return self._next.before_event(watch, event) if self._next is not None else 0.0
-
-    # --- what atoms do ---------------------------------------------------------------------------------------------
-
-    def kill(self, operator: str) -> None:
-        found = self.operators().get(operator.removeprefix(OPERATOR))
-        if found is not None:
-            self._cluster._disruptions.kill(found.process)
-
-    def start(self, operator: str) -> None:
-        name = operator.removeprefix(OPERATOR)
-        found = [one for one in self._cluster._background.operators if one.name == name]
-        if found and (not found[-1].is_running or found[-1].process.fenced):
-            self._context.copy().run(self._begin, found[-1])
-
-    def _begin(self, operator: Operator) -> None:
-        """Start an operator again, outside of the reconcile in which it was killed."""
-        self._cluster._relaunched(operator).begin(self._cluster._bubble.loop)
-
-    def hold(self, operator: str, kind: str, revision: int) -> Callable[[], None]:
-        resource = self.recorder.kinds.resource(kind)
-        plural = kind if resource is None else resource.plural
-        names = [operator.removeprefix(OPERATOR)] if operator else list(self.operators())
-        processes = [one.process for name, one in self.operators().items() if name in names]
-        holds = [self._cluster._disruptions.hold_at(process, plural, revision) for process in processes]
-
-        def release() -> None:
-            for one in holds:
-                one.release()
-
-        return release
-
-    def compact(self) -> None:
-        self._cluster.compact()
-
-    def stop(self, operator: str) -> None:
-        found = self.operators().get(operator.removeprefix(OPERATOR))
-        if found is not None and found.process.runs:
-            self._cluster._disruptions.stop(found.process)
-            self._frozen.add(operator)
-
-    def resume(self, operator: str) -> None:
-        self._frozen.discard(operator)
-        found = self.operators().get(operator.removeprefix(OPERATOR))
-        if found is not None and not found.process.runs:
-            self._cluster._disruptions.resume(found.process)
-
-    def race(self, how: str, commit: Commit) -> None:
-        """Set an annotation or a label of an object that exists, as another client does."""
-        path = self._path_of(commit)
-        if not path or commit.before is None:
-            return
-        headers = {"Content-Type": "application/merge-patch+json", "User-Agent": RACER}
-        field = "labels" if how == "label" else "annotations"
-        self.recorder.racing = True
-        try:
-            body = json.dumps({"metadata": {field: {MARK: "1"}}}).encode()
-            self._cluster.transport().begin("PATCH", path, headers=headers, body=body)
-        finally:
-            self.recorder.racing = False
-
-    def jump(self, seconds: int) -> None:
-        self._cluster._disruptions.jump(None, seconds)
-
-    def time_out_webhooks(self) -> None:
-        self._cluster.fault(webhook="*", times=1)
-
-    def _path_of(self, commit: Commit) -> str:
-        from fakekube.server.manifests import collection_path
-
-        resource = self.recorder.kinds.resource(commit.kind)
-        return "" if resource is None else f"{collection_path(resource, commit.namespace or None)}/{commit.name}"
+        self.streams.delivered(watch, event)
+        delay = self._next.before_event(watch, event) if self._next is not None else 0.0
+        if self._delays.active and not delay and event.type != "BOOKMARK" and actor.name.startswith(OPERATOR):
+            return self._late(self._delays.of_event())
+        return delay
 
     # --- the end ---------------------------------------------------------------------------------------------------
 
     def finish(self, failure: BaseException | None) -> Observation:
         """Let everything settle, look at the final state, and reconcile everything once more. Before the close."""
         return finished(self, self._cluster, failure, with_timeline=self._with_timeline)
-
-
-def _election_of(operator: Operator) -> Any:
-    return operator.launch.options.get("election") if operator.launch is not None else None
-
-
-def _leads(operator: Operator) -> bool:
-    """Whether an operator takes no part in an election, or has been elected."""
-    return _election_of(operator) is None or operator.manager.elected.is_set()
-
-
-def process_of(operator: Operator) -> SimulatedProcess:
-    """The process of an operator."""
-    return operator.process

@@ -1,0 +1,1 @@
+"""One run of a test under a plan: what is injected, what is recorded, and how the run ends."""

@@ -1,0 +1,144 @@
+"""What an atom does to a cluster: to its operators, its watches, its objects and its clock."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from contextvars import copy_context
+from typing import TYPE_CHECKING
+
+from fakekube.server.manifests import collection_path
+from fakekube.simulation.observation import OPERATOR, Commit
+from fakekube.simulation.running.recorder import Actor, Recorder
+
+if TYPE_CHECKING:
+    from fakekube.harness.background import Program
+    from fakekube.harness.cluster import FakeKube
+    from fakekube.harness.operator import Operator
+    from fakekube.virtualtime.simulatedprocess import SimulatedProcess
+
+#: The User-Agent of competing writes, and the annotation that they set.
+RACER, MARK = "race", "fakekube.dev/race"
+
+
+class ClusterHands:
+    """Implements `fakekube.simulation.running.injection.Hands`. `frozen`: the operators that are frozen, by name."""
+
+    def __init__(self, cluster: FakeKube, recorder: Recorder) -> None:
+        self._cluster, self._recorder = cluster, recorder
+        self._context = copy_context()
+        self.frozen: set[str] = set()
+
+    def running(self) -> Mapping[str, Operator]:
+        """The operators of controllerlib that run, the latest incarnation of each."""
+        return {one.name: one for one in self._launched() if one.is_running and not one.process.fenced}
+
+    def _launched(self) -> Sequence[Operator]:
+        return [one for one in self._cluster._background.operators if one.launch is not None]
+
+    def programs(self) -> Mapping[str, Program]:
+        """The operators that run as a task or a thread, the latest incarnation of each.
+
+        Where the test has started operators of controllerlib, its tasks and threads are taken for clients.
+        """
+        return {one.name: one for one in self._programs() if one.is_running}
+
+    def _programs(self) -> Sequence[Program]:
+        background = self._cluster._background
+        return [one for one in background.programs if one.start is not None] if not self._launched() else []
+
+    def names(self) -> list[str]:
+        """The names of all operators that run, as in commits."""
+        return [f"{OPERATOR}{name}" for name in (*self.running(), *self.programs())]
+
+    def actor_of(self, process: object) -> Actor | None:
+        """The operator whose process this is."""
+        known: Sequence[Operator | Program] = (*self._launched(), *self._programs())
+        return next((Actor(f"{OPERATOR}{one.name}", one.incarnation) for one in known if one.process is process), None)
+
+    def _process(self, operator: str) -> SimulatedProcess | None:
+        name = operator.removeprefix(OPERATOR)
+        found = self.running().get(name) or self.programs().get(name)
+        return None if found is None else found.process
+
+    def kill(self, operator: str) -> None:
+        process = self._process(operator)
+        if process is not None:
+            self._cluster._disruptions.kill(process)
+
+    def start(self, operator: str) -> None:
+        """Start an operator again, outside of the reconcile in which it was killed."""
+        name = operator.removeprefix(OPERATOR)
+        launched = [one for one in self._launched() if one.name == name]
+        if launched and (not launched[-1].is_running or launched[-1].process.fenced):
+            self._context.copy().run(self._begin, launched[-1])
+        programs = [one for one in self._programs() if one.name == name]
+        if programs and not programs[-1].is_running:
+            self._context.copy().run(self._cluster._background.restart, programs[-1])
+
+    def _begin(self, operator: Operator) -> None:
+        self._cluster._relaunched(operator).begin(self._cluster._bubble.loop)
+
+    def start_ended(self) -> None:
+        """Start operators again that have ended by themselves."""
+        known: Sequence[Operator | Program] = (*self._launched(), *self._programs())
+        for name, one in {one.name: one for one in known}.items():
+            if not one.is_running:
+                self.start(f"{OPERATOR}{name}")
+
+    def hold(self, operator: str, kind: str, revision: int) -> Callable[[], None]:
+        resource = self._recorder.kinds.resource(kind)
+        plural = kind if resource is None else resource.plural
+        processes = [self._process(name) for name in ([operator] if operator else self.names())]
+        disruptions = self._cluster._disruptions
+        holds = [disruptions.hold_at(process, plural, revision) for process in processes if process is not None]
+
+        def release() -> None:
+            for one in holds:
+                one.release()
+
+        return release
+
+    def compact(self) -> None:
+        self._cluster.compact()
+
+    def stop(self, operator: str) -> None:
+        process = self._process(operator)
+        if process is not None and process.runs:
+            self._cluster._disruptions.stop(process)
+            self.frozen.add(operator)
+
+    def resume(self, operator: str) -> None:
+        self.frozen.discard(operator)
+        process = self._process(operator)
+        if process is not None and not process.runs:
+            self._cluster._disruptions.resume(process)
+
+    def race(self, how: str, commit: Commit) -> None:
+        """Set an annotation or a label of an object that exists, as another client does."""
+        path = self._path_of(commit)
+        if not path or commit.before is None:
+            return
+        headers = {"Content-Type": "application/merge-patch+json", "User-Agent": RACER}
+        field = "labels" if how == "label" else "annotations"
+        self._recorder.racing = True
+        try:
+            body = json.dumps({"metadata": {field: {MARK: "1"}}}).encode()
+            self._cluster.transport().begin("PATCH", path, headers=headers, body=body)
+        finally:
+            self._recorder.racing = False
+
+    def jump(self, seconds: int) -> None:
+        self._cluster._disruptions.jump(None, seconds)
+
+    def time_out_webhooks(self) -> None:
+        self._cluster.fault(webhook="*", times=1)
+
+    def resync(self) -> None:
+        """Enqueue every key that was ever reconciled."""
+        for operator in self.running().values():
+            operator.enqueue_all()
+
+    def _path_of(self, commit: Commit) -> str:
+        resource = self._recorder.kinds.resource(commit.kind)
+        return "" if resource is None else f"{collection_path(resource, commit.namespace or None)}/{commit.name}"

@@ -1,0 +1,85 @@
+"""How long the test waits after a fault: until retries are made, and operators have started and list again."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from fakekube.simulation.running.clusterhands import ClusterHands
+
+if TYPE_CHECKING:
+    from fakekube.harness.cluster import FakeKube
+    from fakekube.harness.operator import Operator
+    from fakekube.virtualtime.simulatedprocess import SimulatedProcess
+
+#: At most so many virtual seconds are waited for retries after a fault, at each step of the test.
+RECOVERY = 120.0
+
+#: The virtual seconds in which an operator that is no manager of controllerlib tries again: its retries are not known.
+#: kopf's default is a minute.
+_UNKNOWN = 65.0
+
+
+class Recovery:
+    """`late`: how many frozen leaders have not written yet. `until`: the virtual time at which the last delay ends.
+
+    `watched`: the collections that each process has watched, by the identity of the process.
+    """
+
+    def __init__(self, cluster: FakeKube, hands: ClusterHands) -> None:
+        self._cluster, self._hands = cluster, hands
+        self.late: int = 0
+        self.until: float = 0.0
+        self.watched: dict[int, set[str]] = {}
+
+    def begin(self) -> None:
+        """A fault has taken effect."""
+        if self._hands.programs():
+            self.until = max(self.until, self._cluster.clock.monotonic() + _UNKNOWN)
+
+    async def wait(self) -> None:
+        """Let time pass while something is due, at most RECOVERY virtual seconds."""
+        loop, clock = self._cluster._bubble.loop, self._cluster.clock
+        end = clock.monotonic() + RECOVERY
+        while clock.monotonic() < end and self.is_due():
+            timer = loop.next_timer()
+            if timer is None:
+                return
+            await loop.advance(max(0.0, min(timer / 1e6, end) - clock.monotonic()))
+
+    def is_due(self) -> bool:
+        """Whether a retry, a list, a start or something late is due."""
+        if self.late or self._cluster.clock.monotonic() < self.until:
+            return True
+        operators = self._hands.running().values()
+        if any(self._misses_watches(one.process) for one in self._hands.programs().values()):
+            return True
+        if any(self._recovers(one) for one in operators if one.process.runs):
+            return True
+        return self.lease > 0 and not any(_leads(one) for one in operators)
+
+    def _recovers(self, one: Operator) -> bool:
+        if any(view.failures(key) for view in one.views() for key in [*view.waiting, *view.ready]):
+            return True
+        if self._misses_watches(one.process):
+            return True
+        return _election_of(one) is None and not all(c.started.is_set() for c in one.manager.controllers.values())
+
+    def _misses_watches(self, process: SimulatedProcess) -> bool:
+        """Whether a process has no watch of a collection that it has watched before."""
+        watching = {watch.collection for watch in self._cluster._runner.watches if watch.client[1] is process}
+        return bool(self.watched.get(id(process), set()) - watching)
+
+    @property
+    def lease(self) -> float:
+        """The seconds of the longest lease of the operators; 0 without leader election."""
+        options = [getattr(_election_of(one), "_options", None) for one in self._cluster._background.operators]
+        return max((float(one.lease_duration) for one in options if one is not None), default=0.0)
+
+
+def _election_of(operator: Operator) -> Any:
+    return operator.launch.options.get("election") if operator.launch is not None else None
+
+
+def _leads(operator: Operator) -> bool:
+    """Whether an operator takes no part in an election, or has been elected."""
+    return _election_of(operator) is None or operator.manager.elected.is_set()

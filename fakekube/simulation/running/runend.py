@@ -1,0 +1,185 @@
+"""The end of a run: everything settles, the final state is taken, and everything is reconciled once more."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any, Literal, Protocol
+
+from controllerlib import ApiError
+from fakekube.harness.assertions.invariants import Violated
+from fakekube.simulation.atoms import Fresh, Rollback
+from fakekube.simulation.intents import carried, intents_of
+from fakekube.simulation.lastspec import Step
+from fakekube.simulation.observation import Observation
+from fakekube.simulation.plan import Plan
+from fakekube.simulation.running.clusterhands import ClusterHands
+from fakekube.simulation.running.foldedrequests import FoldedRequests
+from fakekube.simulation.running.injection import Injection
+from fakekube.simulation.running.recorder import Recorder, place_of, text_of
+from fakekube.simulation.running.streamcheck import StreamCheck
+from fakekube.virtualtime import Deadlock, HotLoop, NotQuiescent
+
+if TYPE_CHECKING:
+    from fakekube.harness.cluster import FakeKube
+
+Object = dict[str, Any]
+
+
+class Run(Protocol):
+    """The run that ends."""
+
+    plan: Plan
+    recorder: Recorder
+    injection: Injection
+    hands: ClusterHands
+    streams: StreamCheck
+    folded: FoldedRequests | None
+    lost: list[str]
+    externals: dict[str, Iterable[Any]]
+    steps: list[str]
+
+
+#: Virtual seconds that pass at the end of each run, so that what failed is retried. Odd, so that it ends between ticks.
+GRACE = 37.5
+
+_STUCK = (Deadlock, HotLoop, NotQuiescent)
+
+
+def finished(run: Run, cluster: FakeKube, failure: BaseException | None, *, with_timeline: bool) -> Observation:
+    """The observation of a run whose test has ended, with its failure if it failed."""
+    ending = _Ending(run, cluster)
+    ended = cluster.clock.monotonic()
+    mode = ending.mode()
+    unsettled = text_of(failure) if isinstance(failure, _STUCK) else ""
+    violated = isinstance(failure, Violated)
+    failed = "" if failure is None or unsettled or violated else text_of(failure)
+    inconclusive = bool(failed) and run.injection.is_down
+    if violated:
+        ending.violations.append(str(failure))
+    if mode and not unsettled:
+        inconclusive = not ending.changed(mode, bool(failed))
+    unsettled = unsettled or ending.attempt(ending.settle)
+    final = final_objects(run, cluster)
+    if not unsettled:
+        unsettled = ending.attempt(ending.rest)
+    ending.collect()
+    external = {name: tuple(map(str, fake)) for name, fake in run.externals.items()}
+    return run.recorder.observation(
+        run.plan.seed,
+        failure="" if inconclusive or mode else failed.partition("\n")[0],
+        where=place_of(failure),
+        inconclusive=inconclusive,
+        unsettled=unsettled.partition("\n")[0],
+        final=final,
+        violations=tuple(text.partition("\n")[0] for text in ending.violations),
+        lost=tuple(run.lost),
+        external=external,
+        fired=tuple(run.injection.fired),
+        streams=tuple(run.streams.found),
+        steps=tuple(run.steps),
+        ended=ended,
+        mode=mode,
+        timeline=cluster.timeline.to_json() if with_timeline else "",
+    )
+
+
+class _Ending:
+    """The last moves of a run. `violations`: of predicates that must always hold."""
+
+    def __init__(self, run: Run, cluster: FakeKube) -> None:
+        self._run, self._cluster = run, cluster
+        self.violations: list[str] = []
+
+    def mode(self) -> Literal["", "fresh", "rollback"]:
+        """What is made of the run, besides a run of the test."""
+        if Fresh() in self._run.plan.atoms:
+            return "fresh"
+        return "rollback" if Rollback() in self._run.plan.atoms else ""
+
+    def attempt(self, move: Callable[[], None]) -> str:
+        """Why the cluster does not settle, or nothing. Other failures are those of operators."""
+        try:
+            move()
+        except _STUCK as error:
+            return text_of(error)
+        except Violated as error:
+            self.violations.append(str(error))
+        except Exception as error:
+            self._run.lost.append(text_of(error))
+        return ""
+
+    def changed(self, mode: str, failed: bool) -> bool:
+        """Give the cluster what is left of the last spec, or take the last change back. Whether the run says anything.
+
+        It says nothing if the test failed before it had done what else it does, or if the server refuses the change.
+        """
+        plan, cluster = self._run.plan, self._cluster
+        if mode == "rollback":
+            return plan.last_step is not None and not failed and self._taken_back(plan.last_step)
+        if plan.intents is None or self._run.folded is None:
+            return False
+        if failed and self._others() < plan.intents.others:
+            return False
+        if not self._run.hands.names():
+            return False
+        self._run.folded.complete()
+        left = plan.intents.ended - cluster.clock.monotonic()
+        if left > 0:
+            self.attempt(lambda: _advance(cluster, left))
+        return True
+
+    def _others(self) -> int:
+        """How many changes the test has made of what it has not created, or of a status."""
+        return intents_of(self._run.recorder.observation(0)).others
+
+    def _taken_back(self, step: Step) -> bool:
+        resource = self._run.recorder.kinds.resource(step.kind)
+        if resource is None:
+            return False
+        objects, namespace = self._cluster._objects, step.namespace
+        try:
+            now = objects.get(resource.api_version, resource.kind, step.name, namespace)
+            objects.update({**now, **carried(now, step.after, step.before)}, "")
+        except (ApiError, LookupError):
+            return False
+        return True
+
+    def settle(self) -> None:
+        while True:
+            self._cluster.settle()
+            if not self._run.injection.end_all():
+                break
+        self._cluster.advance(GRACE)
+
+    def rest(self) -> None:
+        self._run.recorder.resting = True
+        self._run.hands.resync()
+        self._cluster.settle()
+
+    def collect(self) -> None:
+        """The violations of predicates that no step of the test has raised."""
+        while True:
+            try:
+                self._cluster._invariants.raise_violation()
+            except Violated as error:
+                self.violations.append(str(error))
+            else:
+                return
+
+
+def _advance(cluster: FakeKube, seconds: float) -> None:
+    cluster.advance(seconds)
+
+
+def final_objects(run: Run, cluster: FakeKube) -> dict[str, Object]:
+    """The objects at the end by target; those with generated names are numbered."""
+    found: dict[str, Object] = {}
+    store = cluster._runner.apiserver.store
+    for collection in store.sizes():
+        for path, entry in store.collection(collection).live.items():
+            target = run.recorder.anchor_of(collection, path, None, entry.object).target
+            number = 1
+            while (unique := f"{target}~{number}" if target.endswith("*") else target) in found:
+                number += 1
+            found[unique] = entry.object
+    return found
