@@ -15,7 +15,7 @@ from controllerlib import ApiError
 from fakekube import FakeKube
 from fakekube.simulation.explorer import Exploration, Explorer, ReferenceFails, Settings
 from fakekube.simulation.plan import Plan
-from fakekube.simulation.run import Run
+from fakekube.simulation.running.run import Run
 from fakekube.simulation.scenario import ScenarioRunner
 from tests.simulation.samples import SAMPLES
 

@@ -42,7 +42,7 @@ def scenario(fakekube, **options):
     assert fakekube.get(API, "Store", "a")["status"]["size"] == 2
 
 
-def ran(atoms, scenario=scenario):
+def ran(atoms, scenario=scenario, seed=3):
     """The observation of one run under a plan, and its log."""
     clusters = []
 
@@ -50,7 +50,7 @@ def ran(atoms, scenario=scenario):
         clusters.append(fakekube)
         scenario(fakekube)
 
-    observed = ScenarioRunner(kept).run(parse_plan(f"FK1 seed=3 {atoms}"))
+    observed = ScenarioRunner(kept).run(parse_plan(f"FK1 seed={seed} {atoms}"))
     return observed, clusters[0].log()
 
 

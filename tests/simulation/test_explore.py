@@ -138,8 +138,36 @@ def test_a_plan_that_no_oracle_objects_to(run):
 
 def test_a_plan_that_is_not_exercised(run):
     result = run(MARKED, "--fakekube-plan", "FK1 seed=0 crash@create secret/b#1", "-rP")
-    result.assert_outcomes(passed=1)
+    result.assert_outcomes(failed=1)
     assert "not exercised: crash@create secret/b#1" in text_of(result)
+    assert "no oracle fails, but the plan was not exercised" in text_of(result)
+
+
+IDLE = "def test_idle(fakekube):\n    fakekube.advance(60)\n"
+
+
+def test_a_marked_test_without_an_operator_fails(run):
+    result = run(f"@pytest.mark.fakekube_explore(runs=40)\n{IDLE}")
+    result.assert_outcomes(failed=1)
+    assert "nothing was explored: no operator has written, read or watched anything" in text_of(result)
+
+
+def test_the_option_does_not_fail_a_test_without_an_operator(run):
+    result = run(IDLE, "--fakekube-explore=smoke", "-rP")
+    result.assert_outcomes(passed=1)
+    assert "nothing was explored" in text_of(result)
+
+
+def test_the_report_names_the_line_of_an_assertion_that_holds_only_without_faults(run):
+    result = run(
+        "@pytest.mark.fakekube_explore(runs=40)\n"
+        "def test_vault(fakekube):\n"
+        "    scenario(fakekube, bug=False)\n"
+        "    assert len(fakekube.requests(verb='create', resource='secrets')) == 1\n"
+    )
+    result.assert_outcomes(failed=1)
+    assert re.search(r"test: test_\w+\.py:\d+: AssertionError: ", text_of(result))
+    assert "belongs under `if fakekube.calm:`" in text_of(result)
 
 
 @pytest.mark.parametrize(
@@ -216,6 +244,7 @@ def test_a_reference_that_fails_is_an_ordinary_failure(run):
     result.assert_outcomes(failed=1)
     assert "AssertionError: there is no b" in text_of(result)
     assert "--fakekube-plan" not in text_of(result)
+    assert "the test fails without any fault: nothing was explored" in text_of(result)
 
 
 # --- the test's own part

@@ -7,11 +7,14 @@ import pytest
 from tests.bench.exploration import explored
 from tests.simulation.samples import SAMPLES
 
-#: Found only by comparison with a new cluster that is given the last spec (O8).
-NEEDS_A_NEW_CLUSTER = "merge_keeps_keys"
-
-FOUND = [name for name in SAMPLES if name != NEEDS_A_NEW_CLUSTER]
-QUICK = ["generated_job_name", "guarded_first_write", "move_orphans", "sees_transition", "two_writers"]
+QUICK = [
+    "generated_job_name",
+    "guarded_first_write",
+    "merge_keeps_keys",
+    "move_orphans",
+    "sees_transition",
+    "two_writers",
+]
 
 
 @pytest.mark.parametrize("name", QUICK)
@@ -37,12 +40,7 @@ def test_a_correct_twin_has_no_alarm_in_two_hundred_runs(name):
 @pytest.mark.slow
 @pytest.mark.timeout(400)
 def test_every_bug_is_found():
-    found = {name: explored(name, bug=True, runs=200) for name in FOUND}
+    found = {name: explored(name, bug=True, runs=200) for name in SAMPLES}
     assert [name for name, one in found.items() if not one.run] == []
     assert [name for name, one in found.items() if not 1 <= one.atoms <= 2] == []
     assert median(one.run for one in found.values()) <= 40
-
-
-@pytest.mark.slow
-def test_what_a_merge_keeps_is_not_found():
-    assert explored(NEEDS_A_NEW_CLUSTER, bug=True, runs=200).run == 0

@@ -8,6 +8,7 @@ from fakekube.simulation.realism import RULES, Facts, IllegalPlan, broken_rules,
 FACTS = Facts(lists_from_cache=frozenset({"store"}), lease=15, webhooks=True)
 
 REFUSED = [
+    ("whole-runs-stand-alone", "fresh + crash@create pod/a#1"),
     ("stale-reads", "stale(pod, at=create pod/a#1, when=delete pod/a#1)"),
     ("conflict-needs-a-writer", "error(409, 1)@update store/a{spec}#1"),
     ("gone-needs-compaction", "error(410, 1)@update store/a{spec}#1"),
@@ -47,6 +48,7 @@ def test_what_a_test_does_not_have_cannot_fail(rule, atoms):
         "hold(pod, create pod/a#1..delete pod/a#1) + gap(store, create store/a#1..rest)",
         "race(annotate)@update store/a{status}#1",
         "dup + order",
+        "rollback",
     ],
 )
 def test_what_a_real_cluster_does_is_legal(atoms):

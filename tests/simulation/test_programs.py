@@ -1,0 +1,198 @@
+"""Operators that are no managers of controllerlib: tasks and threads are killed, started again, and get faults."""
+
+import asyncio
+import time
+
+import kopf
+import pytest
+from kubernetes import client as official
+from kubernetes.client.exceptions import ApiException
+
+from controllerlib import ApiError, Client
+from fakekube.simulation.explorer import Explorer, NothingToExplore, Settings
+from fakekube.simulation.plan import parse_plan
+from fakekube.simulation.scenario import ScenarioRunner
+from tests.simulation.samples.definitions import API, custom, definition
+
+pytestmark = pytest.mark.filterwarnings("ignore:Kubernetes version v1.36:UserWarning")
+
+
+def secret(name):
+    return {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": name, "namespace": "default"}}
+
+
+def config_map(name):
+    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name, "namespace": "default"}}
+
+
+async def made(client, obj):
+    """Creates an object that may exist."""
+    try:
+        await client.create(obj)
+    except ApiError as error:
+        if error.reason != "AlreadyExists":
+            raise
+
+
+async def polling(kube, bug):
+    """Makes a ConfigMap and a Secret for each store, every ten seconds."""
+    client = Client(kube.transport())
+    while True:
+        try:
+            for store in await client.list(API, "Store", namespace="default"):
+                name = store["metadata"]["name"]
+                known = [one["metadata"]["name"] for one in await client.list("v1", "ConfigMap", namespace="default")]
+                if bug and name in known:
+                    continue
+                await made(client, config_map(name))
+                await made(client, secret(name))
+        except ApiError:
+            pass
+        await asyncio.sleep(10)  # noqa: TID251 - the operator's own
+
+
+def as_task(bug):
+    def scenario(kube):
+        kube.apply(definition("Store", size="integer"))
+        kube.task(polling(kube, bug))
+        kube.create(custom("Store", size=1))
+        kube.advance(60)
+
+    return scenario
+
+
+def blocking(kube, bug):
+    """As `polling`, with the official client in a thread."""
+    configuration = official.Configuration(host=kube.url)
+    core = official.CoreV1Api(official.ApiClient(configuration))
+    custom_objects = official.CustomObjectsApi(core.api_client)
+    group, version = API.split("/")
+    while True:
+        try:
+            for store in custom_objects.list_namespaced_custom_object(group, version, "default", "stores")["items"]:
+                name = store["metadata"]["name"]
+                known = [one.metadata.name for one in core.list_namespaced_config_map("default").items]
+                if bug and name in known:
+                    continue
+                for create, obj in (
+                    (core.create_namespaced_config_map, config_map(name)),
+                    (core.create_namespaced_secret, secret(name)),
+                ):
+                    try:
+                        create("default", obj)
+                    except ApiException as error:
+                        if error.status != 409:
+                            raise
+        except ApiException:
+            pass
+        time.sleep(10)  # noqa: TID251 - the operator's own
+
+
+def as_thread(bug):
+    def scenario(kube):
+        kube.apply(definition("Store", size="integer"))
+        kube.thread(blocking, kube, bug)
+        kube.create(custom("Store", size=1))
+        kube.advance(60)
+
+    return scenario
+
+
+def explored(scenario, runs=40):
+    runner = ScenarioRunner(scenario)
+    return Explorer(runner.run, Settings(runs=runs), lambda: runner.facts).explore()
+
+
+@pytest.mark.parametrize("scenario", [as_task, as_thread])
+def test_a_guard_on_the_first_of_two_writes_is_found(scenario):
+    failed = explored(scenario(bug=True)).failed
+    assert (failed.violation.oracle, failed.violation.target) == ("O2", "secret/a")
+    assert str(failed.reduced.plan) == "FK1 seed=0 crash@create cm/a#1"
+
+
+@pytest.mark.parametrize("scenario", [as_task, as_thread])
+def test_the_correct_twin_has_no_alarm(scenario):
+    found = explored(scenario(bug=False))
+    assert found.failed is None
+    assert found.coverage.exercised.keys() >= {"crash", "lost", "error"}
+
+
+@pytest.mark.parametrize("scenario", [as_task, as_thread])
+def test_another_incarnation_makes_what_is_missing(scenario):
+    observed = ScenarioRunner(scenario(bug=False)).run(parse_plan("FK1 seed=0 crash@create cm/a#1"))
+    assert [(one.incarnation, str(one.anchor)) for one in observed.by_operators()] == [
+        (1, "create cm/a#1"),
+        (2, "create secret/a#1"),
+    ]
+
+
+def test_a_task_beside_an_operator_of_controllerlib_is_a_client():
+    def scenario(kube):
+        kube.apply(definition("Store", size="integer"))
+        kube.start(lambda manager: manager.controller("store").for_(API, "Store").complete(lambda request: None))
+        kube.task(polling(kube, bug=True))
+        kube.create(custom("Store", size=1))
+        kube.advance(60)
+
+    observed = ScenarioRunner(scenario).run(parse_plan("FK1 seed=0 crash@create cm/a#1"))
+    assert observed.fired == ()
+    assert {one.actor for one in observed.commits if one.kind == "cm"} == {"client polling"}
+
+
+def test_a_coroutine_that_has_begun_is_not_started_again():
+    def scenario(kube):
+        coroutine = polling(kube, bug=False)
+        kube.bubble.loop.call_soon(lambda: None)
+        kube.apply(definition("Store", size="integer"))
+        kube.task(delegated(coroutine))
+        kube.create(custom("Store", size=1))
+        kube.advance(60)
+
+    async def delegated(work):
+        await work
+
+    observed = ScenarioRunner(scenario).run(parse_plan("FK1 seed=0 crash@create cm/a#1"))
+    assert "RuntimeError" in observed.failure or observed.lost or observed.unsettled
+
+
+def test_without_an_operator_there_is_nothing_to_explore():
+    with pytest.raises(NothingToExplore, match="no operator has written, read or watched anything"):
+        explored(lambda kube: kube.create(config_map("a")))
+
+
+REGISTRY = kopf.OperatorRegistry()
+
+
+@kopf.on.login(registry=REGISTRY)
+def login(memo, **_):
+    return kopf.ConnectionInfo(server=memo.server)
+
+
+@kopf.on.create(*API.split("/"), "stores", registry=REGISTRY)
+async def create_both(name, memo, **_):
+    await made(memo.client, config_map(name))
+    await made(memo.client, secret(name))
+
+
+@kopf.on.delete(*API.split("/"), "stores", registry=REGISTRY)
+def delete(**_):
+    """Its being there makes kopf set a finalizer."""
+
+
+def test_kopf_loses_a_creation_whose_finalizer_is_stored_but_not_confirmed():
+    """kopf 1.45 tries its JSON patch again, which fails as the object has changed, and waits for an event that it has
+    had. A kube-apiserver and a proxy that loses the first answer do the same to it.
+    """
+
+    def scenario(kube):
+        kube.apply(definition("Store", size="integer"))
+        memo = kopf.Memo(client=Client(kube.transport()), server=kube.url)
+        kube.task(kopf.operator(registry=REGISTRY, standalone=True, clusterwide=True, memo=memo))
+        kube.create(custom("Store", size=1))
+        kube.advance(60)
+
+    failed = explored(scenario, runs=60).failed
+    assert failed is not None
+    assert str(failed.reduced.plan) == "FK1 seed=0 lost(504)@update store/a{metadata.finalizers}#1"
+    assert failed.violation.oracle == "O2"
+    assert "cm/a" not in failed.observed.final
