@@ -88,9 +88,9 @@ def disturb(kube: FakeKube, run: Run, draw: random.Random) -> None:
 
         async def crash() -> None:
             await kube.clock.sleep_until(kube.clock.monotonic() + seconds)
-            for name in [f"operator {one}" for one in run.operators()]:
-                run.kill(name)
-                run.start(name)
+            for name in run.hands.names():
+                run.hands.kill(name)
+                run.hands.start(name)
 
         kube.task(crash())
     elif kind == "error":
