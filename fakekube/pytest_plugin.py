@@ -44,6 +44,7 @@ _OPTIONS = (
     ("version", "string", "Kubernetes version to serve"),
     ("rbac", "bool", "check access, with the bootstrap roles"),
     ("controllers", "args", "built-in controllers to run"),
+    ("real_connections", "bool", "let code under test connect to other machines"),
     ("nodes", "string", "number of simulated nodes, with the scheduler and the kubelet"),
     ("detect", "args", "levels of detectors: NAME=error, NAME=warn or NAME=off; all=off"),
 )
@@ -65,7 +66,7 @@ MARKER = (
     "fakekube(detect={}, version=None, controllers=(), nodes=None, rbac=False, seed=None, stepped=None, "
     "wall_clock=True, transport='direct', "
     "history_window=20000, service_cluster_ip_range='10.0.0.0/12', authorization_mode=None, "
-    "enable_admission_plugins=(), disable_admission_plugins=(), configure=False): "
+    "enable_admission_plugins=(), disable_admission_plugins=(), real_connections=False, configure=False): "
     "the cluster that the `fakekube` fixture makes for this test"
 )
 
@@ -563,11 +564,20 @@ def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> 
             _run_all(remaining, error)
         _keep_shared(item)
         _close_survivors(item)
+        _restore_environment()
         raise
     _keep_shared(item)
     left = _close_survivors(item)
+    _restore_environment()
     if left:
         pytest.fail(left, pytrace=False)
+
+
+def _restore_environment() -> None:
+    """Restore what `monkeypatch`, or another tool that has patched it during the test, has set back to hidden values."""
+    module = sys.modules.get("fakekube.harness.connecting.outside")
+    if module is not None:
+        module.restore_leftover()
 
 
 def _run_all(finalizers: list[Callable[[], object]], because: BaseException) -> None:

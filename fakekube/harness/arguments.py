@@ -38,12 +38,15 @@ def check_cluster(
     controllers: object,
     nodes: object,
     service_cluster_ip_range: object,
+    real_connections: object,
 ) -> None:
     """Checks the arguments of FakeKube. Raises TypeError, ValueError naming the argument."""
     if isinstance(seed, bool) or not isinstance(seed, int | str):
         raise TypeError(f"seed={seed!r}: pass an int or text")
     if not isinstance(rbac, bool):
         raise TypeError(f"rbac={rbac!r}: pass True to check access, False not to")
+    if not isinstance(real_connections, bool):
+        raise TypeError(f"real_connections={real_connections!r}: pass True to allow them, False not to")
     if not (stepped is None or isinstance(stepped, bool)):
         raise TypeError(f"stepped={stepped!r}: pass True, False, or None (True in sync tests only)")
     if isinstance(wall_clock, str):

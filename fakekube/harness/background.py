@@ -162,7 +162,7 @@ class Background:
         reported = self._bubble.failures or self._failures
         if reported:
             error = reported.pop(0)
-            self._failures = [other for other in self._failures if other is not error]
+            self._failures = [other for other in self._failures if not _is_due_to(other, error)]
             raise error from instead_of
 
     def facts(self) -> Sequence[str]:
@@ -198,3 +198,13 @@ class Background:
         await end_tasks(self._bubble.loop, tasks)
         for operator in operators:
             await operator.end()
+
+
+def _is_due_to(failure: BaseException, error: BaseException) -> bool:
+    """Whether a failure is an error, or was raised because of one like it."""
+    link: BaseException | None = failure
+    while link is not None:
+        if link is error or (type(link) is type(error) and isinstance(error, OSError) and link.args == error.args):
+            return True
+        link = link.__cause__ or link.__context__
+    return False

@@ -37,6 +37,7 @@ from fakekube.harness.audit import Audit
 from fakekube.harness.background import Background
 from fakekube.harness.clustercontrollers import ClusterController, ClusterControllers, Settling, settings_for
 from fakekube.harness.connecting.endpoint import Endpoint
+from fakekube.harness.connecting.outside import Environment, OutsideConnection, OutsideConnections
 from fakekube.harness.connecting.users import acting, user_of
 from fakekube.harness.connecting.webhookserver import CONFIGURATIONS, WebhookServers, trusting
 from fakekube.harness.detectors.detection import Detection
@@ -85,7 +86,7 @@ from fakekube.virtualtime.bubble import Done
 from fakekube.virtualtime.durations import Duration, TimeUnits
 from fakekube.virtualtime.processes import ProcessOptions
 from fakekube.virtualtime.seeds import Seed
-from fakekube.virtualtime.simulatedprocess import SimulatedProcess, running_in
+from fakekube.virtualtime.simulatedprocess import SimulatedProcess, current_client, running_in
 from fakekube.virtualtime.threads.scheduler import BubbleThread
 
 if TYPE_CHECKING:
@@ -158,6 +159,8 @@ class FakeKube:
     enable_admission_plugins, disable_admission_plugins: by kube-apiserver's names, beside the default ones:
     ["ServiceAccount"].
     patience: real seconds after which a busy thread, task or connection is an error.
+    real_connections: whether code under test may connect to other machines, and to clusters of the developer's
+    kubeconfig. KUBECONFIG and the variables of a pod are hidden in any case; `configure` sets them.
     detect: levels of detectors, "error", "warn" or "off": `{"noop-write": "off"}`; "all" sets all others.
     Raises TypeError, ValueError naming the argument.
 
@@ -183,6 +186,7 @@ class FakeKube:
         authorization_mode: str | None = None,
         enable_admission_plugins: Sequence[str] = (),
         disable_admission_plugins: Sequence[str] = (),
+        real_connections: bool = False,
     ) -> None:
         arguments.check_cluster(
             seed=seed,
@@ -196,6 +200,7 @@ class FakeKube:
             controllers=controllers,
             nodes=nodes,
             service_cluster_ip_range=service_cluster_ip_range,
+            real_connections=real_connections,
         )
         levels = levels_of(detect or {})
         selected = [one.name for one in selection(controllers, nodes)]
@@ -249,6 +254,8 @@ class FakeKube:
         secret = self._bubble.seed.random("certificate authority").getrandbits(256)
         self._webhooks = WebhookServers(self._runner, self._driver.now_or_driven, secret)
         self._background = Background(self._bubble, self._absorbs)
+        self._environment = Environment()
+        self._real_connections = real_connections
         self._steps = Steps()
         self._state = ClusterState(
             self._runner, random, self._bubble, self._objects, self._audit, self.timeline, self._background
@@ -261,6 +268,9 @@ class FakeKube:
     def __enter__(self) -> Self:
         self._bubble.open()
         self._bubble.closer = self.close
+        self._environment.hide()
+        if not self._real_connections:
+            self._bubble.loop.network.outside = OutsideConnections(self._refused).check
         self._detection.open(self._bubble, self._background.has_threads)
         if self._controllers is not None:
             self._controllers.operator.begin(self._bubble.loop)
@@ -305,6 +315,7 @@ class FakeKube:
             steps.callback(self._runner.retire)
             steps.callback(self._detection.retire)
             steps.callback(self._bubble.close)
+            steps.callback(self._environment.show)
             steps.callback(self._endpoint.forget_clients)
             steps.callback(lambda: loop.drive(self._end()))
             own = self._controllers.operator if self._controllers is not None else None
@@ -751,6 +762,12 @@ class FakeKube:
 
     def _absorbs(self, error: BaseException) -> bool:
         return self._perturbed is not None and self._perturbed.absorbs(error)
+
+    def _refused(self, error: OutsideConnection) -> None:
+        """A connection to a server outside of the test was refused: the next step raises it, unless the test itself
+        has made the connection."""
+        if current_client() is not None or self._bubble.loop.threads.current() is not None:
+            self._background.failed(error)
 
     def _relaunched(self, operator: Operator) -> Operator:
         """The next incarnation of an operator, which is killed if it still runs."""

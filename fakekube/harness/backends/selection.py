@@ -19,7 +19,7 @@ BACKENDS = ("fakekube", "envtest", "cluster")
 
 #: Arguments of FakeKube that mean nothing to a real cluster; with any other one the test is skipped.
 _WITHOUT_EFFECT = frozenset(
-    {"seed", "rbac", "stepped", "wall_clock", "transport", "history_window", "patience", "detect"}
+    {"seed", "rbac", "stepped", "wall_clock", "transport", "history_window", "patience", "detect", "real_connections"}
 )
 
 

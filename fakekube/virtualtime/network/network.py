@@ -48,6 +48,8 @@ class Network:
         #: the ports of servers that are down
         self.down: set[int] = set()
         self._processes: dict[Address, SimulatedProcess] = {}
+        #: called before code of the bubble connects a socket to an address that no server of the loop has
+        self.outside: Callable[[socket.socket, object], None] = _allowed
 
     # --- the served addresses
 
@@ -210,6 +212,10 @@ class Network:
 
     def open_pipes(self) -> Iterator[PipeTransport]:
         return (end for end in sorted(self._pipes, key=_port) if not end.is_closing())
+
+
+def _allowed(sock: socket.socket, address: object) -> None:
+    """The default of `outside`: all connections are allowed."""
 
 
 def _port(end: PipeTransport) -> tuple[Any, Any]:

@@ -71,7 +71,10 @@ class SocketPatches:
         return connect_ex
 
     def _before_connect(self, sock: socket.socket, address: object) -> None:
-        if not self._blocking.concerns() or self._network.served(address) is None:
+        if not self._blocking.concerns():
+            return
+        if self._network.served(address) is None:
+            self._network.outside(sock, address)
             return
         try:
             self._network.check(address, in_thread=not self._blocking.is_test())
