@@ -16,6 +16,7 @@ from fakekube.apiserver.faults import FaultRule
 from fakekube.apiserver.registry.core.service.ranges import BadRange, parse_ranges
 from fakekube.apiserver.resource import Resource
 from fakekube.controllers.catalogue import select
+from fakekube.harness.callbacks import takes_nothing
 from fakekube.server import bootstrap
 from fakekube.virtualtime import Duration, WallClock
 from fakekube.virtualtime.durations import microseconds
@@ -254,7 +255,9 @@ def key_of(key: str | Request) -> str:
 
 
 def check_fault(rule: FaultRule, served: Iterable[Resource]) -> None:
-    """Checks the resource of a fault. Raises ValueError, with a suggestion."""
+    """Checks the callable and the resource of a fault. Raises TypeError, ValueError with a suggestion."""
+    if rule.before is not None and not takes_nothing(rule.before):
+        raise TypeError(f"before={rule.before!r}: it is called without arguments, like `before=lambda: ...`")
     asked = rule.resource
     if set(asked) & set("*?["):
         return

@@ -35,6 +35,7 @@ from fakekube.harness.assertions.invariants import Invariant, Invariants, Predic
 from fakekube.harness.assertions.readonly import ReadOnlyCluster
 from fakekube.harness.audit import Audit
 from fakekube.harness.background import Background
+from fakekube.harness.callbacks import reported
 from fakekube.harness.clustercontrollers import ClusterController, ClusterControllers, Settling, settings_for
 from fakekube.harness.connecting.endpoint import Endpoint
 from fakekube.harness.connecting.outside import Environment, OutsideConnection, OutsideConnections
@@ -97,7 +98,6 @@ if TYPE_CHECKING:
     from fakekube.harness.pods.simulatedpods import Scope, SimulatedPods
 
 E = TypeVar("E", bound=Iterable[Any])
-F = TypeVar("F")
 T = TypeVar("T")
 Exec = TypeVar("Exec", bound=ExecHandler | InteractiveHandler)
 Args = TypeVarTuple("Args")
@@ -252,8 +252,8 @@ class FakeKube:
         self._invariants = Invariants(self._read_only, self.timeline, self.clock.epoch)
         self._runner.on_write(self._invariants.committed)
         secret = self._bubble.seed.random("certificate authority").getrandbits(256)
-        self._webhooks = WebhookServers(self._runner, self._driver.now_or_driven, secret)
         self._background = Background(self._bubble, self._absorbs)
+        self._webhooks = WebhookServers(self._runner, self._driver.now_or_driven, secret, self._background.failed)
         self._environment = Environment()
         self._real_connections = real_connections
         self._steps = Steps()
@@ -1227,6 +1227,10 @@ class FakeKube:
         rule.setdefault("draw", partial(self._bubble.seed.float, purpose))
         made = FaultRule(**rule)
         arguments.check_fault(made, self._runner.apiserver.catalog.resources())
+        if made.before is not None:
+            made.before = reported(made.before, self._background.failed)
+        if made.draw is not None:
+            made.draw = reported(made.draw, self._background.failed)
         self._runner.apiserver.faults.arm(made)
         self._detection.fault_made(made)
         return made
@@ -1286,7 +1290,7 @@ class FakeKube:
 
     def on_logs(self, handler: LogHandler) -> LogHandler:
         """`handler` returns the log of a container (LogRequest -> text or bytes). Usable as a decorator."""
-        self._runner.apiserver.kubelet.logs = _function(handler)
+        self._runner.apiserver.kubelet.logs = reported(handler, self._background.failed)
         return handler
 
     def on_exec(self, handler: Exec) -> Exec:
@@ -1295,21 +1299,15 @@ class FakeKube:
         A generator function is interactive: it yields output, and the value of `yield` is the client's next input
         (`b""` at its end).
         """
-        self._runner.apiserver.kubelet.exec = _function(handler)
+        self._runner.apiserver.kubelet.exec = reported(handler, self._background.failed)
         return handler
 
     def on_attach(self, handler: Exec) -> Exec:
         """`handler` answers an attach to a container (ExecRequest without a command -> output)."""
-        self._runner.apiserver.kubelet.attach = _function(handler)
+        self._runner.apiserver.kubelet.attach = reported(handler, self._background.failed)
         return handler
 
     def on_port_forward(self, handler: ForwardHandler) -> ForwardHandler:
         """`handler` answers data that is sent to a port of a pod (ForwardRequest -> bytes)."""
-        self._runner.apiserver.kubelet.forward = _function(handler)
+        self._runner.apiserver.kubelet.forward = reported(handler, self._background.failed)
         return handler
-
-
-def _function(handler: F) -> F:
-    if not callable(handler):
-        raise TypeError(f"handler={handler!r}: pass a function")
-    return handler

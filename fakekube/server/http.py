@@ -131,8 +131,13 @@ async def listen(
 
 
 @asynccontextmanager
-async def listen_for(handler: Any, tls: ssl.SSLContext) -> AsyncIterator[str]:
-    """Serve an aiohttp handler or `web.Application` of the test over HTTPS on a free port; yields its URL."""
+async def listen_for(
+    handler: Any, tls: ssl.SSLContext, failed: Callable[[Exception], None] | None = None
+) -> AsyncIterator[str]:
+    """Serve an aiohttp handler or `web.Application` of the test over HTTPS on a free port; yields its URL.
+
+    `failed` is called with what the handler raises, other than responses.
+    """
     site_runner: web.BaseRunner
     if isinstance(handler, web.Application):
         site_runner = web.AppRunner(handler, access_log=None)
@@ -141,12 +146,28 @@ async def listen_for(handler: Any, tls: ssl.SSLContext) -> AsyncIterator[str]:
             web.Server(handler, logger=_log, access_log=None), shutdown_timeout=SHUTDOWN_TIMEOUT
         )
     await site_runner.setup()
+    if failed is not None and site_runner.server is not None:
+        site_runner.server.request_handler = _reporting(site_runner.server.request_handler, failed)
     try:
         sock = listening("127.0.0.1", 0)
         await web.SockSite(site_runner, sock, ssl_context=tls).start()
         yield f"https://127.0.0.1:{sock.getsockname()[1]}"
     finally:
         await site_runner.cleanup()
+
+
+def _reporting(handler: Callable[[Any], Any], failed: Callable[[Exception], None]) -> Callable[[Any], Any]:
+    async def handle(request: web.BaseRequest) -> web.StreamResponse:
+        try:
+            response: web.StreamResponse = await handler(request)
+        except web.HTTPException:
+            raise
+        except Exception as error:  # aiohttp answers it with 500
+            failed(error)
+            raise
+        return response
+
+    return handle
 
 
 def listening(host: str, port: int) -> socket.socket:

@@ -43,8 +43,8 @@ class FaultRule:
     What happens to a request:
     error: it is answered with this HTTP code, and with `committed` it has been processed nevertheless. 502 and 408 are
         pages of a proxy. 410 compacts the history, so that the server answers a request with an old resourceVersion so.
-    delay: it waits for so many seconds. before: a function that is called before it is processed, for example with a
-        competing write.
+    delay: it waits for so many seconds. before: a function without arguments that is called before it is processed, for
+        example with a competing write. What it raises is answered with 500, and raised by the next step of the test.
     reset: the connection breaks `before` or `after` it is processed.
     body: the connection closes in the middle of the answer (`cut`), the JSON ends there (`truncated`), or a proxy
         answers with a page instead (`malformed`). body_delay: the seconds between the two halves of the body.

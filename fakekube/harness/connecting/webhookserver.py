@@ -26,11 +26,17 @@ CONFIGURATIONS = (
 class WebhookServers:
     """Serves webhooks until the cluster is closed; `drive` runs a coroutine from sync code.
 
-    `secret`: the number that the CA follows from.
+    `secret`: the number that the CA follows from. `failed` is called with what a handler raises.
     """
 
-    def __init__(self, runner: ServerRunner, drive: Callable[[Coroutine[Any, Any, None]], None], secret: int) -> None:
-        self._runner, self._drive, self._secret = runner, drive, secret
+    def __init__(
+        self,
+        runner: ServerRunner,
+        drive: Callable[[Coroutine[Any, Any, None]], None],
+        secret: int,
+        failed: Callable[[BaseException], None],
+    ) -> None:
+        self._runner, self._drive, self._secret, self._failed = runner, drive, secret, failed
         self._serving = AsyncExitStack()
         self._made: Authority | None = None
 
@@ -65,7 +71,7 @@ class WebhookServers:
 
         names = (f"{service.name}.{service.namespace}.svc", "localhost", "127.0.0.1")
         tls = self.authority.server_context(names)
-        url = await self._serving.enter_async_context(listen_for(handler, tls))
+        url = await self._serving.enter_async_context(listen_for(handler, tls, self._failed))
         self._runner.webhooks.services[service] = url
         self._runner.apiserver.controllers.check_api_services()
 
