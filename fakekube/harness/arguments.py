@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import inspect
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
+from difflib import get_close_matches
+from fnmatch import fnmatchcase
 from typing import Any
 
 from controllerlib import Request
@@ -14,7 +16,7 @@ from fakekube.apiserver.admission.enablement import DEFAULT, OPTIONAL, enabled_p
 from fakekube.apiserver.auth.authorizer import MODES, parse_modes, with_node_mode
 from fakekube.apiserver.faults import FaultRule
 from fakekube.apiserver.registry.core.service.ranges import BadRange, parse_ranges
-from fakekube.apiserver.resource import Resource
+from fakekube.apiserver.resource import VERBS, Resource
 from fakekube.controllers.catalogue import select
 from fakekube.harness.callbacks import takes_nothing
 from fakekube.server import bootstrap
@@ -258,12 +260,12 @@ def check_fault(rule: FaultRule, served: Iterable[Resource]) -> None:
     """Checks the callable and the resource of a fault. Raises TypeError, ValueError with a suggestion."""
     if rule.before is not None and not takes_nothing(rule.before):
         raise TypeError(f"before={rule.before!r}: it is called without arguments, like `before=lambda: ...`")
-    asked = rule.resource
-    if set(asked) & set("*?["):
-        return
-    resources = list(served)
-    plurals = {one.plural for one in resources}
-    if asked in plurals:
+    check_resource(rule.resource, list(served))
+
+
+def check_resource(asked: str, resources: Sequence[Resource]) -> None:
+    """Checks the plural of a resource, or a shell pattern. Raises ValueError, with a suggestion."""
+    if set(asked) & set("*?[") or any(asked == one.plural for one in resources):
         return
     for one in resources:
         if asked.lower() in (one.kind.lower(), one.singular, one.plural, *one.short_names):
@@ -273,6 +275,36 @@ def check_fault(rule: FaultRule, served: Iterable[Resource]) -> None:
         raise ValueError(f"resource={asked!r}: pass the plural without group and subresource: did you mean {plain!r}?")
     if not asked or asked != asked.lower():
         raise ValueError(f"resource={asked!r}: pass the plural: did you mean {asked.lower() + 's'!r}?")
+
+
+def check_requests(wanted: Mapping[str, Any], served: Iterable[Resource], seen: Callable[[str], bool]) -> None:
+    """Checks the verb and the resource of requests that a test looks for. Raises ValueError, with a suggestion.
+
+    `seen`: whether there was a request for this resource. Without one, a plural that is like that of a served resource
+    is a mistake.
+    """
+    verb, resource = wanted.get("verb"), wanted.get("resource")
+    verbs = VERBS if resource else (*VERBS, *_METHODS)
+    if verb is not None and not any(fnmatchcase(one, verb) for one in verbs):
+        near = _METHODS.get(verb.lower()) or next(iter(get_close_matches(verb.lower(), VERBS, cutoff=0.5)), "")
+        raise ValueError(f"verb={verb!r} matches no verb of the API: {_did_you_mean(near)}{', '.join(VERBS)}")
+    if not resource:  # "": requests for no resource
+        return
+    resources = list(served)
+    check_resource(resource, resources)
+    plurals = {one.plural for one in resources}
+    if resource in plurals or set(resource) & set("*?[") or seen(resource):
+        return
+    if near := next(iter(get_close_matches(resource, plurals, cutoff=0.85)), ""):
+        raise ValueError(f"resource={resource!r}: the cluster does not have it: did you mean {near!r}?")
+
+
+def _did_you_mean(near: str) -> str:
+    return f"did you mean {near!r}? It has " if near else ""
+
+
+#: The verbs of requests for no resource that are no verbs of resources, and those of resources that they stand for.
+_METHODS = {"post": "create", "put": "update", "head": "get", "options": ""}
 
 
 def _named(value: Any) -> str:

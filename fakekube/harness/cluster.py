@@ -521,7 +521,7 @@ class FakeKube:
         """
         if condition is None and not wanted:
             raise TypeError("wait_for() needs a condition, or the fields of requests, as requests() takes them")
-        self._audit.requests(wanted)  # checks the fields
+        self._requests(wanted)  # checks the fields
 
         def is_done() -> object:
             return condition() if condition is not None else len(self._audit.requests(wanted)) >= times
@@ -1017,9 +1017,18 @@ class FakeKube:
         """The answered requests with these fields (verb, resource, name, code, ...), oldest first.
 
         Text may be a shell pattern: `user_agent="kubectl*"`. The test's own requests are left out unless `user_agent`
-        is given. Raises TypeError for a field that a RequestRecord does not have, or a value of another type.
+        is given. Raises TypeError for a field that a RequestRecord does not have, or a value of another type, and
+        ValueError for a verb or a resource that no request has.
         """
-        return self._audit.requests(wanted)
+        return self._requests(wanted)
+
+    def _requests(self, wanted: RequestFields) -> Sequence[RequestRecord]:
+        found = self._audit.requests(wanted)  # checks the types
+        if not found and ("verb" in wanted or "resource" in wanted):
+            log = self._runner.log
+            resources = self._runner.apiserver.catalog.resources()
+            arguments.check_requests(wanted, resources, lambda name: any(one.resource == name for one in log))
+        return found
 
     def versions(self, api_version: str, kind: str, name: str, namespace: str = "default") -> VersionHistory:
         """The history of an object: the time and the new version of each change (None: deleted).
@@ -1109,6 +1118,8 @@ class FakeKube:
         with all reconciles, and LookupError if several controllers have reconciled the key and none is named.
         """
         done = [one for one in self.ledger if one.key == key and controller in ("", one.controller)]
+        if not done:
+            self._check_key(key, controller)
         names = list(dict.fromkeys(one.controller for one in done))
         if len(names) > 1:
             raise LookupError(f"{key} was reconciled by {', '.join(names)}: pass controller=")
@@ -1120,6 +1131,15 @@ class FakeKube:
             key, recorded.recent(done, self.clock.now(), since), self.clock.epoch,
             times=times, causes=causes, results=results,
         )  # fmt: skip
+
+    def _check_key(self, key: str, controller: str) -> None:
+        """Raises TypeError, ValueError for a key that no controller (with this name) can reconcile."""
+        key = arguments.key_of(key)
+        operators = [*self._background.operators, *([self._controllers.operator] if self._controllers else [])]
+        views = [view for operator in operators for view in operator.views() if controller in ("", view.name)]
+        problems = [view.problem_of(key) for view in views]
+        if problems and all(problems):
+            raise ValueError(problems[0])
 
     def assert_requests(self, times: int | None = None, **wanted: Unpack[RequestFields]) -> None:
         """Assert that there were `times` requests with these fields, by default at least one; see `requests`."""

@@ -43,8 +43,11 @@ class ControllerView:
     Keys are `namespace/name`, or `name` for cluster-scoped objects.
     """
 
-    def __init__(self, controller: Controller, ledger: Ledger, identity: Identity, now: Callable[[], float]) -> None:
+    def __init__(
+        self, controller: Controller, ledger: Ledger, identity: Identity, now: Callable[[], float], catalog: Kinds
+    ) -> None:
         self._controller, self._ledger, self._identity, self._now = controller, ledger, identity, now
+        self._catalog = catalog
 
     @property
     def name(self) -> str:
@@ -56,18 +59,23 @@ class ControllerView:
     # --- the ledger ------------------------------------------------------------------------------------------------
 
     def history(self, key: str | Request | None = None) -> Records[Reconcile]:
-        """The finished reconciles, oldest first, of one key or of all. Raises TypeError for a `key` of another type.
+        """The finished reconciles, oldest first, of one key or of all.
 
-        Its `dropped` counts those that are no longer kept.
+        Raises TypeError for a `key` of another type, ValueError for one that objects of the kind cannot have. Its `dropped` counts those that are no longer kept.
         """
         operator, incarnation = self._identity
         wanted = None if key is None else key_of(key)
-        return self._ledger.reconciles(self.name, wanted, operator=operator, incarnation=incarnation)
+        found = self._ledger.reconciles(self.name, wanted, operator=operator, incarnation=incarnation)
+        if not found and key is not None:
+            self._key(key)
+        return found
 
     def reconciles(self, key: str | Request | None = None) -> int:
         """How many reconciles have finished, whether they are kept or not."""
         counts = self._counts()
-        return sum(counts.values()) if key is None else counts.get(key_of(key), 0)
+        if key is None:
+            return sum(counts.values())
+        return counts.get(key_of(key)) or counts.get(self._key(key), 0)
 
     def keys(self) -> list[str]:
         """The keys that were reconciled, in the order of their first reconcile."""
@@ -140,6 +148,28 @@ class ControllerView:
         done = recent(self.history(key), self._ledger.now(), since)
         check_reconciled(key_of(key), done, self._ledger.epoch, times=times, causes=causes, results=results)
 
+    def _key(self, key: str | Request) -> str:
+        """A key as text. Raises TypeError, ValueError."""
+        text = key_of(key)
+        if problem := self.problem_of(text):
+            raise ValueError(problem)
+        return text
+
+    def problem_of(self, key: str) -> str:
+        """Why objects of the controller's kind cannot have this key; empty if they can, or if the kind is not known.
+
+        A controller may also reconcile keys of its own: those like one that it has reconciled are accepted.
+        """
+        kind = self._ledger.identities.kind(self._identity, self.name)
+        found = self._catalog.find_kind(*kind) if kind is not None else None
+        if found is None or found.namespaced == ("/" in key):
+            return ""
+        if any(("/" in one) == ("/" in key) for one in self._counts()):
+            return ""
+        if found.namespaced:
+            return f"key={key!r}: a {found.kind} has a namespace: did you mean 'default/{key}'?"
+        return f"key={key!r}: a {found.kind} has no namespace: did you mean {key.rpartition('/')[2]!r}?"
+
     def _counts(self) -> dict[str, int]:
         operator, incarnation = self._identity
         return self._ledger.counts(self.name, operator=operator, incarnation=incarnation)
@@ -166,7 +196,7 @@ class ControllerView:
 
     def next_due(self, key: str | Request) -> timedelta | None:
         """The time until the key is due: zero if it is due now, None if it is not queued."""
-        request, queue = Request.parse(key_of(key)), self._queue()
+        request, queue = Request.parse(self._key(key)), self._queue()
         if queue is None:
             return None
         if request in queue.ready():
@@ -176,7 +206,7 @@ class ControllerView:
 
     def failures(self, key: str | Request) -> int:
         """The number of consecutive failures that the rate limiter counts."""
-        request, queue = Request.parse(key_of(key)), self._queue()
+        request, queue = Request.parse(self._key(key)), self._queue()
         return queue.num_requeues(request) if queue is not None else 0
 
     def enqueue(self, *keys: str | Request) -> None:
@@ -241,7 +271,7 @@ class Operator(Mapping[str, ControllerView]):
         if name not in controllers:
             known = ", ".join(map(repr, controllers)) or "none"
             raise KeyError(f"no controller {name!r} (controllers: {known})")
-        return ControllerView(controllers[name], self._ledger, self._identity, self._now)
+        return ControllerView(controllers[name], self._ledger, self._identity, self._now, self._catalog)
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.manager.controllers)
