@@ -66,6 +66,7 @@ from fakekube.harness.keywords import (
     check_names,
 )
 from fakekube.harness.ledger import Ledger
+from fakekube.harness.lifetime import CLOSED, NOT_OPEN, check_can_open
 from fakekube.harness.managers import Build, Connection, Transport, build_into, manager_for, over_http, settings_of
 from fakekube.harness.objects import TEST_AGENT, DirectRequests, Object, Objects, Source, key_in
 from fakekube.harness.operator import Launch, Operator
@@ -264,9 +265,13 @@ class FakeKube:
         self._faults_made = 0
         self._metrics: Metrics | None = None
         self._controllers = self._cluster_controllers(controllers, nodes) if selected else None
+        self.__dict__.update(NOT_OPEN)
 
     def __enter__(self) -> Self:
+        check_can_open(is_open=self._bubble.closer is not None, is_closed=self._bubble.loop.is_closed())
         self._bubble.open()
+        for name in NOT_OPEN:
+            del self.__dict__[name]
         self._bubble.closer = self.close
         self._environment.hide()
         if not self._real_connections:
@@ -307,6 +312,7 @@ class FakeKube:
         loop = self._bubble.loop
         if loop.is_closed():
             return
+        self.__dict__.update(CLOSED)
         with ExitStack() as steps:  # callbacks run in reverse order, each even if those before it failed
             for transport in self._transports:
                 steps.callback(transport.retire)

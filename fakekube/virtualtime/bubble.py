@@ -102,7 +102,9 @@ class Bubble:
         self.close()
 
     def open(self) -> None:
-        """Install the patches. RuntimeError if another bubble is open, or another library has patched the same."""
+        """Install the patches. RuntimeError if it was opened before, another is open, or a library has patched the same."""
+        if self in _open or self.loop.is_closed():
+            raise RuntimeError(f"{self!r} was opened before: make a new bubble")
         with ExitStack() as undo:
             undo.callback(self.loop.close)
             if _open:

@@ -1,0 +1,80 @@
+"""A cluster is open once: what is called before and after that says so."""
+
+import inspect
+
+import pytest
+
+from fakekube import FakeKube
+from fakekube.harness.lifetime import CLOSED, NOT_OPEN
+from fakekube.virtualtime import Bubble
+
+CONFIG_MAP = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}}
+
+#: Methods of a closed cluster that read its records and its objects, and those that end it.
+OF_CLOSED = {
+    "close", "finish", "check_findings", "allow", "why", "step", "external", "get", "exists", "list", "snapshot", "export",
+    "assert_state", "requests", "versions", "diff", "events", "log", "rbac_report", "noop_writes", "assert_reconciled",
+    "assert_requests", "assert_written", "node", "pods", "controller",
+}  # fmt: skip
+
+
+def test_every_method_either_reads_records_or_is_refused_when_it_is_closed():
+    methods = {name for name, value in vars(FakeKube).items() if inspect.isfunction(value) and name[0] != "_"}
+    assert methods == {*CLOSED, *OF_CLOSED}
+    assert not CLOSED.keys() & OF_CLOSED
+    assert NOT_OPEN.keys() < CLOSED.keys()
+
+
+@pytest.mark.parametrize("call", [lambda kube: kube.advance(5), lambda kube: kube.start(lambda manager: None)])
+def test_a_step_of_a_cluster_that_is_not_open_is_refused(call):
+    kube = FakeKube()
+    with pytest.raises(RuntimeError, match=r"the cluster is not open: use the fixture `fakekube`, or `with FakeKube"):
+        call(kube)
+    kube.close()
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda kube: kube.advance(5),
+        lambda kube: kube.create(CONFIG_MAP),
+        lambda kube: kube.fault(verb="create", error=500),
+        lambda kube: kube.always(lambda cluster: True, "true"),
+    ],
+)
+def test_a_change_of_a_closed_cluster_is_refused(call):
+    with FakeKube() as kube:
+        kube.create(CONFIG_MAP)
+    with pytest.raises(RuntimeError, match=r"\(\): this cluster is closed: its records .* can be read"):
+        call(kube)
+    assert kube.exists("v1", "ConfigMap", "a")
+    assert len(kube.versions("v1", "ConfigMap", "a")) == 1
+
+
+def test_a_closed_cluster_is_not_opened_again_and_nothing_stays_open():
+    kube = FakeKube()
+    with kube:
+        pass
+    with pytest.raises(RuntimeError, match="this cluster is closed, and cannot be opened again: make a new one"), kube:
+        pass
+    with FakeKube() as another:
+        another.advance(5)
+
+
+def test_an_open_cluster_is_not_opened_again_and_stays_open():
+    with FakeKube() as kube:
+        with pytest.raises(RuntimeError, match="this cluster is open already"), kube:
+            pass
+        kube.advance(5)
+
+
+def test_a_bubble_is_not_opened_again():
+    bubble = Bubble()
+    with bubble:
+        with pytest.raises(RuntimeError, match="was opened before"):
+            bubble.open()
+        bubble.advance(5)
+    with pytest.raises(RuntimeError, match="was opened before"):
+        bubble.open()
+    with Bubble() as another:
+        another.advance(5)
