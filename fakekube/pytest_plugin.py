@@ -574,7 +574,7 @@ def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> 
 
 
 def _restore_environment() -> None:
-    """Restore what `monkeypatch`, or another tool that has patched it during the test, has set back to hidden values."""
+    """Restore variables that `monkeypatch`, or another tool, has set back to the values that the cluster has hidden."""
     module = sys.modules.get("fakekube.harness.connecting.outside")
     if module is not None:
         module.restore_leftover()

@@ -31,7 +31,7 @@ class Program:
     handle: asyncio.Task[None] | BubbleThread | None = None
 
     @property
-    def is_running(self) -> bool:
+    def is_alive(self) -> bool:
         if self.process.fenced or self.handle is None:
             return False
         return self.handle.is_alive() if isinstance(self.handle, BubbleThread) else not self.handle.done()
@@ -129,10 +129,19 @@ class Background:
         self._begun(program, thread)
         return thread
 
-    def process_of(self, target: object) -> SimulatedProcess:
+    def present(self, operator: Operator, caller: str) -> Operator:
+        """The incarnation that an operator stands for. Raises ValueError if the test has restarted it since."""
+        found = operator.latest
+        if not found.replaced:
+            return found
+        while found.successor is not None:
+            found = found.successor
+        raise ValueError(f"{caller}(): {operator!r} was restarted: pass what restart() has returned, {found!r}")
+
+    def process_of(self, target: object, caller: str) -> SimulatedProcess:
         """The process of an operator, or of a task or thread that was started here. Raises TypeError, ValueError."""
         if isinstance(target, Operator):
-            return target.process
+            return self.present(target, caller).process
         if not isinstance(target, asyncio.Task | BubbleThread):
             raise TypeError(
                 f"{target!r} is no operator: pass what start(), task() or thread() returned (in an async test, what "
@@ -147,7 +156,7 @@ class Background:
         """Whether an operator, a task or a thread runs."""
         tasks = any(not task.done() for task in self._tasks)
         threads = next(iter(self._bubble.loop.threads.active()), None) is not None
-        return tasks or threads or any(one.is_running for one in self._operators)
+        return tasks or threads or any(one.is_alive for one in self._operators)
 
     def operator_failed(self, error: BaseException) -> None:
         """An operator has ended with an exception."""

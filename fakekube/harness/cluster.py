@@ -735,6 +735,7 @@ class FakeKube:
         """Stop an operator as SIGTERM would: reconciles that run are finished first."""
         if not isinstance(operator, Operator):
             raise TypeError(f"stop() takes an operator as start() returns it, not {operator!r}")
+        operator = self._background.present(operator, "stop")
         if self._driver.in_async_test():
             return self._awaited(self._stopped(operator), "stop")
         self._bubble.loop.drive(operator.end())
@@ -760,7 +761,7 @@ class FakeKube:
         stored, and its answer is lost. `at`: `verb kind/name{field}#occurrence`, like
         `update statefulset/default/db{spec.replicas}#2`. An operator is what `start`, `task` or `thread` returned.
         """
-        process = self._background.process_of(operator)
+        process = self._background.process_of(operator, "kill")
         if after_write is not None or at is not None:
             return self._disruptions.plan_kill(process, after_write, at)
         self._disruptions.kill(process)
@@ -778,19 +779,23 @@ class FakeKube:
     def _relaunched(self, operator: Operator) -> Operator:
         """The next incarnation of an operator, which is killed if it still runs."""
         assert operator.launch is not None, "it was started by the test"
-        if operator.is_running:
+        if operator.is_alive:
             self._disruptions.kill(operator.process)
-        return self._launched(operator.launch, operator.name)
+        operator.successor = self._launched(operator.launch, operator.name)
+        return operator.successor
 
     def restart(self, operator: Operator) -> Operator:
         """Start an operator again, as a new process with new caches: its `build` is called with a new manager.
 
-        It is killed first if it still runs. In an async test the result must be awaited. For what `task` or `thread`
+        It is killed first if it still runs. Its history remains that of `operator`, which no other method accepts any
+        more: pass what this returns. In an async test the result must be awaited. For what `task` or `thread`
         runs, call these again.
         """
         if not isinstance(operator, Operator) or operator.launch is None:
             raise TypeError(f"restart() takes an operator as start() returns it, not {operator!r}")
+        operator = self._background.present(operator, "restart")
         started = self._relaunched(operator)
+        operator.replaced = True
         started.begin(self._bubble.loop)
         if not self._driver.in_async_test():
             self.settle()
@@ -799,11 +804,11 @@ class FakeKube:
 
     def pause(self, operator: Target) -> None:
         """Stop an operator, as SIGSTOP does: none of its code runs, and its connections stay open."""
-        self._disruptions.stop(self._background.process_of(operator))
+        self._disruptions.stop(self._background.process_of(operator, "pause"))
 
     def resume(self, operator: Target) -> Awaitable[None]:
         """Let a paused operator run on, as SIGCONT does. Timers that were due meanwhile fire at once."""
-        self._disruptions.resume(self._background.process_of(operator))
+        self._disruptions.resume(self._background.process_of(operator, "resume"))
         return self.settle()
 
     def task(
@@ -1279,7 +1284,7 @@ class FakeKube:
         Those of an operator (one of its informers, if `resource` names a plural), or of clients whose User-Agent
         matches. All others go on. A context manager releases at the end of the block.
         """
-        process = None if operator is None else self._background.process_of(operator)
+        process = None if operator is None else self._background.process_of(operator, "hold")
         return self._disruptions.hold(process, resource, namespace, user_agent, at)
 
     def restart_server(self, *, down: Duration = 0) -> Awaitable[None]:
@@ -1299,7 +1304,8 @@ class FakeKube:
         """
         if operator is not None and not isinstance(operator, Operator):
             raise TypeError(f"jump() takes an operator as start() returns it, not {operator!r}")
-        self._disruptions.jump(None if operator is None else operator.clock, by)
+        clock = None if operator is None else self._background.present(operator, "jump").clock
+        self._disruptions.jump(clock, by)
 
     def take_lease(
         self, name: str, namespace: str = "default", *, holder: str = "another", unrealistic: bool = False

@@ -48,7 +48,7 @@ class ClusterController(ControllerView):
     """One of the cluster's own controllers, as a test sees it."""
 
     def __init__(self, view: ControllerView, gate: HoldGate, settling: Settling) -> None:
-        super().__init__(view._controller, view._ledger, view._identity, view._now, view._catalog)
+        super().__init__(view._operator, view.name, view._ledger, view._now, view._catalog)
         self._gate, self._settling = gate, settling
 
     def __repr__(self) -> str:

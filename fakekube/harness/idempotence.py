@@ -25,7 +25,7 @@ class IdempotenceCheck:
         """Enqueue every key that was ever reconciled."""
         self._mark, self._reconciled = self._audit.mark(), len(self._ledger)
         for operator in self._operators:
-            if operator.is_running:
+            if operator.is_alive:
                 operator.enqueue_all()
 
     def end(self) -> None:

@@ -21,7 +21,7 @@ _CHANGES = (
 
 _NOT_OPEN = "the cluster is not open: use the fixture `fakekube`, or `with FakeKube() as fakekube:`"
 _CLOSED = (
-    "this cluster is closed: its records (timeline, ledger, requests(), versions(), log()) and its objects can be read; "
+    "this cluster is closed: its records (timeline, ledger, requests(), versions(), log()) and objects can be read; "
     "make a new cluster for what follows"
 )
 
@@ -46,4 +46,6 @@ def check_can_open(*, is_open: bool, is_closed: bool) -> None:
     if is_open:
         raise RuntimeError("this cluster is open already: use it, without another `with`")
     if is_closed:
-        raise RuntimeError("this cluster is closed, and cannot be opened again: make a new one, `with FakeKube() as ...`")
+        raise RuntimeError(
+            "this cluster is closed, and cannot be opened again: make a new one, `with FakeKube() as ...`"
+        )

@@ -8,6 +8,7 @@ from collections.abc import Awaitable, Callable, Coroutine, Generator, Iterator,
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import timedelta
+from functools import partial
 from typing import Any, Protocol
 
 from controllerlib import Controller, Manager, Request
@@ -43,15 +44,21 @@ class ControllerView:
     Keys are `namespace/name`, or `name` for cluster-scoped objects.
     """
 
-    def __init__(
-        self, controller: Controller, ledger: Ledger, identity: Identity, now: Callable[[], float], catalog: Kinds
-    ) -> None:
-        self._controller, self._ledger, self._identity, self._now = controller, ledger, identity, now
+    def __init__(self, operator: Operator, name: str, ledger: Ledger, now: Callable[[], float], catalog: Kinds) -> None:
+        self._operator, self._name, self._ledger, self._now = operator, name, ledger, now
         self._catalog = catalog
 
     @property
     def name(self) -> str:
-        return self._controller.name
+        return self._name
+
+    @property
+    def _controller(self) -> Controller:
+        return self._operator.latest.manager.controllers[self._name]
+
+    @property
+    def _identity(self) -> Identity:
+        return self._operator.identity
 
     def __repr__(self) -> str:
         return f"<ControllerView {self.name} reconciles={self.reconciles()}>"
@@ -61,11 +68,15 @@ class ControllerView:
     def history(self, key: str | Request | None = None) -> Records[Reconcile]:
         """The finished reconciles, oldest first, of one key or of all.
 
-        Raises TypeError for a `key` of another type, ValueError for one that objects of the kind cannot have. Its `dropped` counts those that are no longer kept.
+        Raises TypeError for a `key` of another type, ValueError for one that objects of the kind cannot have.
+        Its `dropped` counts those that are no longer kept.
         """
-        operator, incarnation = self._identity
         wanted = None if key is None else key_of(key)
-        found = self._ledger.reconciles(self.name, wanted, operator=operator, incarnation=incarnation)
+        read = partial(self._ledger.reconciles, self.name, wanted)
+        lives = [read(operator=one.name, incarnation=one.incarnation) for one in self._operator.lives()]
+        found = (
+            lives[0] if len(lives) == 1 else Records([r for one in lives for r in one], sum(r.dropped for r in lives))
+        )
         if not found and key is not None:
             self._key(key)
         return found
@@ -171,8 +182,11 @@ class ControllerView:
         return f"key={key!r}: a {found.kind} has no namespace: did you mean {key.rpartition('/')[2]!r}?"
 
     def _counts(self) -> dict[str, int]:
-        operator, incarnation = self._identity
-        return self._ledger.counts(self.name, operator=operator, incarnation=incarnation)
+        found: dict[str, int] = {}
+        for one in self._operator.lives():
+            counts = self._ledger.counts(self.name, operator=one.name, incarnation=one.incarnation)
+            found = {**found, **{key: found.get(key, 0) + times for key, times in counts.items()}}
+        return found
 
     # --- the queue -------------------------------------------------------------------------------------------------
 
@@ -238,7 +252,8 @@ class Launch:
 class Operator(Mapping[str, ControllerView]):
     """A started manager; a mapping of its controllers by name. In an async test it must be awaited once.
 
-    Its controllers have the history of this operator only: not that of its replicas, nor that before a restart.
+    Its controllers have the history of this operator only: not that of its replicas, nor that before or after a
+    `restart` of the test. Incarnations that an exploration starts continue it: they are the same operator to the test.
     """
 
     def __init__(
@@ -260,6 +275,10 @@ class Operator(Mapping[str, ControllerView]):
         """The clock of its manager; None on a real cluster."""
         self.launch: Launch | None = None
         """How it was started; None for the cluster's own controllers."""
+        self.successor: Operator | None = None
+        """The next incarnation, after a restart."""
+        self.replaced: bool = False
+        """Whether the test has started the next incarnation, which it holds."""
         self._ledger, self._now, self._settle, self._failed = ledger, now, settle, failed
         self._catalog = catalog
         self._task: asyncio.Task[None] | None = None
@@ -271,7 +290,7 @@ class Operator(Mapping[str, ControllerView]):
         if name not in controllers:
             known = ", ".join(map(repr, controllers)) or "none"
             raise KeyError(f"no controller {name!r} (controllers: {known})")
-        return ControllerView(controllers[name], self._ledger, self._identity, self._now, self._catalog)
+        return ControllerView(self, name, self._ledger, self._now, self._catalog)
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.manager.controllers)
@@ -280,7 +299,7 @@ class Operator(Mapping[str, ControllerView]):
         return len(self.manager.controllers)
 
     def __repr__(self) -> str:
-        state = "running" if self.is_running else "not started" if self._task is None else "stopped"
+        state = "running" if self.is_alive else "not started" if self._task is None else "stopped"
         if not self.process.runs:
             state = self.process.state.value
         return f"<Operator {self._identity}: {', '.join(self) or 'without controllers'} {state}>"
@@ -304,8 +323,31 @@ class Operator(Mapping[str, ControllerView]):
         return self._identity.incarnation
 
     @property
+    def identity(self) -> Identity:
+        return self._identity
+
+    def lives(self) -> Iterator[Operator]:
+        """This incarnation, and those that an exploration has started since."""
+        one = self
+        yield one
+        while one.successor is not None and not one.replaced:
+            one = one.successor
+            yield one
+
+    @property
+    def latest(self) -> Operator:
+        """The last of `lives`."""
+        *_, last = self.lives()
+        return last
+
+    @property
     def is_running(self) -> bool:
         """Whether it was started, and has neither been stopped nor failed."""
+        return self.latest.is_alive
+
+    @property
+    def is_alive(self) -> bool:
+        """Whether this incarnation runs."""
         return self._task is not None and not self._task.done()
 
     def views(self) -> Sequence[ControllerView]:

@@ -102,7 +102,10 @@ class Bubble:
         self.close()
 
     def open(self) -> None:
-        """Install the patches. RuntimeError if it was opened before, another is open, or a library has patched the same."""
+        """Install the patches.
+
+        RuntimeError if it was opened before, if another is open, or if another library has patched the same.
+        """
         if self in _open or self.loop.is_closed():
             raise RuntimeError(f"{self!r} was opened before: make a new bubble")
         with ExitStack() as undo:

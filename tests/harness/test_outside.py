@@ -83,7 +83,7 @@ def test_a_refusal_that_the_operator_catches_fails_the_test(real):
 
     with FakeKube() as kube:
         kube.task(operator())
-        with pytest.raises(OutsideConnection, match="would reach 127.0.0.1"):
+        with pytest.raises(OutsideConnection, match=r"would reach 127\.0\.0\.1"):
             kube.settle()
         kube.advance(600)  # once an address
     assert not was_reached(real)

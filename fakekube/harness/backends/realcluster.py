@@ -200,7 +200,7 @@ class RealCluster:
 
     def _busy(self) -> Iterator[str]:
         for operator in self._operators:
-            for view in operator.views() if operator.is_running else ():
+            for view in operator.views() if operator.is_alive else ():
                 for key in (*view.ready, *view.processing):
                     yield f"controller {view.name} reconciles {key}"
 

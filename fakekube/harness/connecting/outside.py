@@ -23,7 +23,11 @@ REFUSED = ("127.0.0.1", 1)
 _DEFAULT = "~/.kube/config"
 
 #: The modules that have read KUBECONFIG when they were imported, and the attribute that keeps it.
-_READERS = ("kubernetes.config.kube_config", "kubernetes.aio.config.kube_config", "kubernetes_asyncio.config.kube_config")
+_READERS = (
+    "kubernetes.config.kube_config",
+    "kubernetes.aio.config.kube_config",
+    "kubernetes_asyncio.config.kube_config",
+)
 _LOCATION = "KUBE_CONFIG_DEFAULT_LOCATION"
 
 _SERVER = re.compile(r"""\bserver["']?\s*:\s*["']?\w+://([^\s"',/]+)""")

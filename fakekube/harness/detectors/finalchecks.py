@@ -49,7 +49,7 @@ class FinalChecks:
             self._bubble.advance(1)
             for suspect in list(timestamps.suspects.values()):
                 for operator in self._operators:
-                    running = operator.manager is suspect.operator.manager and operator.is_running
+                    running = operator.manager is suspect.operator.manager and operator.is_alive
                     if running and timestamps.can_be_probed(suspect):
                         suspect.probed = True
                         operator[suspect.controller].enqueue(suspect.key)

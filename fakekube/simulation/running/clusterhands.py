@@ -31,7 +31,7 @@ class ClusterHands:
 
     def running(self) -> Mapping[str, Operator]:
         """The operators of controllerlib that run, the latest incarnation of each."""
-        return {one.name: one for one in self._launched() if one.is_running and not one.process.fenced}
+        return {one.name: one for one in self._launched() if one.is_alive and not one.process.fenced}
 
     def _launched(self) -> Sequence[Operator]:
         return [one for one in self._cluster._background.operators if one.launch is not None]
@@ -41,7 +41,7 @@ class ClusterHands:
 
         Where the test has started operators of controllerlib, its tasks and threads are taken for clients.
         """
-        return {one.name: one for one in self._programs() if one.is_running}
+        return {one.name: one for one in self._programs() if one.is_alive}
 
     def _programs(self) -> Sequence[Program]:
         background = self._cluster._background
@@ -70,10 +70,10 @@ class ClusterHands:
         """Start an operator again, outside of the reconcile in which it was killed."""
         name = operator.removeprefix(OPERATOR)
         launched = [one for one in self._launched() if one.name == name]
-        if launched and (not launched[-1].is_running or launched[-1].process.fenced):
+        if launched and (not launched[-1].is_alive or launched[-1].process.fenced):
             self._context.copy().run(self._begin, launched[-1])
         programs = [one for one in self._programs() if one.name == name]
-        if programs and not programs[-1].is_running:
+        if programs and not programs[-1].is_alive:
             self._context.copy().run(self._cluster._background.restart, programs[-1])
 
     def _begin(self, operator: Operator) -> None:
@@ -83,7 +83,7 @@ class ClusterHands:
         """Start operators again that have ended by themselves."""
         known: Sequence[Operator | Program] = (*self._launched(), *self._programs())
         for name, one in {one.name: one for one in known}.items():
-            if not one.is_running:
+            if not one.is_alive:
                 self.start(f"{OPERATOR}{name}")
 
     def hold(self, operator: str, kind: str, revision: int) -> Callable[[], None]:
