@@ -38,6 +38,9 @@ TIMELINE_LINES = 60
 
 _CLUSTER: pytest.StashKey[FakeKube] = pytest.StashKey()
 
+#: What is wrong with the marker of a test that is explored.
+_PROBLEM: pytest.StashKey[str] = pytest.StashKey()
+
 #: Name, type in an ini file, help: each is an ini value `fakekube_NAME` and an option `--fakekube-NAME`.
 _OPTIONS = (
     ("seed", "string", "seed of all randomness; default: derived from the name of each test"),
@@ -138,6 +141,8 @@ def _option(config: pytest.Config, name: str) -> Any:
 
 def _settings(request: pytest.FixtureRequest) -> dict[str, Any]:
     """The settings of the marker, else the command line, else the ini file. Raises UsageError for positional ones."""
+    if _PROBLEM in request.node.stash:
+        raise pytest.UsageError(request.node.stash[_PROBLEM])
     found: dict[str, Any] = {}
     levels = _levels(request.config)
     for name, _, _ in _OPTIONS:
@@ -437,8 +442,13 @@ def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> 
     """Explores a test that is marked for it."""
     if not _is_explored(item):
         return None
-    from fakekube.simulation.protocol import runs_protocol
+    from fakekube.simulation.protocol import runs_protocol, settings_for
 
+    try:
+        settings_for(item)
+    except pytest.UsageError as problem:
+        item.stash[_PROBLEM] = str(problem)  # an error of this test, not of the run
+        return None
     return runs_protocol(item, nextitem, partial(_page_of, item))
 
 
@@ -468,6 +478,8 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None, Any, Any]:
     if cluster is None or not isinstance(item, pytest.Function):
         result = yield
         _claim(item)
+        if cluster is None and _CLUSTER not in item.stash:
+            _warn_of_marker(item)
         return result
     from fakekube.harness.driving import asynctests
 
@@ -511,6 +523,14 @@ def _note_problems(cluster: FakeKube, error: BaseException) -> None:
         if str(problem) != str(error):
             error.add_note(f"{type(problem).__name__}: {problem}")
     cluster.check_findings(raising=False)
+
+
+def _warn_of_marker(item: pytest.Item) -> None:
+    """Warn of a marker of this test, not of its module or class, that has no effect: it has no cluster."""
+    for marker in item.own_markers:
+        if marker.name in ("fakekube", "fakekube_explore"):
+            text = f"@pytest.mark.{marker.name} has no effect: the test does not use the fixture `fakekube`"
+            _warn(item, pytest.PytestWarning(text))
 
 
 def _warn(item: pytest.Item, warning: Warning) -> None:
