@@ -23,7 +23,7 @@ from fakekube.virtualtime.errors import BubbleClosed, NotQuiescent
 from fakekube.virtualtime.notifier import Notifier
 from fakekube.virtualtime.simulatedprocess import SimulatedProcess, current, running_in
 from fakekube.virtualtime.threads.interrupts import interrupt
-from fakekube.virtualtime.threads.stacks import dump
+from fakekube.virtualtime.threads.stacks import dump, place_of
 
 T = TypeVar("T")
 
@@ -99,10 +99,15 @@ class BubbleThread:
         return self.state is not State.ENDED
 
     def resume(self, patience: float) -> bool:
-        """Let it run; returns whether it was suspended or ended within `patience` real seconds."""
-        self.state = State.RUNNING
+        """Let it run; returns whether it was suspended or ended within `patience` real seconds.
+
+        It is overdue if it was not, also when Ctrl-C ends the wait.
+        """
+        self.state, self.overdue = State.RUNNING, True
         self._resumed.release()
-        return self._suspended.acquire(timeout=patience)
+        suspended = self._suspended.acquire(timeout=patience)
+        self.overdue = not suspended
+        return suspended
 
     def interrupt(self, ident: int) -> bool:
         """Raise BubbleClosed in it; returns whether it was suspended or ended soon after."""
@@ -161,6 +166,8 @@ class ThreadScheduler:
         self._overdue: list[BubbleThread] = []
         self._numbers = itertools.count(1)
         self._closing = False
+        #: whether Ctrl-C has ended the wait for a thread, which it has named
+        self._interrupted = False
         #: the threads of stopped processes that became ready
         self._frozen: dict[SimulatedProcess, list[BubbleThread]] = {}
 
@@ -170,10 +177,15 @@ class ThreadScheduler:
         """Run each ready thread until it parks or ends. Raises NotQuiescent for one that does neither."""
         for _ in range(len(self.ready)):
             thread = self.ready.popleft()
-            if thread.resume(self._patience):
+            try:
+                suspended = thread.resume(self._patience)
+            except KeyboardInterrupt:
+                self._overdue.append(thread)
+                self._interrupted = True
+                raise KeyboardInterrupt(f"while thread {thread.name} ran, at {place_of(thread.real)}") from None
+            if suspended:
                 thread.join_if_ended(self._patience)
             else:
-                thread.overdue = True
                 self._overdue.append(thread)
                 raise NotQuiescent(
                     f"thread {thread.name} neither parked nor ended within {self._patience:g} s. It may be waiting "
@@ -311,7 +323,7 @@ class ThreadScheduler:
         self._threads.clear()
         self._overdue.clear()
         self._idle.clear()
-        if left:
+        if left and not self._interrupted:
             names = ", ".join(f"{thread.name} ({thread.where})" for thread in left)
             raise NotQuiescent(
                 f"threads do not end: {names}. They run Python code that catches every exception, or wait for "
@@ -322,7 +334,6 @@ class ThreadScheduler:
         if thread.state is State.OUTSIDE or (thread.overdue and not thread.was_suspended()):
             return False
         if not thread.resume(self._patience):
-            thread.overdue = True
             return False
         thread.join_if_ended(self._patience)
         return True

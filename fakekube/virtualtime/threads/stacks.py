@@ -2,6 +2,10 @@
 
 import faulthandler
 import tempfile
+import threading
+from pathlib import Path
+
+_PACKAGE = str(Path(__file__).parents[1])
 
 
 def dump() -> str:
@@ -13,3 +17,13 @@ def dump() -> str:
         faulthandler.dump_traceback(file=file, all_threads=True)
         file.seek(0)
         return file.read().decode(errors="replace")
+
+
+def place_of(thread: threading.Thread | None) -> str:
+    """Where a thread is: the innermost line of its stack outside of this package, as faulthandler writes it."""
+    ident = f"{thread.ident:#018x}" if thread is not None and thread.ident is not None else "none"
+    lines = iter(dump().splitlines())
+    for line in lines:
+        if ident in line:
+            return next((one.strip() for one in lines if _PACKAGE not in one), "")
+    return "an unknown place"

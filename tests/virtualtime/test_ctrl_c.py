@@ -1,0 +1,47 @@
+"""Ctrl-C while a thread of the bubble runs: the run ends soon, and names the thread."""
+
+import os
+import signal
+import subprocess
+import sys
+
+import pytest
+
+TEST = """
+import os
+import socket
+
+def compute():
+    os.write({fd}, b"!")
+    while True:
+        pass
+
+def wait():
+    a, b = socket.socketpair()
+    os.write({fd}, b"!")
+    a.recv(1)
+
+def test_it(fakekube):
+    fakekube.thread({function}, name="the-operator")
+    fakekube.settle()
+"""
+
+
+@pytest.mark.parametrize("function", ["compute", "wait"])
+@pytest.mark.parametrize("times", [1, 2])
+def test_ctrl_c_ends_the_run_and_names_the_thread(tmp_path, function, times):
+    reader, writer = os.pipe()
+    (tmp_path / "test_one.py").write_text(TEST.format(fd=writer, function=function))
+    command = [sys.executable, "-m", "pytest", "-q", "-pno:cacheprovider", "-Wignore", "test_one.py"]
+    with subprocess.Popen(
+        command, cwd=tmp_path, pass_fds=[writer], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+    ) as run:
+        os.close(writer)
+        assert os.read(reader, 1) == b"!"
+        os.close(reader)
+        for _ in range(times):
+            run.send_signal(signal.SIGINT)
+        output = run.communicate(timeout=20)[0]  # less than the patience
+    assert "KeyboardInterrupt: while thread the-operator ran, at File" in output
+    assert f"in {function}" in output
+    assert "RuntimeError" not in output
