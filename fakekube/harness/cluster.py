@@ -10,6 +10,7 @@ import asyncio
 import builtins
 import inspect
 import os
+from bdb import BdbQuit
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import replace
@@ -86,6 +87,7 @@ from fakekube.server.runner import ServerRunner
 from fakekube.virtualtime import Bubble, Deadlock, HotLoop, NotQuiescent, VirtualClock
 from fakekube.virtualtime.bubble import Done
 from fakekube.virtualtime.durations import Duration, TimeUnits
+from fakekube.virtualtime.loop import VirtualTimeLoop
 from fakekube.virtualtime.processes import ProcessOptions
 from fakekube.virtualtime.seeds import Seed
 from fakekube.virtualtime.simulatedprocess import SimulatedProcess, current_client, running_in
@@ -245,6 +247,7 @@ class FakeKube:
         serials = self._runner.serials
         self.timeline: Timeline = Timeline(self.clock.epoch, serials, partial(key_in, apiserver.catalog))
         self.ledger: Ledger = Ledger(self.clock.now, self.timeline, serials)
+        self.ledger.on_error = partial(_end_if_it_ends_the_test, self._bubble.loop)
         self._audit = Audit(self._runner, self.timeline, self.ledger.identities, TEST_AGENT)
         self._objects = Objects(apiserver, DirectRequests(self._runner, self._driver.driven))
         self._detection = Detection(self._runner, self.clock.now, TEST_AGENT, levels)
@@ -1343,3 +1346,9 @@ class FakeKube:
         """`handler` answers data that is sent to a port of a pod (ForwardRequest -> bytes)."""
         self._runner.apiserver.kubelet.forward = reported(handler, self._background.failed)
         return handler
+
+
+def _end_if_it_ends_the_test(loop: VirtualTimeLoop, error: BaseException) -> None:
+    """Raise from the loop what ends a test, and no reconcile: the debugger was left, or `pytest.exit()` was called."""
+    if isinstance(error, (*loop.fatal_errors, BdbQuit)):
+        loop.fail_with(error)

@@ -119,6 +119,8 @@ class Ledger:
         """Called when a reconcile begins: the operator, the controller, the key."""
         self.on_finished: Callable[[Reconcile], None] | None = None
         """Called when a reconcile has ended."""
+        self.on_error: Callable[[BaseException], None] | None = None
+        """Called with the exception of a reconcile."""
         self.next_serial: Callable[[], int] = serials.__next__
         self._rows = _Rows(self._others, self.identities, timeline.resource)
         timeline.attach(self._rows)
@@ -213,6 +215,8 @@ class Ledger:
             self._heartbeats.append(reconcile)
             return
         self._others.append(reconcile)
+        if reconcile.error is not None and self.on_error is not None:
+            self.on_error(reconcile.error)
         if reconcile.error is not None:  # formatted at once: the text of an exception may change
             self._rows.failures.append((reconcile.serial, _shown(reconcile)))
 
@@ -235,7 +239,7 @@ class Ledger:
         Drops the tracebacks of recorded exceptions, too: their frames refer to their callers, up to the test, which
         would keep the cluster alive until a garbage collection (CPython 3.13 links them when a cancelled task ends).
         """
-        self.on_started = self.on_finished = None
+        self.on_started = self.on_finished = self.on_error = None
         for observer in self._observers:
             observer.retire()
         for error in (*(one.error for one in self), *(event.error for event in self.informer_events)):

@@ -7,6 +7,8 @@ import sys
 
 import pytest
 
+from tests.innerruns import LEAN
+
 TEST = """
 import os
 import socket
@@ -27,12 +29,11 @@ def test_it(fakekube):
 """
 
 
-@pytest.mark.parametrize("function", ["compute", "wait"])
-@pytest.mark.parametrize("times", [1, 2])
+@pytest.mark.parametrize(("function", "times"), [("compute", 2), ("wait", 1)])
 def test_ctrl_c_ends_the_run_and_names_the_thread(tmp_path, function, times):
     reader, writer = os.pipe()
     (tmp_path / "test_one.py").write_text(TEST.format(fd=writer, function=function))
-    command = [sys.executable, "-m", "pytest", "-q", "-pno:cacheprovider", "-Wignore", "test_one.py"]
+    command = [sys.executable, "-m", "pytest", "-q", *LEAN, "-Wignore", "test_one.py"]
     with subprocess.Popen(
         command, cwd=tmp_path, pass_fds=[writer], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
     ) as run:
