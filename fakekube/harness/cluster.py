@@ -48,7 +48,7 @@ from fakekube.harness.detectors.finding import Finding, FindingWarning
 from fakekube.harness.detectors.levels import levels_of
 from fakekube.harness.driving.again import factory_of
 from fakekube.harness.driving.driver import Driver
-from fakekube.harness.driving.externalwait import until
+from fakekube.harness.driving.externalwait import INTERVAL, until
 from fakekube.harness.driving.steps import Steps, calling
 from fakekube.harness.faultinjection.deltaobserver import DeltaObserver
 from fakekube.harness.faultinjection.disruptions import Disruptions
@@ -501,6 +501,8 @@ class FakeKube:
     def run_process(self, argv: Sequence[str], **options: Unpack[ProcessOptions]) -> Any:
         """Run a command (`kubectl apply ...`) to completion with KUBECONFIG and FAKEKUBE_URL set; time is held.
 
+        An operator, which does not end, is started with `subprocess.Popen(..., env={**os.environ, "KUBECONFIG":
+        str(fakekube.kubeconfig)})` instead, and `wait_for` waits for what it does.
         `options` are those of `subprocess.run`. Returns a CompletedProcess with the output as text; in an async test it
         must be awaited.
         """
@@ -524,7 +526,8 @@ class FakeKube:
         **wanted: Unpack[RequestFields],
     ) -> Awaitable[None]:
         """Wait in real time for an operator in another process: for `times` requests with these fields, in the whole
-        test (`wait_for(verb="create", resource="pods")`), or until `condition()` is true.
+        test (`wait_for(verb="create", resource="pods")`), or until `condition()` is true, which is checked after each
+        request and each change, and ten times a second: `wait_for(lambda: process.poll() is not None)`.
 
         Virtual time is held. Raises TimeoutError after `timeout` real seconds. In an async test it must be awaited.
         """
@@ -536,7 +539,8 @@ class FakeKube:
             return condition() if condition is not None else len(self._audit.requests(wanted)) >= times
 
         what = f"waiting for {wanted}" if condition is None else "waiting for a condition"
-        work = until(is_done, self._bubble, self._runner, timeout, what)
+        interval = None if condition is None else INTERVAL
+        work = until(is_done, self._bubble, self._runner, timeout, what, interval=interval)
         if self._driver.in_async_test():
             return work
         self._bubble.loop.drive(work)

@@ -77,3 +77,13 @@ def test_f15_a_signal_reaches_an_operator_in_a_thread(fakekube):
     fakekube.signal(thread, signal.SIGTERM)
     assert seen == ["tick", "tick", "stopped"]
     assert not thread.is_alive()
+
+
+def test_wait_for_notices_the_end_of_a_process(fakekube):
+    with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as process:
+        with pytest.raises(TimeoutError, match="waiting for a condition"):
+            fakekube.wait_for(lambda: process.poll() is not None, timeout=0.5)
+        process.stdin.close()
+        fakekube.wait_for(lambda: process.poll() is not None)
+    assert process.returncode == 1
+    assert fakekube.clock.monotonic() == 0

@@ -12,8 +12,21 @@ from fakekube.virtualtime import Bubble
 from fakekube.virtualtime.blocking import HELPER
 
 
-async def until(is_done: Callable[[], object], bubble: Bubble, runner: ServerRunner, timeout: float, what: str) -> None:
-    """Wait until `is_done()`, which is checked after each request and each change; virtual time is held.
+#: Real seconds between two checks of a condition that may depend on something outside of the cluster.
+INTERVAL = 0.1
+
+
+async def until(
+    is_done: Callable[[], object],
+    bubble: Bubble,
+    runner: ServerRunner,
+    timeout: float,
+    what: str,
+    *,
+    interval: float | None = None,
+) -> None:
+    """Wait until `is_done()`, which is checked after each request and each change, and at an interval; virtual time is
+    held.
 
     Raises TimeoutError after `timeout` real seconds.
     """
@@ -31,7 +44,7 @@ async def until(is_done: Callable[[], object], bubble: Bubble, runner: ServerRun
         wake()
 
     forget = [runner.on_request(wake), runner.on_write(wake)]
-    fuse = _fuse(timeout, lambda: loop.call_soon_threadsafe(expire), what)
+    fuse = _fuse(timeout, interval, lambda late: loop.call_soon_threadsafe(expire if late else wake), what)
     try:
         with bubble.clock.hold(what, endless=True):
             while True:
@@ -49,15 +62,21 @@ async def until(is_done: Callable[[], object], bubble: Bubble, runner: ServerRun
             each()
 
 
-def _fuse(seconds: float, expire: Callable[[], object], what: str) -> Callable[[], None]:
-    """Calls `expire` after some real seconds, in another thread. Returns a function that prevents it."""
+def _fuse(seconds: float, interval: float | None, call: Callable[[bool], object], what: str) -> Callable[[], None]:
+    """Calls `call(False)` at an interval, and `call(True)` after some real seconds, in another thread.
+
+    Returns a function that prevents it.
+    """
     lock = _thread.allocate_lock()
     lock.acquire()
+    times = 1 if interval is None else max(1, round(seconds / interval))
 
     def wait() -> None:
-        if not lock.acquire(timeout=seconds):
+        for number in range(1, times + 1):
+            if lock.acquire(timeout=seconds / times):
+                return
             with suppress(RuntimeError):  # the loop is closed
-                expire()
+                call(number == times)
 
     threading.Thread(target=wait, name=HELPER + what, daemon=True).start()
     return lock.release
