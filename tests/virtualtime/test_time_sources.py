@@ -90,6 +90,9 @@ def test_asyncio(bubble):
 
     with pytest.raises(RuntimeError, match="a client on another event loop"):
         asyncio.run(connects())
+    before = bubble.clock.us
+    asyncio.run(asyncio.sleep(0.01))
+    assert bubble.clock.us == before  # it was real time
 
 
 def test_time_sleep(bubble, takes):
