@@ -23,6 +23,10 @@ Rule = dict[str, Any]
 OPEN = ("/api", "/apis", "/openapi", "/version", "/healthz", "/livez", "/readyz")
 
 
+#: In the reason of a rule that every cluster grants, like those of discovery.
+_OF_EVERY_CLUSTER = 'ClusterRoleBinding "system:'
+
+
 @dataclass(frozen=True, slots=True, order=True)
 class Access:
     """One permission. `resource` includes the subresource (`pods/log`); an empty `namespace` stands for all.
@@ -139,7 +143,8 @@ def _needed(record: RequestRecord) -> Iterator[Access]:
 
 @dataclass(frozen=True, slots=True)
 class _Grant:
-    """A rule in a namespace (empty: in all); `own` if the binding names the user itself, not a group."""
+    """A rule in a namespace (empty: in all); `own` if a binding of the test has it for the user, or for groups of
+    service accounts that the user belongs to."""
 
     namespace: str
     rule: Rule
@@ -204,7 +209,7 @@ def _accesses(namespace: str, part: Rule) -> Iterator[Access]:
 def _grants(store: Store, user: User) -> Iterator[_Grant]:
     alone = User(user.name, groups=tuple(one for one in user.groups if one.startswith(serviceaccount.ALL)))
     everywhere = list(rbac.rules_for(store, user, ""))
-    own = [rule for _, rule in rbac.rules_for(store, alone, "")]
+    own = [rule for reason, rule in rbac.rules_for(store, alone, "") if _OF_EVERY_CLUSTER not in reason]
     for _, rule in everywhere:
         yield _Grant("", rule, rule in own)
     for namespace in sorted(_namespaces(store)):

@@ -69,6 +69,25 @@ def test_access_is_checked_for_it(fakekube):
     assert [str(one) for one in report.missing] == ["create secrets in default"]
 
 
+@pytest.mark.fakekube(rbac=True)
+def test_a_test_that_reads_the_report_does_not_fail_for_the_same_denial(fakekube):
+    fakekube.apply(CONFIGMAP, role("ClusterRole", WATCHES), binding("ClusterRole"))
+    fakekube.start(build, service_account="ops/copier")
+    report = fakekube.rbac_report(service_account="ops/copier")
+    assert [str(one) for one in report.missing] == ["create secrets in default"]
+    fakekube.check_findings()
+    assert [one for one in fakekube.findings if one.detector in ("reconcile-error", "missing-permission")] == []
+
+
+@pytest.mark.fakekube(rbac=True)
+def test_unused_permissions_are_those_of_the_test(fakekube):
+    allowed = rule([""], ["configmaps"], "get", "list", "watch")
+    fakekube.apply(CONFIGMAP, role("ClusterRole", allowed), binding("ClusterRole"))
+    fakekube.start(build, service_account="ops/copier")
+    report = fakekube.rbac_report(service_account="ops/copier")
+    assert [str(one) for one in report.unused] == ["get configmaps in all namespaces"]
+
+
 @pytest.mark.fakekube(transport="memory")
 def test_over_http_too(fakekube):
     fakekube.apply(CONFIGMAP)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 from controllerlib import ApiError
@@ -10,6 +11,10 @@ from fakekube.harness.detectors.detector import Doing, Observed, Scene
 
 #: Conflicts in a row after which an operator does not just repeat a write that lost a race.
 CONFLICTS = 3
+
+
+#: The message of a request that the authorizer denies.
+_DENIED = re.compile(r'User "([^"]+)" cannot ')
 
 
 @dataclass(slots=True)
@@ -22,6 +27,8 @@ class Failures:
     times: int
     is_bug: bool
     is_conflict: bool
+    denied: str = ""
+    """The user whom RBAC has denied the request."""
 
     def __str__(self) -> str:
         return f"{self.text} ({self.times} times)" if self.times > 1 else self.text
@@ -30,8 +37,9 @@ class Failures:
 class ReconcileErrors:
     """Reports keys whose last reconcile failed, bugs, and (`retried-error`) failures that a retry has repaired.
 
-    Not reported: what happened while a fault affected the reconcile, conflicts that a retry has repaired, and errors
-    of controllers whose errors or results the test has read.
+    Not reported: what happened while a fault affected the reconcile, conflicts that a retry has repaired, errors
+    of controllers whose errors or results the test has read, and denied requests of users whose permissions it has
+    compared.
     """
 
     names: tuple[str, ...] = ("reconcile-error", "retried-error")
@@ -56,16 +64,19 @@ class ReconcileErrors:
         text = f"{doing} failed with {type(error).__name__}: {error}"
         conflict = isinstance(error, ApiError) and error.code == 409
         bug = isinstance(error, RecoveredPanic)
-        self._failing[who] = Failures(doing.operator, doing.inspected_as, text, 1, bug, conflict)
+        denied = _DENIED.search(str(error)) if isinstance(error, ApiError) and error.code == 403 else None
+        user = denied[1] if denied is not None else ""
+        self._failing[who] = Failures(doing.operator, doing.inspected_as, text, 1, bug, conflict, user)
 
     def finish(self) -> None:
         inspected = self._scene.inspected()
         for failures in self._failing.values():
             few = failures.is_conflict and failures.times < CONFLICTS
-            if failures.controller not in inspected and not few and not failures.operator.is_killed:
+            seen = failures.controller in inspected or failures.denied in inspected
+            if not seen and not few and not failures.operator.is_killed:
                 self._scene.report("reconcile-error", f"{failures}, and has not succeeded since")
         for failures in self._repaired:
-            if failures.controller in inspected:
+            if failures.controller in inspected or failures.denied in inspected:
                 continue
             if failures.is_bug:
                 self._scene.report("reconcile-error", f"{failures}, which is a bug although a retry succeeded")
