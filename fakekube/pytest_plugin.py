@@ -626,7 +626,13 @@ def _close_survivors(item: pytest.Item) -> str:
 def pytest_runtest_makereport(
     item: pytest.Item, call: pytest.CallInfo[None]
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """Adds the timeline of the cluster to the report of a failing test."""
+    """Adds the timeline of the cluster to the report of a failing test, and leaves out frames of this package."""
+    if call.excinfo is not None and not item.config.option.fulltrace and "fakekube.harness" in sys.modules:
+        from fakekube.harness import tracebacks
+
+        error = call.excinfo.value
+        error.__traceback__ = tracebacks.without_own_frames(error)
+        call.excinfo = pytest.ExceptionInfo.from_exception(error)
     report = yield
     cluster = item.stash.get(_CLUSTER, None)
     if cluster is None:

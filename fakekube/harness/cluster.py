@@ -1215,7 +1215,9 @@ class FakeKube:
 
     def _not_so(self, text: str, within: Duration) -> AssertionError:
         what = f"eventually: {text}\n" if text else ""
-        return AssertionError(f"{what}not so within {within} of virtual time\n\n{self.timeline.render(30)}")
+        # the pytest plugin, which also checks the findings, adds the timeline to the report
+        story = f"\n\n{self.timeline.render(30)}" if self.findings_at_exit else ""
+        return AssertionError(f"{what}not so within {within} of virtual time{story}")
 
     # --- detectors ---------------------------------------------------------------------------------------------------
 

@@ -4,6 +4,7 @@ import re
 
 import pytest
 
+from fakekube import FakeKube
 from tests.harness.operators import build, config_map, every, failing, nothing, stamping
 from tests.innerruns import LEAN
 
@@ -199,8 +200,15 @@ def test_eventually(fakekube):
     said = failure(
         lambda: fakekube.eventually(lambda cluster: cluster.exists("v1", "Secret", "s"), "s exists", within="2m")
     )
-    assert said.startswith("eventually: s exists\nnot so within 2m of virtual time")
-    assert "reconcile default/a #5" in said
+    assert said == "eventually: s exists\nnot so within 2m of virtual time"  # the report has the timeline
+
+
+def test_eventually_without_the_plugin_shows_the_timeline():
+    with FakeKube() as kube:
+        kube.apply(config_map("a", n="1"))
+        kube.start(build(every(60)))
+        said = failure(lambda: kube.eventually(lambda cluster: False, "never", within="2m"))
+    assert "reconcile default/a #3" in said
 
 
 async def test_eventually_in_an_async_test(fakekube):

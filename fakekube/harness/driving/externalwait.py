@@ -11,7 +11,6 @@ from fakekube.server.runner import ServerRunner
 from fakekube.virtualtime import Bubble
 from fakekube.virtualtime.blocking import HELPER
 
-
 #: Real seconds between two checks of a condition that may depend on something outside of the cluster.
 INTERVAL = 0.1
 
