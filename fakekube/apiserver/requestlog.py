@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
-from typing import NamedTuple
+from typing import Any, NamedTuple
+
+import orjson
 
 from fakekube.apiserver.wire.request import RequestInfo
 
@@ -108,6 +110,18 @@ class RequestLog:
 
 def _signature(record: RequestRecord) -> Signature:
     return Signature(*(getattr(record, name) for name in Signature._fields))
+
+
+def name_in(body: Any) -> str:
+    """The name of the object in the body of a creation that has failed; empty if it cannot be read."""
+    if isinstance(body, bytes):
+        try:
+            body = orjson.loads(body)
+        except orjson.JSONDecodeError:
+            return ""
+    meta = body.get("metadata") if isinstance(body, dict) else None
+    name = meta.get("name") if isinstance(meta, dict) else None
+    return name if isinstance(name, str) else ""
 
 
 def record(

@@ -29,6 +29,7 @@ from fakekube.apiserver.needs import Service
 from fakekube.apiserver.registry.core.service.ranges import DEFAULT_RANGE
 from fakekube.apiserver.requestlog import RequestRecord
 from fakekube.apiserver.user import ADMIN, User
+from fakekube.apiserver.wire.request import RequestInfo
 from fakekube.controllers.catalogue import named, selection
 from fakekube.harness import arguments
 from fakekube.harness.assertions import recorded
@@ -43,6 +44,7 @@ from fakekube.harness.connecting.outside import Environment, OutsideConnection, 
 from fakekube.harness.connecting.users import acting, user_of
 from fakekube.harness.connecting.webhookserver import CONFIGURATIONS, WebhookServers, trusting
 from fakekube.harness.detectors.detection import Detection
+from fakekube.harness.detectors.faultuse import hit_summary
 from fakekube.harness.detectors.finalchecks import FinalChecks
 from fakekube.harness.detectors.finding import Finding, FindingWarning
 from fakekube.harness.detectors.levels import levels_of
@@ -1271,6 +1273,7 @@ class FakeKube:
             made.before = reported(made.before, self._background.failed)
         if made.draw is not None:
             made.draw = reported(made.draw, self._background.failed)
+        made.on_hit = partial(_note_hit, self.timeline, self.clock)
         self._runner.apiserver.faults.arm(made)
         self._detection.fault_made(made)
         return made
@@ -1358,3 +1361,8 @@ def _end_if_it_ends_the_test(loop: VirtualTimeLoop, error: BaseException) -> Non
     """Raise from the loop what ends a test, and no reconcile: the debugger was left, or `pytest.exit()` was called."""
     if isinstance(error, (*loop.fatal_errors, BdbQuit)):
         loop.fail_with(error)
+
+
+def _note_hit(timeline: Timeline, clock: VirtualClock, rule: FaultRule, info: RequestInfo) -> None:
+    """Add a row for a fault that affects a request."""
+    timeline.add(clock.now(), hit_summary, rule, info)

@@ -354,6 +354,8 @@ class ServerRunner:
         if self.interception is not None:
             response = self.interception.answered(request, info, client, response)
         name, reason, message = outcome(response) if response.status != 200 else ("", "", "")
+        if info.verb == "create" and not info.name and (response.status >= 400 or response.reset):
+            name = requestlog.name_in(request.body) or name
         if response.watch is not None:
             response.watch.client = (request.user_agent, client)
             if self.interception is not None:

@@ -95,6 +95,7 @@ class FaultRule:
     hits: int = field(default=0, init=False)
     abandoned: int = field(default=0, init=False, repr=False, compare=False)
     armed: bool = field(default=True, init=False)
+    on_hit: Callable[[FaultRule, RequestInfo], object] | None = field(default=None, init=False, repr=False, compare=False)
     on_disarm: list[Callable[[], object]] = field(default_factory=list, init=False, repr=False, compare=False)
     _patterns: tuple[tuple[str, Callable[[str], object]], ...] = field(init=False)
     _meant: dict[tuple[str, str], bool] = field(default_factory=dict, init=False, repr=False, compare=False)
@@ -222,7 +223,10 @@ class FaultRule:
             return False
         if user_agent == self.except_agent and self.user_agent != user_agent:
             return False
-        return self._takes(info.what)
+        taken = self._takes(info.what)
+        if taken and self.on_hit is not None:
+            self.on_hit(self, info)
+        return taken
 
     def _can_affect(self, info: RequestInfo, query: Query) -> bool:
         """Whether the fault can happen to this request on a real server."""

@@ -5,7 +5,9 @@ from __future__ import annotations
 from dataclasses import fields
 
 from fakekube.apiserver.faults import FaultRule
+from fakekube.apiserver.wire.request import RequestInfo
 from fakekube.harness.detectors.detector import Scene
+from fakekube.harness.records.entry import Summary
 
 #: Arguments that the harness sets.
 _OF_THE_HARNESS = ("except_agent", "draw")
@@ -23,6 +25,13 @@ class UnusedFaults:
         for rule in self._scene.faults:
             if rule.seen == 0 and not rule.abandoned:
                 self._scene.report("unused-fault", f"{shown(rule)} matched no request")
+
+
+def hit_summary(rule: FaultRule, info: RequestInfo) -> Summary:
+    """The row of the timeline for a request that a fault affects; that of the request follows."""
+    where = "/".join(part for part in (info.namespace, info.name) if part)
+    what = f"fault injected into {info.verb} {info.resource or info.path} {where}".rstrip()
+    return Summary("test", what, cause=shown(rule))
 
 
 def shown(rule: FaultRule) -> str:

@@ -1,0 +1,28 @@
+"""The timeline shows which requests a fault has affected, and the names of creations that have failed."""
+
+import pytest
+from kubernetes import client
+
+BODY = {"metadata": {"name": "a"}}
+
+
+@pytest.mark.parametrize("error", [500, 409])
+def test_a_fault_and_the_request_that_it_affects_are_rows(fakekube, error):
+    api = client.CoreV1Api(fakekube.api_client())
+    with fakekube.fault(verb="create", resource="configmaps", error=error, times=1, user_agent="*"):
+        with pytest.raises(client.ApiException):
+            api.create_namespaced_config_map("default", BODY)
+        api.create_namespaced_config_map("default", BODY)
+    rows = [(entry.what, entry.cause) for entry in fakekube.timeline]
+    assert rows[0] == (
+        "fault injected into create configmaps default",
+        f"fault(verb='create', resource='configmaps', times=1, error={error})",
+    )
+    assert rows[1][0].startswith(f"create configmaps default/a -> {error}")
+    assert [row[0] for row in rows[2:]] == ["create configmaps default/a -> 201"]
+
+
+def test_a_creation_that_is_rejected_has_its_name(fakekube):
+    with pytest.raises(client.ApiException):
+        client.CoreV1Api(fakekube.api_client()).create_namespaced_config_map("missing", BODY)
+    fakekube.assert_requests(1, verb="create", resource="configmaps", name="a", code=404)
