@@ -256,6 +256,13 @@ def key_of(key: str | Request) -> str:
     return str(Request.parse(key))
 
 
+def in_seconds(rule: Any) -> Any:
+    """The arguments of a fault with delays in seconds. Raises TypeError, ValueError naming the argument."""
+    delays = {name: rule[name] for name in ("delay", "body_delay", "event_delay") if name in rule}
+    texts = {name: value for name, value in delays.items() if isinstance(value, str | timedelta)}
+    return {**rule, **{name: seconds_of(name, value) for name, value in texts.items()}}
+
+
 def check_fault(rule: FaultRule, served: Iterable[Resource]) -> None:
     """Checks the callable and the resource of a fault. Raises TypeError, ValueError with a suggestion."""
     if rule.before is not None and not takes_nothing(rule.before):

@@ -147,6 +147,10 @@ CLUSTER = "cluster"
 WATCH_TIMEOUT = 365 * 86_400.0
 
 
+#: The default of `hold`, which is not None: that is what a forgotten operator would be.
+_ALL_CLIENTS: Any = object()
+
+
 class FakeKube:
     """A Kubernetes cluster under virtual time. A context manager; one at a time is open in a process.
 
@@ -397,12 +401,21 @@ class FakeKube:
 
     def _step(self, move: Callable[[], Awaitable[None]]) -> Awaitable[None]:
         if self._driver.in_async_test():
+            self._refuse_callback()
             return self._awaited(self._checked(move), "step")
         with self._reporting():
             done = move()
             if self._perturbed is not None:
                 self._bubble.loop.drive(self._perturbed.recovered())
             return done
+
+    def _refuse_callback(self) -> None:
+        """Raises RuntimeError for a step in code that the event loop runs in a sync test."""
+        if not self._bubble.loop.runs_test():
+            raise RuntimeError(
+                "a step (settle(), advance(), ...) in a callback, for example `before` of a fault, a predicate or a "
+                "coroutine of task(): only the test itself settles or moves time"
+            )
 
     def _awaited(self, work: Coroutine[Any, Any, T], name: str) -> Coroutine[Any, Any, T]:
         """`work`, which an async test must await: the test fails if it does not."""
@@ -852,7 +865,7 @@ class FakeKube:
 
         The function gets `args` and the keyword arguments `kwargs`, as in `threading.Thread`. It may install handlers
         of signals, as in a process of its own (`signal`), and run an event loop. The next step of the test raises what
-        it raises.
+        it raises; `fakekube.bubble.join(thread)` waits for its end.
         """
         if not callable(function):
             raise TypeError(f"thread() takes a function, not {function!r}")
@@ -1259,15 +1272,15 @@ class FakeKube:
         """Make matching requests fail, wait or break: `fault(verb="update", resource="backups", error=409, times=1)`.
 
         The fault lasts until `disarm()`, or until the end of a `with` block. The arguments are those of
-        `fakekube.FaultRule`, which raises TypeError, ValueError. The test's own requests are not affected unless
-        `user_agent` matches them.
+        `fakekube.FaultRule`, which raises TypeError, ValueError; delays are seconds, a timedelta or text like "8s". The
+        test's own requests are not affected unless `user_agent` matches them.
         """
         check_names("fault", rule, FaultOptions)
         self._faults_made += 1
         purpose = f"fault {self._faults_made}"
         rule.setdefault("except_agent", TEST_AGENT)
         rule.setdefault("draw", partial(self._bubble.seed.float, purpose))
-        made = FaultRule(**rule)
+        made = FaultRule(**arguments.in_seconds(rule))
         arguments.check_fault(made, self._runner.apiserver.catalog.resources())
         if made.before is not None:
             made.before = reported(made.before, self._background.failed)
@@ -1284,7 +1297,7 @@ class FakeKube:
 
     def hold(
         self,
-        operator: Target | None = None,
+        operator: Target = _ALL_CLIENTS,
         *,
         resource: str = "*",
         namespace: str = "*",
@@ -1296,7 +1309,7 @@ class FakeKube:
         Those of an operator (one of its informers, if `resource` names a plural), or of clients whose User-Agent
         matches. All others go on. A context manager releases at the end of the block.
         """
-        process = None if operator is None else self._background.process_of(operator, "hold")
+        process = None if operator is _ALL_CLIENTS else self._background.process_of(operator, "hold")
         return self._disruptions.hold(process, resource, namespace, user_agent, at)
 
     def restart_server(self, *, down: Duration = 0) -> Awaitable[None]:

@@ -29,20 +29,20 @@ class FaultOptions(TypedDict, total=False):
     after: int
     times: int | None
     error: int | None
-    delay: float
+    delay: Duration
     reset: Reset
     share: float
     draw: Callable[[str, int], float] | None
     committed: bool
     before: Callable[[], object] | None
     body: BrokenBody
-    body_delay: float
+    body_delay: Duration
     stale: int | str | None
     cut_after: int | None
     cut_at: str
     hold_after: int | None
     gone_after: int | None
-    event_delay: float
+    event_delay: Duration
     webhook: str
     unrealistic: bool
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Generator, Iterable
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
@@ -159,5 +160,7 @@ def _meant(api_version: Any, kind: Any, served: Collection[Resource]) -> str:
     for one in names:
         if one.api_version == api_version:
             return repr(one.kind)
+    if not names and (near := get_close_matches(str(kind), {one.kind for one in served}, 1, cutoff=0.8)):
+        names = [one for one in served if one.kind == near[0]]
     others = sorted({f"{one.kind!r} in {one.api_version!r}" for one in names})
     return " or ".join(others)

@@ -1,7 +1,7 @@
 """Durations: seconds, a timedelta or Go's notation ("1h30m"), as integer microseconds."""
 
 import re
-from datetime import timedelta
+from datetime import datetime, timedelta
 from math import isfinite
 from typing import TypedDict, Unpack
 
@@ -22,6 +22,9 @@ class TimeUnits(TypedDict, total=False):
     microseconds: float
 
 
+#: From the epoch of clocks to the end of the year 9999, in which times end.
+_LONGEST = (datetime.max - datetime(2026, 1, 1)) // timedelta(microseconds=1)
+
 #: The units of Go's time.ParseDuration in microseconds, as flags and custom resources use them.
 _UNITS = {"h": 3600 * SECOND, "m": 60 * SECOND, "s": SECOND, "ms": 1000, "us": 1, "µs": 1}
 _PART = re.compile(r"(\d+(?:\.\d*)?|\.\d+)(h|ms|m|s|us|µs)")
@@ -36,9 +39,16 @@ def microseconds(duration: Duration = 0, **units: Unpack[TimeUnits]) -> int:
         raise TypeError(
             f"unknown unit of time: {', '.join(unknown)} (accepted: {', '.join(TimeUnits.__annotations__)})"
         )
-    length = _plain(duration) + (timedelta(**units) // timedelta(microseconds=1) if units else 0)
+    try:
+        length = _plain(duration) + (timedelta(**units) // timedelta(microseconds=1) if units else 0)
+    except OverflowError:
+        length = _LONGEST + 1
     if length < 0:
         raise ValueError(f"negative duration: {duration!r} {units or ''}".rstrip())
+    if length > _LONGEST:
+        raise ValueError(
+            f"duration out of range: {duration!r} {units or ''}".rstrip() + " (times end with the year 9999)"
+        )
     return length
 
 

@@ -365,6 +365,10 @@ class VirtualTimeLoop(NetworkLoop):
         finally:
             guard.test = before
 
+    def runs_test(self) -> bool:
+        """Whether the loop runs an async test."""
+        return self._quiescence.guard.test is not None
+
     # --- diagnosis
 
     def beat(self) -> int:

@@ -43,6 +43,8 @@ def test_ctrl_c_ends_the_run_and_names_the_thread(tmp_path, function, times):
         for _ in range(times):
             run.send_signal(signal.SIGINT)
         output = run.communicate(timeout=20)[0]  # less than the patience
-    assert "KeyboardInterrupt: while thread the-operator ran, at File" in output
-    assert f"in {function}" in output
+    assert "KeyboardInterrupt" in output
     assert "RuntimeError" not in output
+    if times == 1:
+        assert "KeyboardInterrupt: while thread the-operator ran, at File" in output
+        assert f"in {function}" in output

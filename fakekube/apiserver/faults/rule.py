@@ -22,6 +22,9 @@ RESETS = ("", "before", "after")
 Reset = Literal["", "before", "after"]
 BrokenBody = Literal["", "cut", "truncated", "malformed"]
 
+#: Called with the rule and a request that it affects.
+OnHit = Callable[["FaultRule", RequestInfo], object]
+
 Query = Mapping[str, Sequence[str]]
 NO_QUERY: Query = {}
 
@@ -95,7 +98,9 @@ class FaultRule:
     hits: int = field(default=0, init=False)
     abandoned: int = field(default=0, init=False, repr=False, compare=False)
     armed: bool = field(default=True, init=False)
-    on_hit: Callable[[FaultRule, RequestInfo], object] | None = field(default=None, init=False, repr=False, compare=False)
+    on_hit: Callable[[FaultRule, RequestInfo], object] | None = field(
+        default=None, init=False, repr=False, compare=False
+    )
     on_disarm: list[Callable[[], object]] = field(default_factory=list, init=False, repr=False, compare=False)
     _patterns: tuple[tuple[str, Callable[[str], object]], ...] = field(init=False)
     _meant: dict[tuple[str, str], bool] = field(default_factory=dict, init=False, repr=False, compare=False)
