@@ -19,7 +19,7 @@ from fakekube.virtualtime.errors import NotQuiescent
 from fakekube.virtualtime.gate import Gate
 from fakekube.virtualtime.hotloop import MAX_TURNS
 from fakekube.virtualtime.idleselector import IdleSelector
-from fakekube.virtualtime.network.network import TransportKind
+from fakekube.virtualtime.network.network import TransportKind, allowed
 from fakekube.virtualtime.network.transports import NetworkLoop
 from fakekube.virtualtime.processcontrol import ProcessControl, ignore_unclosed
 from fakekube.virtualtime.quiescence import HORIZON, LINGER, PATIENCE, Quiescence
@@ -410,6 +410,7 @@ class VirtualTimeLoop(NetworkLoop):
                 super().close()
                 self.tasks.clear()
                 self.watch, self.disarm, self.on_task = _nothing, _unchanged, None
+                self.network.outside = allowed
                 self._fatal, self._raised = None, None
                 self._idle_selector.detach()
                 if self.processes.left_clients:

@@ -11,7 +11,7 @@ import os
 import re
 import socket
 import sys
-from collections.abc import Callable, Iterator, Set
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -51,11 +51,11 @@ class Environment:
         found = os.environ.get("KUBECONFIG")
         if found != str(NO_CLUSTER):  # else another tool has restored what it found during an earlier test
             _hidden["KUBECONFIG"] = found
-        self._leave.callback(_restore, frozenset(_READERS) - sys.modules.keys())
+        self._leave.callback(_restore, [reader for reader in _READERS if reader not in sys.modules])
         os.environ["KUBECONFIG"] = str(NO_CLUSTER)
-        for name, value in (("KUBERNETES_SERVICE_HOST", REFUSED[0]), ("KUBERNETES_SERVICE_PORT", str(REFUSED[1]))):
-            if (before := os.environ.get(name)) is not None:
-                self._leave.callback(os.environ.__setitem__, name, before)
+        if "KUBERNETES_SERVICE_HOST" in os.environ:
+            for name, value in (("KUBERNETES_SERVICE_HOST", REFUSED[0]), ("KUBERNETES_SERVICE_PORT", str(REFUSED[1]))):
+                self._leave.callback(_set_variable, name, os.environ.get(name))
                 os.environ[name] = value
         for reader in _READERS:
             if (module := sys.modules.get(reader)) is not None:
@@ -67,15 +67,20 @@ class Environment:
         self._leave.close()
 
 
-def _restore(imported_since: Set[str] = frozenset()) -> None:
+def _restore(imported_since: Iterable[str] = ()) -> None:
     """Set KUBECONFIG as before, and what modules have read from it that were imported since."""
     before = _hidden.get("KUBECONFIG")
-    if before is None:
-        os.environ.pop("KUBECONFIG", None)
+    _set_variable("KUBECONFIG", before)
+    for reader in imported_since:
+        if reader in sys.modules:
+            setattr(sys.modules[reader], _LOCATION, before or _DEFAULT)
+
+
+def _set_variable(name: str, value: str | None) -> None:
+    if value is None:
+        os.environ.pop(name, None)
     else:
-        os.environ["KUBECONFIG"] = before
-    for reader in imported_since & sys.modules.keys():
-        setattr(sys.modules[reader], _LOCATION, before or _DEFAULT)
+        os.environ[name] = value
 
 
 def restore_leftover() -> None:

@@ -49,7 +49,7 @@ class Network:
         self.down: set[int] = set()
         self._processes: dict[Address, SimulatedProcess] = {}
         #: called before code of the bubble connects a socket to an address that no server of the loop has
-        self.outside: Callable[[socket.socket, object], None] = _allowed
+        self.outside: Callable[[socket.socket, object], None] = allowed
 
     # --- the served addresses
 
@@ -214,7 +214,7 @@ class Network:
         return (end for end in sorted(self._pipes, key=_port) if not end.is_closing())
 
 
-def _allowed(sock: socket.socket, address: object) -> None:
+def allowed(sock: socket.socket, address: object) -> None:
     """The default of `outside`: all connections are allowed."""
 
 
