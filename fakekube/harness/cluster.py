@@ -44,7 +44,7 @@ from fakekube.harness.connecting.outside import Environment, OutsideConnection, 
 from fakekube.harness.connecting.users import acting, user_of
 from fakekube.harness.connecting.webhookserver import CONFIGURATIONS, WebhookServers, trusting
 from fakekube.harness.detectors.detection import Detection
-from fakekube.harness.detectors.faultuse import hit_summary
+from fakekube.harness.detectors.faultuse import hit_summary, shown
 from fakekube.harness.detectors.finalchecks import FinalChecks
 from fakekube.harness.detectors.finding import Finding, FindingWarning
 from fakekube.harness.detectors.levels import levels_of
@@ -1286,7 +1286,7 @@ class FakeKube:
             made.before = reported(made.before, self._background.failed)
         if made.draw is not None:
             made.draw = reported(made.draw, self._background.failed)
-        made.on_hit = partial(_note_hit, self.timeline, self.clock)
+        made.on_hit = partial(_note_hit, self.timeline, self.clock, shown(made))
         self._runner.apiserver.faults.arm(made)
         self._detection.fault_made(made)
         return made
@@ -1376,6 +1376,6 @@ def _end_if_it_ends_the_test(loop: VirtualTimeLoop, error: BaseException) -> Non
         loop.fail_with(error)
 
 
-def _note_hit(timeline: Timeline, clock: VirtualClock, rule: FaultRule, info: RequestInfo) -> None:
+def _note_hit(timeline: Timeline, clock: VirtualClock, fault: str, info: RequestInfo) -> None:
     """Add a row for a fault that affects a request."""
-    timeline.add(clock.now(), hit_summary, rule, info)
+    timeline.add(clock.now(), hit_summary, fault, info)

@@ -22,9 +22,6 @@ RESETS = ("", "before", "after")
 Reset = Literal["", "before", "after"]
 BrokenBody = Literal["", "cut", "truncated", "malformed"]
 
-#: Called with the rule and a request that it affects.
-OnHit = Callable[["FaultRule", RequestInfo], object]
-
 Query = Mapping[str, Sequence[str]]
 NO_QUERY: Query = {}
 
@@ -98,9 +95,7 @@ class FaultRule:
     hits: int = field(default=0, init=False)
     abandoned: int = field(default=0, init=False, repr=False, compare=False)
     armed: bool = field(default=True, init=False)
-    on_hit: Callable[[FaultRule, RequestInfo], object] | None = field(
-        default=None, init=False, repr=False, compare=False
-    )
+    on_hit: Callable[[RequestInfo], object] | None = field(default=None, init=False, repr=False, compare=False)
     on_disarm: list[Callable[[], object]] = field(default_factory=list, init=False, repr=False, compare=False)
     _patterns: tuple[tuple[str, Callable[[str], object]], ...] = field(init=False)
     _meant: dict[tuple[str, str], bool] = field(default_factory=dict, init=False, repr=False, compare=False)
@@ -230,7 +225,7 @@ class FaultRule:
             return False
         taken = self._takes(info.what)
         if taken and self.on_hit is not None:
-            self.on_hit(self, info)
+            self.on_hit(info)
         return taken
 
     def _can_affect(self, info: RequestInfo, query: Query) -> bool:

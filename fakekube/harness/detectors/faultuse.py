@@ -27,11 +27,11 @@ class UnusedFaults:
                 self._scene.report("unused-fault", f"{shown(rule)} matched no request")
 
 
-def hit_summary(rule: FaultRule, info: RequestInfo) -> Summary:
+def hit_summary(fault: str, info: RequestInfo) -> Summary:
     """The row of the timeline for a request that a fault affects; that of the request follows."""
     where = "/".join(part for part in (info.namespace, info.name) if part)
     what = f"fault injected into {info.verb} {info.resource or info.path} {where}".rstrip()
-    return Summary("test", what, cause=shown(rule))
+    return Summary("test", what, cause=fault)
 
 
 def shown(rule: FaultRule) -> str:
