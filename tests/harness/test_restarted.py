@@ -7,7 +7,7 @@ import pytest
 from fakekube import FakeKube
 from fakekube.simulation.observation import OPERATOR
 from fakekube.simulation.plan import parse_plan
-from fakekube.simulation.run import Run
+from fakekube.simulation.running.run import Run
 from tests.harness.operators import build, config_map, nothing
 
 
