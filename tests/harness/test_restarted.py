@@ -51,8 +51,8 @@ def test_in_an_exploration_a_handle_stands_for_the_incarnations_that_the_engine_
         view = operator["minder"]
         kube.create(config_map("a"))
         kube.settle()
-        run.kill(OPERATOR + "db")
-        run.start(OPERATOR + "db")
+        run.hands.kill(OPERATOR + "db")
+        run.hands.start(OPERATOR + "db")
         kube.settle()
         assert (operator.is_running, view.reconciles("default/a"), len(view.history("default/a"))) == (True, 2, 2)
         view.enqueue("default/a")
