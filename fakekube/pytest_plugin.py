@@ -5,6 +5,7 @@ Every pytest run on the machine imports it, so it imports nothing but pytest unt
 
 from __future__ import annotations
 
+import gc
 import inspect
 import os
 import re
@@ -12,7 +13,7 @@ import sys
 import types
 import warnings
 from collections.abc import Callable, Generator, Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -633,7 +634,11 @@ def pytest_runtest_makereport(
         error = call.excinfo.value
         error.__traceback__ = tracebacks.without_own_frames(error)
         call.excinfo = pytest.ExceptionInfo.from_exception(error)
-    report = yield
+    if call.excinfo is None:
+        report = yield
+    else:
+        with _without_collection():
+            report = yield
     cluster = item.stash.get(_CLUSTER, None)
     if cluster is None:
         return report
@@ -654,13 +659,28 @@ def pytest_runtest_makereport(
 
 def _free_clients() -> None:
     """Free the clients of killed operators now: a later test has other filters of the warnings that this causes."""
-    import gc
-
     from fakekube.virtualtime.processcontrol import ignore_unclosed
 
     with warnings.catch_warnings():
         ignore_unclosed()
         gc.collect()
+
+
+@contextmanager
+def _without_collection() -> Iterator[None]:
+    """Runs no finalizers of garbage.
+
+    That of a task whose exception nothing has retrieved logs a traceback, which parses source code. Within another
+    parse, of pytest's own traceback, that is a SystemError: "AST constructor recursion depth mismatch" (CPython
+    issue 106905; fixed in 3.11.8 and 3.12.2).
+    """
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
 
 
 def _write_page(item: pytest.Item, cluster: FakeKube, report: pytest.TestReport) -> Path | None:

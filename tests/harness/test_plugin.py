@@ -246,3 +246,26 @@ def test_a_closed_cluster_is_freed_before_the_session_ends(pytester):
     )
     # in a process of its own: pytester records the failures of a run that is not
     pytester.runpytest_subprocess(*LEAN).assert_outcomes(passed=2, failed=2)
+
+
+def test_finalizers_of_garbage_do_not_disturb_the_report_of_a_failing_test(run_apart):
+    result = run_apart(
+        """
+        import ast
+        import gc
+
+        class Parses:
+            def __init__(self):
+                self.itself = self
+
+            def __del__(self):
+                ast.parse("x = [1, 2, 3]")
+                Parses()
+
+        def test_it():
+            gc.set_threshold(50, 1, 1)
+            Parses()
+            assert 0
+        """
+    )
+    result.assert_outcomes(failed=1)
