@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 import warnings
 from collections.abc import Callable
 from pathlib import Path
@@ -14,7 +15,8 @@ from fakekube.harness.detectors.detector import Doing, Scene
 from fakekube.virtualtime.loop import VirtualTimeLoop
 
 #: Where the tasks of the project itself come from, which end with their operator.
-_OWN = (str(Path(controllerlib.__file__ or "").parent), str(Path(__file__).parents[2]))
+_CONTROLLERLIB, _FAKEKUBE = str(Path(controllerlib.__file__ or "").parent), str(Path(__file__).parents[2])
+_OWN = (_CONTROLLERLIB, _FAKEKUBE)
 
 #: Packages whose tasks belong to connections.
 _CONNECTIONS = tuple(f"/site-packages/{name}/" for name in ("aiohttp", "httpx", "httpcore", "anyio", "grpc"))
@@ -83,12 +85,16 @@ class Tasks:
     def _unawaited(self, coro: Any) -> None:
         if self._real_warning is None or self._loop is None:
             return
-        if not _is_ours(coro) and not self._loop.processes.ending:
+        is_call = _file_of(coro).startswith(_CONTROLLERLIB)  # operators call it; its own modules await each other
+        if (is_call or not _is_ours(coro)) and not self._loop.processes.ending:
             doing = self._doing()
-            frame = f" in {doing}" if doing is not None else ""
-            self._scene.report(
-                "unawaited-coroutine", f"{_named(coro)}(...) was called and never awaited{frame}", key=_named(coro)
+            called = (
+                f"{coro.__qualname__}(...) was called and never awaited{_place()}"
+                if is_call
+                else (f"{_named(coro)}(...) was called and never awaited")
             )
+            by = f", in {doing}" if doing is not None else ""
+            self._scene.report("unawaited-coroutine", called + by, key=called)
         self._real_warning(coro)
 
     def finish(self) -> None:
@@ -124,9 +130,20 @@ def _is_unretrieved(task: asyncio.Task[Any]) -> bool:
 
 
 def _is_ours(coro: Any) -> bool:
-    code = getattr(coro, "cr_code", None) or getattr(coro, "gi_code", None)
-    name = getattr(code, "co_filename", "")
+    name = _file_of(coro)
     return name.startswith(_OWN) or any(one in name for one in _CONNECTIONS)
+
+
+def _file_of(coro: Any) -> str:
+    code = getattr(coro, "cr_code", None) or getattr(coro, "gi_code", None)
+    return getattr(code, "co_filename", "")
+
+
+def _place() -> str:
+    """The line that has dropped a coroutine, unless a library did: " (op.py:30)"."""
+    frame = sys._getframe(2)
+    name = frame.f_code.co_filename
+    return "" if name.startswith((*_OWN, sys.prefix, sys.base_prefix)) else f" ({Path(name).name}:{frame.f_lineno})"
 
 
 def _named(coro: Any) -> str:
