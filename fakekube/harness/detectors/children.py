@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from controllerlib import Manager
-from controllerlib.controller import EnqueueRequestForOwner, KindSource
+from controllerlib.controller import EnqueueRequestForObject, EnqueueRequestForOwner, KindSource
+from controllerlib.controller.owners import OwnerKind
 from controllerlib.observer import Call
 from fakekube.harness.detectors.detector import Doing, Observed, Scene, meta_of
 
@@ -39,7 +40,7 @@ class Children:
     """What the controllers of operators create.
 
     `missing-owner`: an object of a kind that the controller owns has no owner reference of its kind, so its changes
-    reconcile nothing and it outlives its owner. `duplicate-child`: a reconcile created an object with a generated name
+    reconcile nothing and it outlives its owner. Objects outside of the owner's namespace cannot have one. `duplicate-child`: a reconcile created an object with a generated name
     although an earlier one of the same key had created the same, which the cache did not have yet.
     """
 
@@ -47,7 +48,7 @@ class Children:
 
     def __init__(self, scene: Scene) -> None:
         self._scene = scene
-        self._ownerless: list[tuple[Child, str]] = []
+        self._ownerless: list[tuple[Child, OwnerKind]] = []
         self._generated: dict[tuple[tuple[int, str, str], str, str, str], Child] = {}
 
     def called(self, doing: Doing, call: Call, code: int, answer: Any) -> None:
@@ -59,7 +60,7 @@ class Children:
             doing, api_version, kind, meta.get("namespace", ""), meta.get("name", ""), str(meta.get("uid", ""))
         )
         owner = doing.operator.owned.get(doing.run.controller, {}).get((api_version, kind))
-        if owner is not None and not _is_owned(meta, owner):
+        if owner is not None and not owner.names_in(answer) and _can_be_owned(child):
             self._ownerless.append((child, owner))
         if generated := meta.get("generateName"):
             self._check_twice(child, generated)
@@ -81,27 +82,43 @@ class Children:
     def finish(self) -> None:
         for child, owner in self._ownerless:
             meta = child.stored(self._scene)
-            if meta is not None and not _is_owned(meta, owner):
-                self._scene.report(
-                    "missing-owner",
-                    f"{child.doing} created {child.kind} {child.key} without an owner reference to a {owner}: its "
-                    "changes reconcile nothing, and it remains when the owner is deleted",
-                    key=(child.doing.run.controller, child.kind, id(child.doing.operator)),
+            if meta is None or owner.names_in({"metadata": meta}):
+                continue
+            if replace(owner, only_controller=False).names_in({"metadata": meta}):
+                lacks = (
+                    f"with an owner reference to a {owner.kind} that is not its controller: owns() ignores its "
+                    "changes; use set_controller_reference, or owns(..., match_every_owner=True)"
                 )
+            else:
+                lacks = (
+                    f"without an owner reference to a {owner.kind}: its changes reconcile nothing, and it remains when "
+                    "the owner is deleted"
+                )
+            self._scene.report(
+                "missing-owner",
+                f"{child.doing} created {child.kind} {child.key} {lacks}",
+                key=(child.doing.run.controller, child.kind, id(child.doing.operator)),
+            )
 
 
-def owned_kinds(observed: Observed) -> None:
-    """Note the kinds that the controllers of an operator own. To be called before its manager starts."""
+def note_kinds(observed: Observed) -> None:
+    """Note what the controllers of an operator reconcile and own. To be called before its manager starts."""
     assert observed.manager is not None
     for name, controller in observed.manager.controllers.items():
         for source in controller.unsynced_sources:
             handler = getattr(source, "_handler", None)
-            if isinstance(source, KindSource) and isinstance(handler, EnqueueRequestForOwner):
-                observed.owned.setdefault(name, {})[source.api_version, source.kind] = handler._kind
+            if not isinstance(source, KindSource):
+                continue
+            if isinstance(handler, EnqueueRequestForOwner):
+                observed.owned.setdefault(name, {})[source.api_version, source.kind] = handler._owner
+            elif isinstance(handler, EnqueueRequestForObject):
+                observed.reconciled.setdefault(name, (source.api_version, source.kind))
 
 
-def _is_owned(meta: Mapping[str, Any], kind: str) -> bool:
-    return any(owner.get("kind") == kind for owner in meta.get("ownerReferences") or ())
+def _can_be_owned(child: Child) -> bool:
+    """Whether it is in the namespace of the key: references across namespaces are not possible."""
+    namespace = getattr(child.doing.run.request, "namespace", "")
+    return not namespace or namespace == child.namespace
 
 
 def _cached(manager: Manager | None, child: Child) -> bool | None:

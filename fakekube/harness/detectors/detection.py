@@ -18,7 +18,7 @@ from fakekube.apiserver.requestlog import RequestRecord
 from fakekube.apiserver.response import Response
 from fakekube.apiserver.storage.store import Change
 from fakekube.apiserver.wire.request import Request, RequestInfo
-from fakekube.harness.detectors.children import owned_kinds
+from fakekube.harness.detectors.children import note_kinds
 from fakekube.harness.detectors.detector import COMPONENTS, Detector, Doing, Exchange, Observed, Scene, Sent
 from fakekube.harness.detectors.finding import Finding, FindingError, FindingWarning
 from fakekube.harness.detectors.knowndetectors import detectors_for
@@ -135,7 +135,7 @@ class Detection:
     def built(self, observed: Observed, manager: Manager, name: str) -> None:
         """The manager of an operator has its controllers."""
         observed.manager, observed.name = manager, name
-        owned_kinds(observed)
+        note_kinds(observed)
 
     def fault_made(self, rule: FaultRule) -> None:
         self.scene.faults.append(rule)

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple, Protocol
 
 from controllerlib import Manager
 from controllerlib.controller import Run
+from controllerlib.controller.owners import OwnerKind
 from fakekube.apiserver.faults import FaultRule
 from fakekube.apiserver.requestlog import RequestRecord
 from fakekube.apiserver.response import Response
@@ -48,11 +49,16 @@ class Detector(Protocol):
 
 @dataclass(slots=True)
 class Observed:
-    """An operator of controllerlib. `owned`: the kinds that each controller owns, with the kind of the owner."""
+    """An operator of controllerlib.
+
+    owned: the kinds that each controller owns, with the kind of the owner. reconciled: the kind that its keys are of,
+    by the name of the controller; controllers without such a kind are left out.
+    """
 
     name: str
     manager: Manager | None = None
-    owned: dict[str, dict[tuple[str, str], str]] = field(default_factory=dict)
+    owned: dict[str, dict[tuple[str, str], OwnerKind]] = field(default_factory=dict)
+    reconciled: dict[str, tuple[str, str]] = field(default_factory=dict)
     process: SimulatedProcess | None = None
 
     @property
@@ -170,6 +176,12 @@ class Scene:
         if resource is None:
             return None
         return self.store.get(resource.collection, path_of(info.namespace if resource.namespaced else "", info.name))
+
+    def reconciled(self, doing: Doing) -> Entry | None:
+        """The stored object of the key of a reconcile, if it exists and its kind is known."""
+        kind = doing.operator.reconciled.get(doing.run.controller)
+        resource = self.runner.apiserver.catalog.find_kind(*kind) if kind is not None else None
+        return self.store.get(resource.collection, doing.key) if resource is not None else None
 
     def fault_hits(self) -> int:
         """The number of requests that faults have affected."""
