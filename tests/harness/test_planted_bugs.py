@@ -81,7 +81,7 @@ TABLE = {
 
 #: What is reported beside the defect itself, and is true as well.
 ALSO = {
-    "blocking sleep": {"retried-error"},
+    "blocking sleep": {"reconcile-error"},
     "status through the main resource": {"noop-write"},
     "stale cache and duplicate children": set(),
 }

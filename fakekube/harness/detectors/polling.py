@@ -14,7 +14,7 @@ REQUEUES = 50
 
 
 class PolledLists:
-    """The same LIST by a client that does not watch the collection, at short intervals."""
+    """The same LIST by a client that does not watch the collection, nor tries to, at short intervals."""
 
     names: tuple[str, ...] = ("poll-list",)
     verbs: frozenset[str] = frozenset({"list", "watch"})
@@ -37,6 +37,10 @@ class PolledLists:
         count, first, last = self._lists.get(place, (0, record.at, -1.0))
         if record.at != last:
             self._lists[place] = (count + 1, first, record.at)
+
+    def denied(self, exchange: Exchange) -> None:
+        if exchange.record.verb == "watch":
+            self._watched.add((exchange.who, exchange.record.group, exchange.record.resource))
 
     def finish(self) -> None:
         for (who, group, resource, path), (count, first, last) in self._lists.items():

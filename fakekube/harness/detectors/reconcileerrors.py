@@ -23,12 +23,16 @@ class Failures:
 
     operator: Observed
     controller: str
+    key: str
     text: str
     times: int
     is_bug: bool
     is_conflict: bool
     denied: str = ""
     """The user whom RBAC has denied the request."""
+    #: whether the object existed and was not being deleted at the last failure, and when the last reconcile started
+    was_live: bool = False
+    is_live: bool = False
 
     def __str__(self) -> str:
         return f"{self.text} ({self.times} times)" if self.times > 1 else self.text
@@ -37,6 +41,7 @@ class Failures:
 class ReconcileErrors:
     """Reports keys whose last reconcile failed, bugs, and (`retried-error`) failures that a retry has repaired.
 
+    A reconcile of a deleted object repairs nothing that failed while it existed.
     Not reported: what happened while a fault affected the reconcile, conflicts that a retry has repaired, errors
     of controllers whose errors or results the test has read, and denied requests of users whose permissions it has
     compared.
@@ -48,25 +53,37 @@ class ReconcileErrors:
         self._scene = scene
         self._failing: dict[tuple[int, str, str], Failures] = {}
         self._repaired: list[Failures] = []
+        self._abandoned: list[Failures] = []
+
+    def started(self, doing: Doing) -> None:
+        if self._failing and (known := self._failing.get(doing.who)) is not None:
+            known.is_live = self._is_live(doing)
+
+    def _is_live(self, doing: Doing) -> bool:
+        entry = self._scene.reconciled(doing)
+        return entry is not None and "deletionTimestamp" not in entry.object["metadata"]
 
     def finished(self, doing: Doing, outcome: Outcome) -> None:
         error, who = outcome.error, doing.who
         if error is None:
             if self._failing and (over := self._failing.pop(who, None)) is not None and not over.is_conflict:
-                self._repaired.append(over)
+                (self._abandoned if over.was_live and not over.is_live else self._repaired).append(over)
             return
         if self._scene.faults and self._scene.fault_hits() > doing.faults:
             return
         known = self._failing.get(who)
         if known is not None:
             known.times += 1
+            known.was_live = self._is_live(doing)
             return
         text = f"{doing} failed with {type(error).__name__}: {error}"
         conflict = isinstance(error, ApiError) and error.code == 409
         bug = isinstance(error, RecoveredPanic)
         denied = _DENIED.search(str(error)) if isinstance(error, ApiError) and error.code == 403 else None
         user = denied[1] if denied is not None else ""
-        self._failing[who] = Failures(doing.operator, doing.inspected_as, text, 1, bug, conflict, user)
+        self._failing[who] = Failures(
+            doing.operator, doing.inspected_as, doing.key, text, 1, bug, conflict, user, self._is_live(doing)
+        )
 
     def finish(self) -> None:
         inspected = self._scene.inspected()
@@ -75,6 +92,11 @@ class ReconcileErrors:
             seen = failures.controller in inspected or failures.denied in inspected
             if not seen and not few and not failures.operator.is_killed:
                 self._scene.report("reconcile-error", f"{failures}, and has not succeeded since")
+        for failures in self._abandoned:
+            if failures.controller not in inspected and failures.denied not in inspected:
+                self._scene.report(
+                    "reconcile-error", f"{failures}, and had not succeeded when {failures.key} was deleted"
+                )
         for failures in self._repaired:
             if failures.controller in inspected or failures.denied in inspected:
                 continue

@@ -150,6 +150,11 @@ def writes_present(body: Any, now: datetime) -> bool:
     return any(not _is_transition(one) for one in present_fields(body, now))
 
 
+def has_kept_times(doing: Doing, body: Any, now: datetime) -> bool:
+    """Whether all present times in an object were copied from the operator's cache."""
+    return all(_is_kept(doing, body, one) for one in present_fields(body, now) if not _is_transition(one))
+
+
 def _is_transition(field: Field) -> bool:
     """Whether a field has by convention the time of a change, as those of conditions."""
     return str(field[-1]).endswith("TransitionTime")

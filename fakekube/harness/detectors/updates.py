@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from fakekube.harness.detectors.detector import Exchange, Scene, meta_of
-from fakekube.harness.detectors.timestamps import writes_present
+from controllerlib.controller import Outcome
+from fakekube.harness.detectors.detector import Doing, Exchange, Scene, meta_of
+from fakekube.harness.detectors.timestamps import has_kept_times, writes_present
 
 UPDATES = frozenset({"update", "patch"})
 
@@ -13,23 +14,38 @@ UPDATES = frozenset({"update", "patch"})
 class NoopWrites:
     """Updates and patches that succeed and change nothing.
 
-    Not reported: renewals of Leases, and writes of the present time by clients other than controllerlib (the detector
-    of timestamp loops judges that one's): on a cluster, time would have moved.
+    Not reported: renewals of Leases, and writes of the present time: on a cluster, time would have moved, and they
+    would change something. Whether they trigger themselves is what the detector of timestamp loops looks for. A time
+    that a reconcile has copied from its cache is not the present one.
     """
 
     names: tuple[str, ...] = ("noop-write",)
 
     def __init__(self, scene: Scene) -> None:
         self._scene = scene
+        #: by the identity of the reconcile: its writes of what is, or only equals, the present time
+        self._stamps: dict[int, list[Exchange]] = {}
 
     def unchanged(self, exchange: Exchange) -> None:
-        record = exchange.record
-        if record.resource == "leases":
-            return
-        if exchange.doing is None and writes_present(exchange.body(), self._scene.now()):
+        if exchange.record.resource == "leases":
             return
         if exchange.request.query and exchange.request.option("dryRun"):
             return
+        if not writes_present(exchange.body(), self._scene.now()):
+            self._report(exchange)
+        elif exchange.doing is not None:
+            self._stamps.setdefault(id(exchange.doing), []).append(exchange)
+
+    def finished(self, doing: Doing, outcome: Outcome) -> None:
+        if not self._stamps:
+            return
+        for exchange in self._stamps.pop(id(doing), ()):
+            bodies = [sent.body for sent in doing.sent if sent.path == exchange.record.path]
+            if bodies and all(has_kept_times(doing, body, self._scene.now()) for body in bodies):
+                self._report(exchange)
+
+    def _report(self, exchange: Exchange) -> None:
+        record = exchange.record
         by = f", in {exchange.doing}" if exchange.doing is not None else ""
         self._scene.report(
             "noop-write",
