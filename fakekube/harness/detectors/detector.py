@@ -169,13 +169,18 @@ class Scene:
     def store(self) -> Store:
         return self.runner.apiserver.store
 
-    def entry(self, path: str) -> Entry | None:
-        """The stored object that the path of a request addresses, if it exists."""
+    def place(self, path: str) -> tuple[str, str] | None:
+        """The collection and the key of the object that the path of a request addresses; None for unknown kinds."""
         info = parse(Request("GET", path))
         resource = self.runner.apiserver.catalog.find(info.group, info.version, info.resource)
         if resource is None:
             return None
-        return self.store.get(resource.collection, path_of(info.namespace if resource.namespaced else "", info.name))
+        return resource.collection, path_of(info.namespace if resource.namespaced else "", info.name)
+
+    def entry(self, path: str) -> Entry | None:
+        """The stored object that the path of a request addresses, if it exists."""
+        place = self.place(path)
+        return None if place is None else self.store.get(*place)
 
     def reconciled(self, doing: Doing) -> Entry | None:
         """The stored object of the key of a reconcile, if it exists and its kind is known."""
@@ -210,6 +215,19 @@ def leaves(value: Any, path: tuple[str | int, ...] = ()) -> Iterator[tuple[tuple
             yield from leaves(one, (*path, number))
     else:
         yield path, value
+
+
+#: Metadata that the server changes with each write.
+_OF_EACH_WRITE = frozenset({"resourceVersion", "generation", "managedFields"})
+
+
+def changed_leaves(before: Object, after: Object) -> Iterator[tuple[tuple[str | int, ...], Any]]:
+    """The path and the new value of each leaf that a write has added, changed or removed (None)."""
+    old, new = dict(leaves(before)), dict(leaves(after))
+    for path in dict.fromkeys([*old, *new]):
+        is_of_each_write = len(path) > 1 and path[0] == "metadata" and path[1] in _OF_EACH_WRITE
+        if not is_of_each_write and old.get(path) != new.get(path):
+            yield path, new.get(path)
 
 
 def shown_path(path: Sequence[str | int]) -> str:

@@ -44,16 +44,18 @@ class FinalChecks:
                 pass  # the test has ended: what cannot be reconciled once more is not judged
 
     def _probe_timestamps(self, timestamps: TimestampLoops) -> None:
-        timestamps.is_probing = True
         with self._detection.reporting_only("timestamp-loop"):
-            self._bubble.advance(1)
-            for suspect in list(timestamps.suspects.values()):
-                for operator in self._operators:
-                    running = operator.manager is suspect.operator.manager and operator.is_alive
-                    if running and timestamps.can_be_probed(suspect):
-                        suspect.probed = True
-                        operator[suspect.controller].enqueue(suspect.key)
-            self._bubble.settle()
+            for _ in range(2):
+                self._bubble.advance(1)
+                timestamps.is_probing = True
+                for suspect in list(timestamps.suspects.values()):
+                    for operator in self._operators:
+                        running = operator.manager is suspect.operator.manager and operator.is_alive
+                        if running and timestamps.can_be_probed(suspect):
+                            operator[suspect.controller].enqueue(suspect.key)
+                self._bubble.settle()
+                timestamps.is_probing = False
+            timestamps.judge()
 
     def _probe_everything(self) -> None:
         check = self._idempotence(True)

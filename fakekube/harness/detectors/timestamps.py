@@ -3,16 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import orjson
 
 from controllerlib.controller import Outcome
 from controllerlib.observer import Call
-from fakekube.harness.detectors.detector import CHANGES, Doing, Observed, Scene, leaves, meta_of, shown_path, version_of
+from fakekube.harness.detectors.detector import (
+    CHANGES,
+    Doing,
+    Observed,
+    Scene,
+    changed_leaves,
+    leaves,
+    meta_of,
+    shown_path,
+    version_of,
+)
 
 Field = tuple[str | int, ...]
 Who = tuple[int, str, str]
@@ -28,7 +38,8 @@ _OF_THE_SERVER = frozenset({"creationTimestamp", "deletionTimestamp", "managedFi
 class Suspect:
     """A key that has written the present time and was triggered by that at once.
 
-    `wrote`: the triggered reconcile has written it again. `probed`: the key is reconciled once more at the end.
+    `at`: the time of the last write of the present time. `wrote`: the triggered reconcile has written it again.
+    `probes`: the times at which a reconcile after the end of the test has written it.
     """
 
     operator: Observed
@@ -38,7 +49,7 @@ class Suspect:
     fields: tuple[Field, ...]
     at: float
     wrote: bool = False
-    probed: bool = False
+    probes: set[float] = field(default_factory=set)
 
     def text(self) -> str:
         """The finding."""
@@ -63,7 +74,8 @@ class TimestampLoops:
 
     On a cluster time moves, and it never ends. Whether a reconcile always writes the time, or only when something has
     changed, shows at a later time: a later reconcile that does not write it clears the key; the keys that remain in
-    `suspects` are to be reconciled once more when the test has ended.
+    `suspects` are to be reconciled twice more when the test has ended, a second apart. Those that then write nothing
+    but the time, both times, are reported: a heartbeat waits for longer than a second.
     """
 
     names: tuple[str, ...] = ("timestamp-loop",)
@@ -73,7 +85,8 @@ class TimestampLoops:
         #: by the version that the write has made
         self._stamped: dict[str, Stamped] = {}
         self._echoes: dict[int, Stamped] = {}
-        self._fields: dict[int, tuple[Field, ...]] = {}
+        #: by the identity of the run: whether its writes of the time have changed nothing else
+        self._runs: dict[int, bool] = {}
         self._cleared: set[Who] = set()
         self.suspects: dict[Who, Suspect] = {}
         self.is_probing: bool = False
@@ -95,36 +108,52 @@ class TimestampLoops:
     def called(self, doing: Doing, call: Call, code: int, answer: Any) -> None:
         if call.verb not in CHANGES or not 200 <= code < 300:
             return
-        present = present_fields(call.body, self._scene.now())
-        if not present:
-            return
-        fields = tuple(one for one in present if not _is_transition(one))
+        fields = present_fields(call.body, self._scene.now())
         if not fields:
             return
+        path, version = call.path, version_of(answer)
+        if call.verb == "create":
+            path = f"{path}/{meta_of(answer).get('name', '')}"
         suspect = self.suspects.get(doing.who)
-        if suspect is not None and suspect.path == call.path:
-            self._fields[id(doing.run)] = fields
+        if suspect is not None and suspect.path == path and any(one in fields for one in suspect.fields):
+            alone = version in self._stamped or self._is_alone(path, version)
+            self._runs[id(doing.run)] = alone and self._runs.get(id(doing.run), True)
             echo = self._echoes.get(id(doing.run))
-            if echo is not None and any(
-                one in suspect.fields and not _is_kept(doing, call.body, one) for one in fields
+            if (
+                echo is not None
+                and alone
+                and any(one in suspect.fields and not _is_kept(doing, call.body, one) for one in fields)
             ):
                 suspect.wrote = True
-        self._stamped[version_of(answer)] = Stamped(doing.who, doing.at, call.path, fields)
+        self._stamped[version] = Stamped(doing.who, doing.at, path, fields)
         if len(self._stamped) > REMEMBERED:
             del self._stamped[next(iter(self._stamped))]
+
+    def _is_alone(self, path: str, version: str) -> bool:
+        """Whether the write that made a version has changed nothing but times."""
+        place = self._scene.place(path)
+        if place is None or not version.isdigit():
+            return False
+        collection = self._scene.store.collection(place[0])
+        before, after = collection.at(place[1], int(version) - 1), collection.at(place[1], int(version))
+        if before is None or after is None:
+            return False
+        text = texts_of(self._scene.now())
+        return all(is_present(value, text) for _, value in changed_leaves(before.object, after.object))
 
     def finished(self, doing: Doing, outcome: Outcome) -> None:
         if not self.suspects:
             return
-        fields = self._fields.pop(id(doing.run), ())
+        alone = self._runs.pop(id(doing.run), None)
         self._echoes.pop(id(doing.run), None)
         suspect = self.suspects.get(doing.who)
-        if suspect is None or doing.at <= suspect.at or outcome.error is not None:
+        if suspect is None or outcome.error is not None:
             return
-        if any(one in fields for one in suspect.fields):
-            if self.is_probing:
-                self._report(suspect)
-        elif not self.is_probing and not self._is_terminating(suspect):
+        if alone is not None:
+            suspect.at = doing.at
+            if self.is_probing and alone:
+                suspect.probes.add(doing.at)
+        elif doing.at > suspect.at and not self.is_probing and not self._is_terminating(suspect):
             del self.suspects[doing.who]
             self._cleared.add(doing.who)
 
@@ -139,6 +168,12 @@ class TimestampLoops:
     def finish(self) -> None:
         for suspect in self.suspects.values():
             if suspect.wrote and self._is_terminating(suspect):  # it cannot be reconciled once more
+                self._report(suspect)
+
+    def judge(self) -> None:
+        """Report the keys that both probes have found to write nothing but the present time."""
+        for suspect in self.suspects.values():
+            if len(suspect.probes) > 1:
                 self._report(suspect)
 
     def _report(self, suspect: Suspect) -> None:
@@ -183,31 +218,51 @@ def _at(value: Any, field: Field) -> Any:
 
 
 def present_fields(body: Any, now: datetime) -> tuple[Field, ...]:
-    """The fields of an object whose value is the present time: RFC 3339 of any precision, or seconds since 1970."""
+    """The fields of an object whose value is the present time: a date and time, or seconds or milliseconds since 1970."""
     if not isinstance(body, dict | list):
         return ()
-    text, seconds, written = _texts(now)
+    text = texts_of(now)
     try:
         raw = orjson.dumps(body)
     except TypeError:
         return ()
-    if written[0] not in raw and written[1] not in raw:
+    if text.of_day not in raw and text.raw_seconds not in raw:
         return ()
     return tuple(
-        path
-        for path, value in leaves(body)
-        if _is_present(value, text, seconds) and not _OF_THE_SERVER.intersection(path)
+        path for path, value in leaves(body) if is_present(value, text) and not _OF_THE_SERVER.intersection(path)
     )
 
 
+class Texts(NamedTuple):
+    """A time in the forms in which objects have it."""
+
+    date: str
+    time: str
+    seconds: int
+    since_1970: str
+    #: as they are in JSON: minutes and seconds, which all time zones share, and seconds since 1970
+    of_day: bytes
+    raw_seconds: bytes
+
+
 @lru_cache(maxsize=1)  # many objects are written at one instant
-def _texts(now: datetime) -> tuple[str, int, tuple[bytes, bytes]]:
-    """A time as RFC 3339 without its fraction, as seconds since 1970, and both as they are written in JSON."""
-    text, seconds = now.strftime("%Y-%m-%dT%H:%M:%S"), int(now.timestamp())
-    return text, seconds, (text.encode(), str(seconds).encode())
+def texts_of(now: datetime) -> Texts:
+    """The forms of a time."""
+    seconds = int(now.timestamp())
+    return Texts(
+        now.strftime("%Y-%m-%d"),
+        now.strftime("%H:%M:%S"),
+        seconds,
+        str(seconds),
+        now.strftime(":%M:%S").encode(),
+        str(seconds).encode(),
+    )
 
 
-def _is_present(value: Any, text: str, seconds: int) -> bool:
+def is_present(value: Any, text: Texts) -> bool:
+    """Whether a value is a time, of any precision."""
     if isinstance(value, str):
-        return value.startswith((text, str(seconds)))
-    return isinstance(value, int | float) and not isinstance(value, bool) and int(value) == seconds
+        return (value[11:19] == text.time and value[:10] == text.date) or value.startswith(text.since_1970)
+    if not isinstance(value, int | float) or isinstance(value, bool):
+        return False
+    return int(value) == text.seconds or int(value) // 1000 == text.seconds
