@@ -77,6 +77,7 @@ class VirtualTimeLoop(NetworkLoop):
         self.watch: Callable[[], None] = _nothing
         #: called with each new task, where it is created
         self.on_task: Callable[[asyncio.Task[Any]], None] | None = None
+        self.on_task_failure: Callable[[asyncio.Task[Any]], None] | None = None
         #: exceptions that are raised from the loop when they end a task, for example the outcome of a test
         self.fatal_errors: tuple[type[BaseException], ...] = ()
         #: what the loop raises when the present callback returns, and what it has raised last
@@ -179,6 +180,8 @@ class VirtualTimeLoop(NetworkLoop):
             task.exception()  # retrieved: the loop raises it
         elif isinstance(error, KeyboardInterrupt | SystemExit):  # asyncio has raised it from the loop
             task.exception()
+        elif error is not None and self.on_task_failure is not None and isinstance(task, asyncio.Task):
+            self.on_task_failure(task)
         if process is not None and process.fenced and not task.cancelled():
             task.exception()  # retrieved: a killed process reports no exceptions
 
@@ -409,7 +412,7 @@ class VirtualTimeLoop(NetworkLoop):
             finally:
                 super().close()
                 self.tasks.clear()
-                self.watch, self.disarm, self.on_task = _nothing, _unchanged, None
+                self.watch, self.disarm, self.on_task, self.on_task_failure = _nothing, _unchanged, None, None
                 self.network.outside = allowed
                 self._fatal, self._raised = None, None
                 self._idle_selector.detach()

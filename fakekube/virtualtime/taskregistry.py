@@ -56,6 +56,10 @@ class TaskRegistry:
         seen = {task for task in tasks if task not in self._tasks or self._tasks[task][0] is mine}
         return seen if running is None else seen | {running}
 
+    def records(self) -> list[object]:
+        """The containers with which the registry refers to tasks."""
+        return [self._tasks, *self._tasks.values()]
+
     def clear(self) -> None:
         self._tasks.clear()
 

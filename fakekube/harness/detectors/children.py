@@ -40,8 +40,9 @@ class Children:
     """What the controllers of operators create.
 
     `missing-owner`: an object of a kind that the controller owns has no owner reference of its kind, so its changes
-    reconcile nothing and it outlives its owner. Objects outside of the owner's namespace cannot have one. `duplicate-child`: a reconcile created an object with a generated name
-    although an earlier one of the same key had created the same, which the cache did not have yet.
+    reconcile nothing and it outlives its owner. Objects outside of the owner's namespace cannot have one.
+    `duplicate-child`: a reconcile created an object with a generated name although an earlier one of the same key had
+    created the same, which the cache did not have yet.
     """
 
     names: tuple[str, ...] = ("missing-owner", "duplicate-child")

@@ -88,7 +88,7 @@ class Detection:
                 detector.open(bubble.loop, self.doing)
             elif isinstance(detector, Threads):
                 detector.open(has_threads)
-        self._bubble = bubble
+        self._bubble, self.scene.fail = bubble, self._fail
         bubble.on_blocking_call(self._refused, self._blocked)
 
     def _refused(self, what: str) -> None:
@@ -213,6 +213,10 @@ class Detection:
             Finding(detector, text, self.scene.now(), who) if known is None else replace(known, times=known.times + 1)
         )
 
+    def _fail(self, detector: str, error: BaseException) -> None:
+        if self.levels[detector] != "off" and self._bubble is not None:
+            self._bubble.loop.fail_with(error)
+
     def allow(self, detector: str, reason: str, match: str = "") -> None:
         """Ignore findings of a detector, whose text contains `match`. Raises TypeError, ValueError."""
         check_name("allow()", detector)
@@ -257,7 +261,7 @@ class Detection:
         self._answered, self._denied, self._unchanged = {}, (), ()
         self.scene.operators.clear()
         self.scene.report = _unreported
-        self.scene.inspected = frozenset
+        self.scene.fail, self.scene.inspected = _unfailed, frozenset
 
 
 class OperatorObserver(Observer):
@@ -289,6 +293,10 @@ class OperatorObserver(Observer):
 
 def _unreported(detector: str, text: str, *, who: str = "", key: object = None) -> None:
     """Ignores what is reported after the end of the cluster."""
+
+
+def _unfailed(detector: str, error: BaseException) -> None:
+    """Ignores what would end a step after the end of the cluster."""
 
 
 def _hooks(detectors: Iterable[Detector], name: str) -> tuple[Callable[..., None], ...]:

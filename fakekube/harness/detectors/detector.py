@@ -162,6 +162,8 @@ class Scene:
     report: Report
     operators: list[Observed] = field(default_factory=list)
     faults: list[FaultRule] = field(default_factory=list)
+    #: raises an exception where the test waits, unless the detector is off
+    fail: Callable[[str, BaseException], None] = lambda detector, error: None
     #: OPERATOR/CONTROLLER whose errors the test reads itself, and users whose permissions it compares
     inspected: Callable[[], frozenset[str]] = frozenset
 

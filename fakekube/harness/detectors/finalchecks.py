@@ -50,9 +50,9 @@ class FinalChecks:
                 timestamps.is_probing = True
                 for suspect in list(timestamps.suspects.values()):
                     for operator in self._operators:
-                        running = operator.manager is suspect.operator.manager and operator.is_alive
+                        running = operator.manager is suspect.doing.operator.manager and operator.is_alive
                         if running and timestamps.can_be_probed(suspect):
-                            operator[suspect.controller].enqueue(suspect.key)
+                            operator[suspect.doing.run.controller].enqueue(suspect.doing.key)
                 self._bubble.settle()
                 timestamps.is_probing = False
             timestamps.judge()

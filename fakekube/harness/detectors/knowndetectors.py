@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection, Sequence
 
 from fakekube.harness.detectors.cachemutation import CacheMutations
 from fakekube.harness.detectors.children import Children
+from fakekube.harness.detectors.clientloops import ClientLoops
 from fakekube.harness.detectors.conflicts import IgnoredConflicts
 from fakekube.harness.detectors.detector import Detector, Scene
 from fakekube.harness.detectors.faultuse import UnusedFaults
@@ -25,7 +26,7 @@ from fakekube.harness.detectors.updates import IgnoredStatus, NoopWrites, Unguar
 ALL: Sequence[Callable[[Scene], Detector]] = (
     ReconcileErrors, TimestampLoops, NoopWrites, IgnoredStatus, UnguardedUpdates, CacheMutations, IgnoredConflicts,
     Finalizers, Children, Tasks, Threads, MissingPermissions, FollowerWrites, UnusedFaults, PolledLists, ShortRequeues,
-    ResyncWrites, PlainWatches, HotLoops,
+    ResyncWrites, PlainWatches, ClientLoops, HotLoops,
 )  # fmt: skip
 
 

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import sys
+import types
 import warnings
-from collections.abc import Callable
+import weakref
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +24,11 @@ _OWN = (_CONTROLLERLIB, _FAKEKUBE)
 #: Packages whose tasks belong to connections.
 _CONNECTIONS = tuple(f"/site-packages/{name}/" for name in ("aiohttp", "httpx", "httpcore", "anyio", "grpc"))
 
+#: Reconciles of one key that have started tasks which still run.
+REPEATED = 3
+
+Started = tuple[asyncio.Task[Any], Doing]
+
 #: Tasks that are kept before those that have ended are dropped.
 _KEPT = 1000
 
@@ -28,7 +36,8 @@ _KEPT = 1000
 class Tasks:
     """The tasks that reconciles start, which they should await or cancel.
 
-    `leaked-task`: one still runs at the end of the test, and its reconcile is over. `failed-task`: one has failed and
+    `leaked-task`: one still runs at the end of the test, and its reconcile is over; unless the operator keeps it, once
+    for each object, and the object still exists. `failed-task`: one has failed and
     its exception was never retrieved. `swallowed-cancellation`: one was cancelled and still runs.
     `unawaited-coroutine`: a coroutine was created and never awaited.
     """
@@ -37,7 +46,9 @@ class Tasks:
 
     def __init__(self, scene: Scene) -> None:
         self._scene = scene
-        self._tasks: list[tuple[asyncio.Task[Any], Doing]] = []
+        self._tasks: list[Started] = []
+        #: tasks that no reconcile has started and that have failed
+        self._failed_elsewhere: list[weakref.ref[asyncio.Task[Any]]] = []
         self._doing: Callable[[], Doing | None] = _nothing
         self._real_warning: Callable[[Any], None] | None = None
         self._loop: VirtualTimeLoop | None = None
@@ -45,7 +56,7 @@ class Tasks:
     def open(self, loop: VirtualTimeLoop, doing: Callable[[], Doing | None]) -> None:
         """Observe the tasks of `loop` from now on; `doing` returns the reconcile of the calling code."""
         self._loop, self._doing = loop, doing
-        loop.on_task = self._created
+        loop.on_task, loop.on_task_failure = self._created, self._ended
         loop.set_exception_handler(self._failed)
         self._real_warning = warnings._warn_unawaited_coroutine  # type: ignore[attr-defined]
         warnings._warn_unawaited_coroutine = self._unawaited  # type: ignore[attr-defined]
@@ -55,10 +66,11 @@ class Tasks:
             warnings._warn_unawaited_coroutine = self._real_warning  # type: ignore[attr-defined]
             self._real_warning = None
         if self._loop is not None:
-            self._loop.on_task = None
+            self._loop.on_task = self._loop.on_task_failure = None
             self._loop.set_exception_handler(None)
             self._loop = None
         self._tasks.clear()
+        self._failed_elsewhere.clear()
         self._doing = _nothing
 
     def _created(self, task: asyncio.Task[Any]) -> None:
@@ -67,6 +79,10 @@ class Tasks:
             self._tasks.append((task, doing))
             if len(self._tasks) > _KEPT:
                 self._tasks = [one for one in self._tasks if not one[0].done() or _is_unretrieved(one[0])]
+
+    def _ended(self, task: asyncio.Task[Any]) -> None:
+        if not _is_ours(task.get_coro()):
+            self._failed_elsewhere.append(weakref.ref(task))
 
     def _failed(self, loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
         error, task = context.get("exception"), context.get("task") or context.get("future")
@@ -98,7 +114,9 @@ class Tasks:
         self._real_warning(coro)
 
     def finish(self) -> None:
-        for task, doing in self._tasks:
+        running: dict[tuple[object, str], list[Started]] = {}
+        for one in self._tasks:
+            task, doing = one
             if doing.operator.is_killed:
                 continue
             what = _named(task.get_coro())
@@ -114,15 +132,56 @@ class Tasks:
                     key=(doing.run.controller, what),
                 )
             elif doing.is_over:
-                self._scene.report(
-                    "leaked-task",
-                    f"{doing} started a task of {what} that still runs after the reconcile: await or cancel it",
-                    key=(doing.run.controller, what),
-                )
+                running.setdefault((doing.who, what), []).append(one)
+        for (_, what), started in running.items():
+            self._judge_running(what, started)
+        for reference in self._failed_elsewhere:
+            failed = reference()
+            if failed is not None and _is_unretrieved(failed) and (error := failed.exception()) is not None:
+                self._report_failure(_named(failed.get_coro()), error, "a task")
+
+    def _judge_running(self, what: str, started: Sequence[Started]) -> None:
+        """Tasks of one function for one key. Those that an operator keeps may belong to the object, and end with it."""
+        doing = started[-1][1]
+        reconciles = len({id(one) for _, one in started})
+        is_known = doing.run.controller in doing.operator.reconciled
+        if is_known and self._scene.reconciled(doing) is None:
+            text = (
+                f"{doing} started a task of {what} that still runs although {doing.key} has been deleted: cancel it "
+                "then"
+            )
+        elif reconciles >= REPEATED:
+            text = (
+                f"{reconciles} reconciles of {doing.key} ({doing.run.controller}) started tasks of {what} that still "
+                "run: await or cancel them"
+            )
+        elif not self._is_kept(started[-1][0]):
+            text = (
+                f"{doing} started a task of {what} that still runs after the reconcile, and nothing keeps it: await or "
+                "cancel it"
+            )
+        else:
+            return
+        self._scene.report("leaked-task", text, key=(doing.run.controller, what))
+
+    def _is_kept(self, task: asyncio.Task[Any]) -> bool:
+        """Whether anything but the event loop and the harness refers to a task."""
+        harness = {id(one) for one in self._tasks}
+        if self._loop is not None:
+            harness.update(map(id, self._loop.tasks.records()))
+        for one in gc.get_referrers(task):
+            if id(one) not in harness and not isinstance(one, types.FrameType) and not _is_wakeup(one):
+                return True
+        return False
 
 
 def _nothing() -> Doing | None:
     return None
+
+
+def _is_wakeup(value: object) -> bool:
+    """Whether it is what the future that a task awaits calls back."""
+    return getattr(value, "__name__", type(value).__name__) in ("task_wakeup", "TaskWakeupMethWrapper", "__wakeup")
 
 
 def _is_unretrieved(task: asyncio.Task[Any]) -> bool:

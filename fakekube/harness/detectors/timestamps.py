@@ -15,7 +15,6 @@ from controllerlib.observer import Call
 from fakekube.harness.detectors.detector import (
     CHANGES,
     Doing,
-    Observed,
     Scene,
     changed_leaves,
     leaves,
@@ -30,6 +29,9 @@ Who = tuple[int, str, str]
 #: How many writes of the present time are remembered.
 REMEMBERED = 1000
 
+#: Seconds within which no heartbeat is repeated, and writes within them that are none.
+QUICK, QUICK_WRITES = 5.0, 2
+
 #: Fields that the server sets.
 _OF_THE_SERVER = frozenset({"creationTimestamp", "deletionTimestamp", "managedFields"})
 
@@ -39,23 +41,24 @@ class Suspect:
     """A key that has written the present time and was triggered by that at once.
 
     `at`: the time of the last write of the present time. `wrote`: the triggered reconcile has written it again.
+    `quick`: how many reconciles have written nothing else although the last write was a few seconds ago.
     `probes`: the times at which a reconcile after the end of the test has written it.
     """
 
-    operator: Observed
-    controller: str
-    key: str
+    doing: Doing
     path: str
     fields: tuple[Field, ...]
     at: float
     wrote: bool = False
+    quick: int = 0
     probes: set[float] = field(default_factory=set)
 
     def text(self) -> str:
         """The finding."""
+        fields = ", ".join(map(shown_path, self.fields))
         return (
-            f"each reconcile of {self.key} writes the present time to {', '.join(map(shown_path, self.fields))} of "
-            f"{self.path}, and that write triggers the next one; it ends here only because virtual time stands still"
+            f"each reconcile of {self.doing.key} writes the present time to {fields} of {self.path}, and that write "
+            "triggers the next one; it ends here only because virtual time stands still"
         )
 
 
@@ -100,10 +103,7 @@ class TimestampLoops:
                 self._echoes[id(doing.run)] = made
                 known = self.suspects.get(doing.who)
                 if known is None or known.path != made.path:
-                    run, operator = doing.run, doing.operator
-                    self.suspects[doing.who] = Suspect(
-                        operator, run.controller, doing.key, made.path, made.fields, doing.at
-                    )
+                    self.suspects[doing.who] = Suspect(doing, made.path, made.fields, doing.at)
 
     def called(self, doing: Doing, call: Call, code: int, answer: Any) -> None:
         if call.verb not in CHANGES or not 200 <= code < 300:
@@ -150,6 +150,7 @@ class TimestampLoops:
         if suspect is None or outcome.error is not None:
             return
         if alone is not None:
+            suspect.quick += alone and suspect.at < doing.at < suspect.at + QUICK
             suspect.at = doing.at
             if self.is_probing and alone:
                 suspect.probes.add(doing.at)
@@ -162,13 +163,15 @@ class TimestampLoops:
         return not self._is_terminating(suspect)
 
     def _is_terminating(self, suspect: Suspect) -> bool:
-        entry = self._scene.entry(suspect.path)
-        return entry is None or "deletionTimestamp" in meta_of(entry.object)
+        entries = [self._scene.entry(suspect.path)]
+        if suspect.doing.run.controller in suspect.doing.operator.reconciled:
+            entries.append(self._scene.reconciled(suspect.doing))
+        return any(entry is None or "deletionTimestamp" in meta_of(entry.object) for entry in entries)
 
     def finish(self) -> None:
         for suspect in self.suspects.values():
-            if suspect.wrote and self._is_terminating(suspect):  # it cannot be reconciled once more
-                self._report(suspect)
+            if self._is_terminating(suspect) and (suspect.wrote or suspect.quick >= QUICK_WRITES):
+                self._report(suspect)  # it cannot be reconciled once more
 
     def judge(self) -> None:
         """Report the keys that both probes have found to write nothing but the present time."""
@@ -177,7 +180,7 @@ class TimestampLoops:
                 self._report(suspect)
 
     def _report(self, suspect: Suspect) -> None:
-        self._scene.report("timestamp-loop", suspect.text(), who=suspect.controller, key=id(suspect))
+        self._scene.report("timestamp-loop", suspect.text(), who=suspect.doing.run.controller, key=id(suspect))
 
 
 def writes_present(body: Any, now: datetime) -> bool:
@@ -204,11 +207,12 @@ def _is_kept(doing: Doing, body: Any, field: Field) -> bool:
     meta = meta_of(body)
     key = f"{meta['namespace']}/{meta.get('name')}" if meta.get("namespace") else str(meta.get("name"))
     stores = [shared.indexer for shared in informer.informers.values()] if informer is not None else []
-    value = _at(body, field)
-    return any(_at(obj, field) is value for store in stores if (obj := store.get_by_key(key)) is not None)
+    value = at_path(body, field)
+    return any(at_path(obj, field) is value for store in stores if (obj := store.get_by_key(key)) is not None)
 
 
-def _at(value: Any, field: Field) -> Any:
+def at_path(value: Any, field: Field) -> Any:
+    """The value at a path; None if it does not exist."""
     for step in field:
         try:
             value = value[step]
@@ -218,7 +222,7 @@ def _at(value: Any, field: Field) -> Any:
 
 
 def present_fields(body: Any, now: datetime) -> tuple[Field, ...]:
-    """The fields of an object whose value is the present time: a date and time, or seconds or milliseconds since 1970."""
+    """The fields of an object that have the present time: a date and time, or seconds or milliseconds since 1970."""
     if not isinstance(body, dict | list):
         return ()
     text = texts_of(now)

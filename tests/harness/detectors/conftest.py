@@ -7,6 +7,6 @@ from fakekube import FakeKube
 
 @pytest.fixture
 def kube():
-    """All detectors but the probe of all objects."""
-    with FakeKube(detect={"all": "warn", "writes-at-rest": "off"}) as kube:
+    """All detectors but those that are off by default."""
+    with FakeKube(detect={"all": "warn", "writes-at-rest": "off", "plain-watch": "off"}) as kube:
         yield kube

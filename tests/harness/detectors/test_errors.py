@@ -11,7 +11,7 @@ from tests.harness.planted import API
 FINALIZER = "planted.example.com/x"
 
 
-def failing(*, finalizer=False, error=ConnectionError("backend")):
+def failing(*, finalizer):
     async def reconcile(request, client):
         try:
             found = await read(client, request)
@@ -24,7 +24,7 @@ def failing(*, finalizer=False, error=ConnectionError("backend")):
             return
         if finalizer:
             await client.update(add_finalizer(found, FINALIZER)[0])
-        raise error
+        raise ConnectionError("backend")
 
     return reconcile
 

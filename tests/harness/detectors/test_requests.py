@@ -2,9 +2,6 @@
 
 from datetime import UTC, datetime
 
-import pytest
-
-from controllerlib import ApiError, Client, Result
 from fakekube import FakeKube
 from tests.harness.detectors.scenes import read, run, texts
 
@@ -37,7 +34,8 @@ def test_a_watch_that_is_denied_is_no_polling():
         kube.advance(600)
         assert len(kube.requests(verb="list", resource="configmaps")) > 10
         (text,) = texts(kube)
-        assert text.startswith("[missing-permission] ") and "may not watch configmaps" in text
+        assert text.startswith("[missing-permission] ")
+        assert "may not watch configmaps" in text
 
 
 def test_a_stamp_that_is_the_same_only_because_time_stands_still_is_no_write_without_a_change(kube):

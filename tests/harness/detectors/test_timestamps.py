@@ -7,6 +7,7 @@ import pytest
 
 from controllerlib import Result, create_or_update, set_controller_reference
 from tests.harness.detectors.scenes import found, read, resize, run, texts
+from tests.harness.planted import API
 
 
 def now():
@@ -107,10 +108,25 @@ def test_a_status_with_the_time_of_a_deleted_object(kube):
     """Each change of the object was followed by one of the time alone, which nothing but that write had caused."""
 
     async def reconcile(request, client):
-        seen = await client.get("planted.example.com/v1", "Database", request.name, request.namespace)
+        seen = await client.get(API, "Database", request.name, request.namespace)
         await client.patch_status(seen, {"status": {"checked": now()}})
 
     run(kube, reconcile)
-    kube.delete("planted.example.com/v1", "Database", "a")
+    kube.delete(API, "Database", "a")
+    kube.advance(1)
+    assert "timestamp-loop" in found(kube)
+
+
+def test_a_status_with_the_time_that_was_compared_of_a_deleted_object(kube):
+    async def reconcile(request, client):
+        seen = await client.get(API, "Database", request.name, request.namespace)
+        if (seen.get("status") or {}).get("checked") != now():
+            await client.patch_status(seen, {"status": {"checked": now()}})
+
+    run(kube, reconcile)
+    for number in range(3):  # each is followed by a write of the time alone
+        kube.patch(API, "Database", "a", {"metadata": {"labels": {"number": str(number)}}})
+        kube.advance(1)
+    kube.delete(API, "Database", "a")
     kube.advance(1)
     assert "timestamp-loop" in found(kube)
