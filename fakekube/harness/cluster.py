@@ -1239,6 +1239,9 @@ class FakeKube:
     #: Whether the end of the `with` block checks for findings; the pytest plugin does that itself.
     findings_at_exit: bool = True
 
+    #: Whether its test is run many times, by an exploration: then it ends as it has ended.
+    is_explored: bool = False
+
     @property
     def findings(self) -> Sequence[Finding]:
         """What the detectors have found so far and the test has not allowed, oldest first."""
@@ -1263,7 +1266,9 @@ class FakeKube:
             self._detection.finish()
         else:
             self._invariants.raise_violation()
-            FinalChecks(self._detection, self._bubble, self._background.operators, self._idempotence_check).run()
+            driven = self.is_explored or self._disruptions.injector is not None
+            disturbed = driven or bool(self._disruptions.facts())
+            FinalChecks(self._detection, self._bubble, self._background.operators, disturbed).run()
             self._detection.raise_findings(warn)
 
     # --- fault injection -------------------------------------------------------------------------------------------

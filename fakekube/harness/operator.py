@@ -228,6 +228,18 @@ class ControllerView:
         for key in [Request.parse(key_of(key)) for key in keys]:
             self._controller.queue.add(key, cause=Cause("generic"))
 
+    def is_due_within(self, key: str, seconds: float) -> bool:
+        """Whether a key is processed, ready or delayed for at most this long."""
+        queue, request = self._queue(), Request.parse(key)
+        if queue is None:
+            return False
+        due = queue.due(request)
+        return (
+            request in queue.processing()
+            or request in queue.ready()
+            or (due is not None and due <= self._now() + seconds)
+        )
+
     def _queue(self) -> WorkQueue[Any] | None:
         """None before the controller has started."""
         try:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from fakekube.harness.detectors.detector import Exchange, Scene, changed_leaves, shown_path
-from fakekube.harness.detectors.timestamps import Field, at_path, is_present, present_fields, texts_of
+from fakekube.harness.detectors.timestamps import Field, at_path, is_number, is_present, present_fields, texts_of
 from fakekube.virtualtime.errors import HotLoop
 
 #: Writes of one object in a row, each at most SHORT seconds after the one before.
@@ -88,7 +88,9 @@ class ClientLoops:
         series.stamped = stamped or (series.stamped if series.at == record.at else None)
         series.times, series.revision, series.at = series.times + 1, after.revision, record.at
         series.fields = tuple(path for path, _, _ in changes)
-        series.is_idle = series.is_idle and all(is_present(new, text) or _counts(new, old) for _, new, old in changes)
+        series.is_idle = series.is_idle and all(
+            is_present(new, text) or (is_number(new) and is_number(old)) for _, new, old in changes
+        )
         if series.times == LIMIT:
             self._judge(series, record.path)
 
@@ -135,15 +137,6 @@ def _content(body: Any) -> Any:
     if not isinstance(body, Mapping) or not isinstance(body.get("metadata"), Mapping):
         return body
     return {**body, "metadata": {key: one for key, one in body["metadata"].items() if key != "resourceVersion"}}
-
-
-def _counts(new: object, old: object) -> bool:
-    """Whether a value is a number that has changed."""
-    return _is_number(new) and _is_number(old)
-
-
-def _is_number(value: object) -> bool:
-    return isinstance(value, int | float) or (isinstance(value, str) and value.isdigit())
 
 
 def _shown(fields: tuple[Field, ...]) -> str:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Any
+from typing import Any, TypeVar
 
 from controllerlib import Manager
 from controllerlib.controller import Outcome, Run
@@ -25,12 +25,13 @@ from fakekube.harness.detectors.knowndetectors import detectors_for
 from fakekube.harness.detectors.levels import Level, check_name
 from fakekube.harness.detectors.tasks import Tasks
 from fakekube.harness.detectors.threadleaks import Threads
-from fakekube.harness.detectors.timestamps import TimestampLoops
 from fakekube.harness.detectors.updates import UPDATES
 from fakekube.server.runner import ServerRunner
 from fakekube.virtualtime import Bubble
 from fakekube.virtualtime.simulatedprocess import SimulatedProcess
 from fakekube.virtualtime.threads.callers import Place
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +64,7 @@ class Detection:
         #: how many steps of the test (`settle`, `advance`) are in progress
         self.steps: int = 0
         self.is_over: bool = False
-        self._only = ""
+        self._only: Sequence[str] = ()
         active = [name for name, level in self.levels.items() if level != "off"]
         self.detectors: Sequence[Detector] = detectors_for(active, self.scene)
         self._started = _hooks(self.detectors, "started")
@@ -167,10 +168,9 @@ class Detection:
         run = current_run()
         return None if run is None else self._doing.get(id(run))
 
-    @property
-    def timestamps(self) -> TimestampLoops | None:
-        """The detector of timestamp loops, whose suspects are reconciled once more."""
-        return next((one for one in self.detectors if isinstance(one, TimestampLoops)), None)
+    def first(self, kind: type[T]) -> T | None:
+        """The detector of a class, if it is on."""
+        return next((one for one in self.detectors if isinstance(one, kind)), None)
 
     def _answer(self, request: Request, info: RequestInfo, response: Response, record: RequestRecord) -> None:
         changed, self._revision = record.revision != self._revision, record.revision
@@ -192,20 +192,20 @@ class Detection:
             hook(change, doing)
 
     @contextmanager
-    def reporting_only(self, detector: str) -> Iterator[None]:
-        """A step after the test has ended, in which only one detector reports."""
-        self._only = detector
+    def reporting_only(self, *detectors: str) -> Iterator[None]:
+        """A step after the test has ended, in which only these detectors report."""
+        self._only = detectors
         try:
             with self.step():
                 yield
         finally:
-            self._only = ""
+            self._only = ()
 
     # --- findings ----------------------------------------------------------------------------------------------------
 
     def report(self, detector: str, text: str, *, who: str = "", key: object = None) -> None:
         """Add a finding, or count another occurrence of one."""
-        if self.levels[detector] == "off" or self._only not in ("", detector):
+        if self.levels[detector] == "off" or (self._only and detector not in self._only):
             return
         place = (detector, (who, text) if key is None else key)
         known = self._findings.get(place)
@@ -229,6 +229,11 @@ class Detection:
         """The findings that are not allowed, oldest first."""
         return [one for one in self._findings.values() if not any(rule.covers(one) for rule in self._allowed)]
 
+    @property
+    def has_errors(self) -> bool:
+        """Whether there is a finding at level `error`."""
+        return any(self.levels[one.detector] == "error" for one in self.findings)
+
     def finish(self) -> None:
         """Let the detectors report what is known only at the end."""
         if not self.is_over:
@@ -238,9 +243,8 @@ class Detection:
 
     def raise_findings(self, warn: Callable[[FindingWarning], None] | None = None) -> None:
         """Issue warnings, and raise FindingError if there are findings at level `error`."""
-        errors = [one for one in self.findings if self.levels[one.detector] == "error"]
-        if errors:
-            raise FindingError(errors)
+        if self.has_errors:
+            raise FindingError([one for one in self.findings if self.levels[one.detector] == "error"])
         for one in self.findings:
             (warn or warnings.warn)(FindingWarning(str(one)))
 

@@ -2,68 +2,105 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
 
+from fakekube.apiserver.storage.store import Change
 from fakekube.harness.detectors.detection import Detection
-from fakekube.harness.detectors.timestamps import TimestampLoops
-from fakekube.harness.idempotence import IdempotenceCheck
-from fakekube.harness.operator import Operator
+from fakekube.harness.detectors.isolation import isolated
+from fakekube.harness.detectors.restwrites import RestWrites
+from fakekube.harness.detectors.timestamps import Suspect, TimestampLoops
+from fakekube.harness.operator import ControllerView, Operator
 from fakekube.virtualtime import Bubble, Deadlock, HotLoop, NotQuiescent
+
+#: Keys that are due within as many seconds are not reconciled once more: nothing was missed that is not made up for.
+SOON = 600.0
+
+#: More keys than this are not reconciled once more: that would take noticeable time.
+MANY = 200
 
 
 class FinalChecks:
-    """The detectors finish; then the suspects of a timestamp loop are reconciled once more, a second later.
+    """The detectors finish; then keys are reconciled once more, a second later, and again after another second.
 
-    With the detector `writes-at-rest`, which is off by default, every key is. Other detectors report nothing meanwhile:
-    what the test has set up for the operator may be gone.
+    These are the suspects of a timestamp loop, and for `writes-at-rest` all keys, unless something is disturbed: a
+    fault is armed, a watch held, an operator stopped; or the test fails by another finding, which may be the reason of
+    these. No other detector reports anything meanwhile, and nothing outside is reached: what the test has set up for
+    the operator may be gone.
     """
 
-    def __init__(
-        self,
-        detection: Detection,
-        bubble: Bubble,
-        operators: Sequence[Operator],
-        idempotence: Callable[[bool], IdempotenceCheck],
-    ) -> None:
+    def __init__(self, detection: Detection, bubble: Bubble, operators: Sequence[Operator], is_disturbed: bool) -> None:
         self._detection, self._bubble, self._operators = detection, bubble, operators
-        self._idempotence = idempotence
+        self._is_disturbed = is_disturbed
 
     def run(self) -> None:
-        detection, timestamps = self._detection, self._detection.timestamps
-        at_rest = detection.levels["writes-at-rest"] != "off"
-        suspects = timestamps is not None and bool(timestamps.suspects)
-        can_run = not self._bubble.loop.is_closed() and not self._bubble.loop.is_running()
+        detection = self._detection
         detection.finish()
-        if can_run and (at_rest or suspects):
-            try:
-                if at_rest:
-                    self._probe_everything()
-                if timestamps is not None and suspects:
-                    self._probe_timestamps(timestamps)
-            except (Deadlock, HotLoop, NotQuiescent):
-                pass  # the test has ended: what cannot be reconciled once more is not judged
+        if self._bubble.loop.is_closed() or self._bubble.loop.is_running():
+            return
+        timestamps, rest = detection.first(TimestampLoops), detection.first(RestWrites)
+        if self._is_disturbed or detection.has_errors or detection.scene.runner.apiserver.faults.rules:
+            rest = None
+        keys = list(self._keys_at_rest()) if rest is not None else []
+        if not keys or len(keys) > MANY:
+            rest = None
+        if rest is None and (timestamps is None or not timestamps.suspects):
+            return
+        with isolated(), suppress(Deadlock, HotLoop, NotQuiescent):  # what cannot be reconciled once more is not judged
+            self._probe(timestamps, rest, keys)
 
-    def _probe_timestamps(self, timestamps: TimestampLoops) -> None:
-        with self._detection.reporting_only("timestamp-loop"):
-            for _ in range(2):
+    def _probe(
+        self, timestamps: TimestampLoops | None, rest: RestWrites | None, keys: Sequence[tuple[ControllerView, str]]
+    ) -> None:
+        with self._detection.reporting_only("timestamp-loop", "writes-at-rest"):
+            for number in range(2):
+                suspects = list(self._suspects(timestamps)) if timestamps is not None else []
+                if not suspects and (rest is None or (number and not rest.has_found)):
+                    break
                 self._bubble.advance(1)
-                timestamps.is_probing = True
-                for suspect in list(timestamps.suspects.values()):
-                    for operator in self._operators:
-                        running = operator.manager is suspect.doing.operator.manager and operator.is_alive
-                        if running and timestamps.can_be_probed(suspect):
-                            operator[suspect.doing.run.controller].enqueue(suspect.doing.key)
-                self._bubble.settle()
-                timestamps.is_probing = False
-            timestamps.judge()
+                self._round(timestamps, rest, number, [*suspects, *(keys if rest is not None else ())])
+            if timestamps is not None:
+                timestamps.judge()
+            if rest is not None:
+                rest.judge()
 
-    def _probe_everything(self) -> None:
-        check = self._idempotence(True)
-        with self._detection.reporting_only("writes-at-rest"):
-            self._bubble.advance(1)
-            check.begin()
+    def _round(
+        self,
+        timestamps: TimestampLoops | None,
+        rest: RestWrites | None,
+        number: int,
+        keys: Sequence[tuple[ControllerView, str]],
+    ) -> None:
+        def written(change: Change) -> None:
+            doing = self._detection.doing()
+            if rest is not None and doing is not None:
+                rest.written(change, doing, number)
+
+        remove = self._detection.scene.runner.on_write(written)
+        if timestamps is not None:
+            timestamps.is_probing = True
+        try:
+            for view, key in keys:
+                view.enqueue(key)
             self._bubble.settle()
-            try:
-                check.end()
-            except AssertionError as error:
-                self._detection.report("writes-at-rest", str(error))
+        finally:
+            remove()
+            if timestamps is not None:
+                timestamps.is_probing = False
+
+    def _suspects(self, timestamps: TimestampLoops) -> Iterator[tuple[ControllerView, str]]:
+        for suspect in timestamps.suspects.values():
+            operator = self._operator_of(suspect)
+            if operator is not None and timestamps.can_be_probed(suspect):
+                yield operator[suspect.doing.run.controller], suspect.doing.key
+
+    def _operator_of(self, suspect: Suspect) -> Operator | None:
+        manager = suspect.doing.operator.manager
+        return next((one for one in self._operators if one.manager is manager and one.is_alive), None)
+
+    def _keys_at_rest(self) -> Iterator[tuple[ControllerView, str]]:
+        for operator in self._operators:
+            if operator.is_alive and operator.process.runs:
+                for view in operator.views():
+                    reconciled = view.keys()
+                    yield from ((view, key) for key in reconciled if not view.is_due_within(key, SOON))

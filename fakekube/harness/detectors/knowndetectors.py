@@ -16,6 +16,7 @@ from fakekube.harness.detectors.loops import HotLoops
 from fakekube.harness.detectors.permissions import MissingPermissions
 from fakekube.harness.detectors.polling import PlainWatches, PolledLists, ShortRequeues
 from fakekube.harness.detectors.reconcileerrors import ReconcileErrors
+from fakekube.harness.detectors.restwrites import RestWrites
 from fakekube.harness.detectors.resyncs import ResyncWrites
 from fakekube.harness.detectors.tasks import Tasks
 from fakekube.harness.detectors.threadleaks import Threads
@@ -26,7 +27,7 @@ from fakekube.harness.detectors.updates import IgnoredStatus, NoopWrites, Unguar
 ALL: Sequence[Callable[[Scene], Detector]] = (
     ReconcileErrors, TimestampLoops, NoopWrites, IgnoredStatus, UnguardedUpdates, CacheMutations, IgnoredConflicts,
     Finalizers, Children, Tasks, Threads, MissingPermissions, FollowerWrites, UnusedFaults, PolledLists, ShortRequeues,
-    ResyncWrites, PlainWatches, ClientLoops, HotLoops,
+    ResyncWrites, RestWrites, PlainWatches, ClientLoops, HotLoops,
 )  # fmt: skip
 
 

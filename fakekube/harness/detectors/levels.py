@@ -36,7 +36,7 @@ DEFAULTS: Mapping[str, Level] = {
     "short-requeue": "warn",
     "resync-write": "warn",
     "plain-watch": "off",
-    "writes-at-rest": "off",
+    "writes-at-rest": "warn",
 }
 
 #: The name that sets the level of all detectors.

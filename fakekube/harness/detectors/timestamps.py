@@ -263,6 +263,11 @@ def texts_of(now: datetime) -> Texts:
     )
 
 
+def is_number(value: Any) -> bool:
+    """Whether a value is a number, or text of digits."""
+    return isinstance(value, int | float) or (isinstance(value, str) and value.isdigit())
+
+
 def is_present(value: Any, text: Texts) -> bool:
     """Whether a value is a time, of any precision."""
     if isinstance(value, str):
