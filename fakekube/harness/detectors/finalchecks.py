@@ -46,7 +46,7 @@ class FinalChecks:
             rest = None
         if rest is None and (timestamps is None or not timestamps.suspects):
             return
-        with isolated(), suppress(Deadlock, HotLoop, NotQuiescent):  # what cannot be reconciled once more is not judged
+        with isolated(self._bubble.loop.network), suppress(Deadlock, HotLoop, NotQuiescent):  # then it is not judged
             self._probe(timestamps, rest, keys)
 
     def _probe(

@@ -11,13 +11,16 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, NoReturn
 
+from fakekube.virtualtime.network.network import Network
+
 #: Hosts of servers that the test runs itself.
 _LOCAL = ("127.", "::1", "localhost")
 
 
 @contextmanager
-def isolated() -> Iterator[None]:
-    """Connections to other hosts are refused, and no processes are started."""
+def isolated(network: Network) -> Iterator[None]:
+    """Connections to other hosts are refused, which the test does not see, and no processes are started."""
+    outside = network.outside
     sockets: Any = socket.socket
     processes: Any = subprocess.Popen
     connect, connect_ex, popen = sockets.connect, sockets.connect_ex, processes.__init__
@@ -35,9 +38,11 @@ def isolated() -> Iterator[None]:
         raise PermissionError("the test has ended: no processes are started")
 
     sockets.connect, sockets.connect_ex, processes.__init__ = guarded, guarded_ex, refused
+    network.outside = lambda sock, address: _check(address)
     try:
         yield
     finally:
+        network.outside = outside
         sockets.connect, sockets.connect_ex, processes.__init__ = connect, connect_ex, popen
 
 

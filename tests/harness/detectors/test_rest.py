@@ -1,5 +1,6 @@
 """What is written when everything is reconciled once more after the test."""
 
+import asyncio
 import socket
 import subprocess
 from datetime import UTC, datetime
@@ -100,7 +101,9 @@ def test_nothing_outside_is_reached(kube):
         with socket.socket() as outside, pytest.raises(ConnectionRefusedError):
             outside.connect(("203.0.113.1", 80))
         with pytest.raises(PermissionError):
-            subprocess.run(["true"])
+            subprocess.run(["true"])  # noqa: ASYNC221 - refused
+        with pytest.raises(ConnectionRefusedError):
+            await asyncio.open_connection("203.0.113.1", 80)
         refused.append(request.name)
 
     kube.apply(CRD, database())
