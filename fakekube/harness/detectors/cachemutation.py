@@ -93,10 +93,11 @@ class CacheMutations:
         if difference is not None:
             self._reported.add((resource.collection, key))
             path, stored, cached = difference
+            before = ", or a handler or predicate before it," if isinstance(who, Doing) else ""
             self._scene.report(
                 "cache-mutation",
-                f"{who} has modified the cached {resource.kind} {key}: {shown_path(path)} is {cached!r} in the cache "
-                f"and {stored!r} in the cluster at resourceVersion {version}; copy an object before you change it",
+                f"{who}{before} has modified the cached {resource.kind} {key}: {shown_path(path)} is {cached!r} in the "
+                f"cache and {stored!r} in the cluster at resourceVersion {version}; copy an object before you change it",
             )
 
 

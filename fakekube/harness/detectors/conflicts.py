@@ -7,13 +7,17 @@ from dataclasses import dataclass
 from controllerlib.controller import Outcome
 from fakekube.harness.detectors.detector import Doing, Scene
 
+#: Seconds after which a requeue is no answer to a conflict.
+FAR = 300.0
+
 
 @dataclass(frozen=True, slots=True)
 class Lost:
-    """A write that was refused and not repeated."""
+    """A write that was refused and not repeated. `after`: the seconds until the key is requeued, if it is."""
 
     doing: Doing
     text: str
+    after: float | None
 
 
 class IgnoredConflicts:
@@ -26,7 +30,8 @@ class IgnoredConflicts:
         self._lost: dict[tuple[int, str, str], Lost] = {}
 
     def finished(self, doing: Doing, outcome: Outcome) -> None:
-        if outcome.error is not None or outcome.requeue_after is not None:
+        after = outcome.requeue_after
+        if outcome.error is not None or (after is not None and after < FAR):
             self._lost.pop(doing.who, None)
             return
         refused: dict[str, str] = {}
@@ -40,12 +45,18 @@ class IgnoredConflicts:
             self._lost.pop(doing.who, None)
             return
         path, verb = next(iter(refused.items()))
-        self._lost[doing.who] = Lost(doing, f"{doing} got a conflict for its {verb} of {path}")
+        self._lost[doing.who] = Lost(doing, f"{doing} got a conflict for its {verb} of {path}", after)
 
     def finish(self) -> None:
         for lost in self._lost.values():
             run = lost.doing.run
-            if not lost.doing.operator.is_queued(run.controller, run.request):
+            if lost.after is not None:
+                self._scene.report(
+                    "ignored-conflict",
+                    f"{lost.text}, neither repeated it nor failed, and requeued after {lost.after:g} s: the write is "
+                    "lost until then",
+                )
+            elif not lost.doing.operator.is_queued(run.controller, run.request):
                 self._scene.report(
                     "ignored-conflict",
                     f"{lost.text} and neither repeated it, failed nor requeued: the write is lost",

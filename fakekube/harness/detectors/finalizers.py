@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from controllerlib.controller import Outcome
 from fakekube.apiserver.storage.store import Change
@@ -25,7 +27,8 @@ class Finalizers:
     """Finalizers of terminating objects that a successful reconcile, which will not run again, has left.
 
     `late-finalizer`: a reconcile adds it after it has created something that is not owned by the object: if the
-    operator is killed in between, and the object deleted, that is never cleaned up.
+    operator is killed in between, and the object deleted, that is never cleaned up. The same if it removes
+    it before it deletes.
     """
 
     names: tuple[str, ...] = ("stuck-finalizer", "late-finalizer")
@@ -34,9 +37,13 @@ class Finalizers:
         self._scene = scene
         #: by the object's collection and path
         self._held: dict[tuple[str, str], list[Held]] = {}
+        #: by key: the reconcile that has removed a finalizer, which one, and the uid of the object
+        self._released: dict[tuple[int, str, str], tuple[Doing, str, str]] = {}
         self._by_key: dict[tuple[int, str, str], tuple[str, str]] = {}
 
     def committed(self, change: Change, doing: Doing | None) -> None:
+        if self._held and doing is not None and change.before is not None:
+            self._check_release(change, doing, meta_of(change.before.object))
         if doing is None or change.after is None or "finalizers" not in meta_of(change.after.object):
             return
         added = _finalizers(change.after) - (_finalizers(change.before) if change.before is not None else frozenset())
@@ -46,6 +53,24 @@ class Finalizers:
             if change.path == doing.key:
                 self._by_key[doing.who] = place
                 self._check_order(doing, finalizer, str(meta_of(change.after.object).get("uid", "")))
+
+    def _check_release(self, change: Change, doing: Doing, before: Mapping[str, Any]) -> None:
+        """What a reconcile deletes after it has removed its finalizer should have been deleted before."""
+        held = self._held.get((change.collection, change.path), ())
+        if change.path == doing.key and held and "deletionTimestamp" in before:
+            left = _finalizers(change.after)
+            removed = [one.finalizer for one in held if one.finalizer in _finalizers(change.before)]
+            for finalizer in removed:
+                if finalizer not in left:
+                    self._released[doing.who] = (doing, finalizer, str(before.get("uid", "")))
+        elif change.after is None and (released := self._released.get(doing.who)) is not None:
+            run, finalizer, uid = released
+            if run is doing and not any(owner.get("uid") == uid for owner in before.get("ownerReferences") or ()):
+                self._scene.report(
+                    "late-finalizer",
+                    f"{doing} removed the finalizer {finalizer} before it deleted {change.collection} {change.path}: "
+                    "remove it last, or what is left may never be cleaned up",
+                )
 
     def _check_order(self, doing: Doing, finalizer: str, uid: str) -> None:
         for sent in doing.sent:

@@ -7,25 +7,37 @@ from typing import Any
 
 from controllerlib.leaderelection import LeaderElection
 from fakekube.harness.detectors.detector import Exchange, Observed, Scene
+from fakekube.virtualtime.simulatedprocess import current_client
 
 COLLECTION = "leases.coordination.k8s.io"
 
 
 class FollowerWrites:
-    """Writes of reconciles, also refused ones, while another replica holds the Lease of the election."""
+    """Writes of reconciles, also refused ones, while another replica holds the Lease of the election.
+
+    Runnables that do not need to lead may write objects of their own: reported are those that several replicas write.
+    """
 
     names: tuple[str, ...] = ("follower-write",)
     verbs: frozenset[str] = frozenset({"create", "update", "patch", "delete", "deletecollection"})
 
     def __init__(self, scene: Scene) -> None:
         self._scene = scene
+        #: by the path of an object: the identities whose runnables have written it, and the first write of a follower
+        self._shared: dict[str, tuple[set[str], list[str]]] = {}
 
     def answered(self, exchange: Exchange) -> None:
         doing, record = exchange.doing, exchange.record
-        if doing is None or record.resource in ("leases", "events"):
+        if record.resource in ("leases", "events"):
             return
-        identity, name = _candidate(doing.operator)
+        operator = doing.operator if doing is not None else self._running()
+        if operator is None:
+            return
+        identity, name = _candidate(operator)
         if not identity:
+            return
+        if doing is None:
+            self._note_runnable(exchange, identity, name)
             return
         holder = self._holder(name)
         if holder and holder != identity:
@@ -33,6 +45,22 @@ class FollowerWrites:
                 "follower-write",
                 f"{doing} of {identity} made {record} although {holder} holds the lease {name}",
                 key=(identity, doing.run.controller, record.verb, record.resource),
+            )
+
+    def _running(self) -> Observed | None:
+        """The operator whose code makes a request in place."""
+        process = current_client()
+        if process is None:
+            return None
+        return next((one for one in self._scene.operators if one.process is process), None)
+
+    def _note_runnable(self, exchange: Exchange, identity: str, name: str) -> None:
+        writers, followers = self._shared.setdefault(exchange.record.path, (set(), []))
+        writers.add(identity)
+        holder = self._holder(name)
+        if holder and holder != identity:
+            followers.append(
+                f"a runnable of {identity} made {exchange.record} although {holder} holds the lease {name}"
             )
 
     def _holder(self, name: str) -> str:
@@ -52,7 +80,9 @@ class FollowerWrites:
         return renewed + timedelta(seconds=spec.get("leaseDurationSeconds") or 0) < self._scene.now()
 
     def finish(self) -> None:
-        """Nothing is left to report."""
+        for path, (writers, followers) in self._shared.items():
+            if len(writers) > 1 and followers:
+                self._scene.report("follower-write", f"{followers[0]}, and which writes it, too", key=path)
 
 
 def _candidate(operator: Observed) -> tuple[str, str]:
