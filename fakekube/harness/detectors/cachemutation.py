@@ -97,7 +97,7 @@ class CacheMutations:
             self._scene.report(
                 "cache-mutation",
                 f"{who}{before} has modified the cached {resource.kind} {key}: {shown_path(path)} is {cached!r} in the "
-                f"cache and {stored!r} in the cluster at resourceVersion {version}; copy an object before you change it",
+                f"cache and {stored!r} in the cluster at resourceVersion {version}; copy it before you change it",
             )
 
 

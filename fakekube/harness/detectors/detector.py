@@ -120,7 +120,11 @@ class Doing:
         return f"{self.run.controller} reconciling {self.key} [{causes}]"
 
 
-class Exchange(NamedTuple):
+_NOT_DECODED = object()
+
+
+@dataclass(slots=True)
+class Exchange:
     """An answered request. `doing`: the reconcile that made it, if that is known. `changed`: the store has changed."""
 
     request: Request
@@ -129,22 +133,28 @@ class Exchange(NamedTuple):
     record: RequestRecord
     doing: Doing | None
     changed: bool
+    _body: Any = _NOT_DECODED
 
     @property
     def who(self) -> str:
         return self.record.user_agent or self.record.user
 
     def body(self) -> Any:
-        """The decoded body of the request; None if it is not JSON."""
-        raw = self.request.body
-        if not isinstance(raw, bytes):
-            return raw
-        import orjson
+        """The body of the request, decoded once for all detectors; None if it is not JSON."""
+        if self._body is _NOT_DECODED:
+            self._body = _decoded(self.request.body)
+        return self._body
 
-        try:
-            return orjson.loads(raw)
-        except orjson.JSONDecodeError:
-            return None
+
+def _decoded(raw: Any) -> Any:
+    if not isinstance(raw, bytes):
+        return raw
+    import orjson
+
+    try:
+        return orjson.loads(raw)
+    except orjson.JSONDecodeError:
+        return None
 
 
 class Report(Protocol):

@@ -230,7 +230,7 @@ def present_fields(body: Any, now: datetime) -> tuple[Field, ...]:
         raw = orjson.dumps(body)
     except TypeError:
         return ()
-    if text.of_day not in raw and text.raw_seconds not in raw:
+    if not any(one in raw for one in text.raw):
         return ()
     return tuple(
         path for path, value in leaves(body) if is_present(value, text) and not _OF_THE_SERVER.intersection(path)
@@ -244,23 +244,16 @@ class Texts(NamedTuple):
     time: str
     seconds: int
     since_1970: str
-    #: as they are in JSON: minutes and seconds, which all time zones share, and seconds since 1970
-    of_day: bytes
-    raw_seconds: bytes
+    #: as they are in JSON
+    raw: tuple[bytes, bytes, bytes]
 
 
 @lru_cache(maxsize=1)  # many objects are written at one instant
 def texts_of(now: datetime) -> Texts:
     """The forms of a time."""
-    seconds = int(now.timestamp())
-    return Texts(
-        now.strftime("%Y-%m-%d"),
-        now.strftime("%H:%M:%S"),
-        seconds,
-        str(seconds),
-        now.strftime(":%M:%S").encode(),
-        str(seconds).encode(),
-    )
+    date, time, seconds = now.strftime("%Y-%m-%d"), now.strftime("%H:%M:%S"), int(now.timestamp())
+    raw = (f"{date}T{time}".encode(), f"{date} {time}".encode(), str(seconds).encode())
+    return Texts(date, time, seconds, str(seconds), raw)
 
 
 def is_number(value: Any) -> bool:
