@@ -55,7 +55,9 @@ class FollowerWrites:
         return next((one for one in self._scene.operators if one.process is process), None)
 
     def _note_runnable(self, exchange: Exchange, identity: str, name: str) -> None:
-        writers, followers = self._shared.setdefault(exchange.record.path, (set(), []))
+        record = exchange.record
+        path = f"{record.path}/{record.name}" if record.verb == "create" else record.path
+        writers, followers = self._shared.setdefault(path, (set(), []))
         writers.add(identity)
         holder = self._holder(name)
         if holder and holder != identity:

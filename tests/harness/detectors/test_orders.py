@@ -68,6 +68,9 @@ def test_a_runnable_of_a_follower(kube, shared):
 
         async def start(self):
             meta = {"name": self.name, "namespace": "default"}
+            if not shared:
+                first = {"name": f"{self.name}-first", "namespace": "default"}
+                await self.manager.client.create({"apiVersion": "v1", "kind": "ConfigMap", "metadata": first})
             while True:
                 await asyncio.sleep(60)
                 data = {"at": str(self.manager.clock.monotonic()), "by": self.name}
