@@ -395,6 +395,24 @@ def test_o9_after_the_last_change_is_taken_back_the_status_is_as_good_as_before(
     assert "status.phase 'Failed', before it 'Ready'" in found[0].text
 
 
+def recovering(manager):
+    """Is degraded at its first size only."""
+    live = manager.api_reader
+
+    async def reconcile(request):
+        store = await live.get(API, "Store", request.name, request.namespace)
+        status, size = store.get("status") or {}, store["spec"]["size"]
+        phase = "Ready" if status or size > 1 else "Degraded"
+        if status.get("size") != size:
+            await live.update_status({**store, "status": {"size": size, "phase": phase}})
+
+    manager.controller("store").for_(API, "Store").complete(reconcile)
+
+
+def test_o9_a_status_that_is_better_than_before_is_correct():
+    assert violations("rollback", resized(recovering)) == []
+
+
 def test_o9_an_operator_that_recovers_is_correct():
     assert violations("rollback") == []
     assert ran("rollback")[0].inconclusive  # it needs the reference

@@ -27,6 +27,31 @@ _ALLOCATED = re.compile(
 _HEALTH = re.compile(r"status\.(phase|state|ready|health)|status\.conditions\[.*\]\.(status|type)", re.IGNORECASE)
 
 
+#: What a status says of an object that is well. Whether another word is better or worse is not known.
+_GOOD = frozenset(
+    {
+        *("active", "available", "bound", "complete", "completed", "deployed", "done", "healthy", "installed", "ok"),
+        *(
+            "online",
+            "open",
+            "provisioned",
+            "ready",
+            "running",
+            "serving",
+            "succeeded",
+            "synced",
+            "true",
+            "up",
+            "uptodate",
+        ),
+    }
+)
+
+
+def _is_good(value: Any) -> bool:
+    return str(value).lower().replace("-", "").replace("_", "") in _GOOD
+
+
 def same_as_new(reference: Observation, run: Observation, mask: Mask) -> Iterator[Violation]:
     """O8: a new cluster that is given the last spec at once has the objects of the reference, with the same content.
 
@@ -82,7 +107,7 @@ def _counts(path: str, was: Any, now: Any) -> bool:
 
 
 def recovers(reference: Observation, run: Observation, mask: Mask) -> Iterator[Violation]:
-    """O9: when the test's last change is taken back, the objects from before are there again, and as well as before."""
+    """O9: when the test's last change is taken back, the objects from before are there again, and well if they were."""
     step = last_step(reference)
     if step is None:
         return
@@ -95,7 +120,7 @@ def recovers(reference: Observation, run: Observation, mask: Mask) -> Iterator[V
         if now is None:
             yield Violation("O9", target, "is absent after the last change is taken back (it was there before it)")
             continue
-        differing = [one for one in mask.differences(target, was, now) if _HEALTH.match(one[0])]
+        differing = [one for one in mask.differences(target, was, now) if _HEALTH.match(one[0]) and _is_good(one[1])]
         if differing:
             shown = "; ".join(f"{path} {now!r}, before it {old!r}" for path, old, now in differing[:3])
             yield Violation("O9", target, f"{shown} (after the last change is taken back)")
