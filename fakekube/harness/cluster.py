@@ -74,6 +74,7 @@ from fakekube.harness.managers import Build, Connection, Transport, build_into, 
 from fakekube.harness.objects import TEST_AGENT, DirectRequests, Object, Objects, Source, key_in
 from fakekube.harness.operator import Launch, Operator
 from fakekube.harness.reconcileobserver import ReconcileObserver
+from fakekube.harness.records.identity import CLUSTER
 from fakekube.harness.state import loading
 from fakekube.harness.state.clusterstate import ClusterState
 from fakekube.harness.state.golden import GoldenFiles
@@ -139,9 +140,6 @@ class Perturbed(Protocol):
 
 #: Bearer token of the cluster's administrator, where access is checked.
 ADMIN_TOKEN = "admin-token"
-
-#: The name of the operator whose controllers are the cluster's own.
-CLUSTER = "cluster"
 
 #: The least seconds that a watch of the cluster's own controllers lasts: a year, so that time passes without requests.
 WATCH_TIMEOUT = 365 * 86_400.0

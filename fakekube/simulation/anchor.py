@@ -25,6 +25,9 @@ _MANY_FIELDS = 4
 
 _ANCHOR = re.compile(r"(?P<verb>[a-z]+) (?P<object>[^\s{}#]+)(?:\{(?P<fields>[^{}]*)\})?#(?P<occurrence>[1-9][0-9]*)")
 
+#: A uid, as names and values contain them that are made of one.
+UID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
+
 #: Fields that the server maintains: they change with every write, or say nothing about what was written.
 _SERVER_FIELDS = frozenset({"metadata.resourceVersion", "metadata.managedFields", "metadata.generation"})
 
@@ -71,9 +74,8 @@ def parse_anchor(text: str) -> Anchor:
 
 
 def target_of(kind: str, namespace: str, name: str, generate_name: str = "") -> str:
-    """`KIND/NAME`, with the namespace unless it is `default`; the random part of a generated name is `*`."""
-    if generate_name and name.startswith(generate_name):
-        name = f"{generate_name}*"
+    """`KIND/NAME`, with the namespace unless it is `default`. The random part of a generated name and uids are `*`."""
+    name = f"{generate_name}*" if generate_name and name.startswith(generate_name) else UID.sub("*", name)
     return f"{kind}/{namespace}/{name}" if namespace not in ("", "default") else f"{kind}/{name}"
 
 

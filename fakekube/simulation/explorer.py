@@ -99,7 +99,7 @@ class Explorer:
     ) -> None:
         self._run, self._settings, self._facts = run, settings, facts
         self._runs = 0
-        self._known: Observation | None = None
+        self._known: dict[tuple[str, ...], Observation] = {}
         self._began = monotonic()
 
     def explore(self) -> Exploration:
@@ -136,8 +136,7 @@ class Explorer:
         for one in (first, second):
             if one.unsettled or (one.failure and not skipped):
                 raise ReferenceFails(one.failure or one.unsettled)
-        if not skipped or self._known is None:
-            self._known = first
+        self._known[skipped] = first
         mask = Mask(settings.mask)
         mask.learn(first.final, second.final)
         return first, Judge(first, mask, settings.expect_delta, settings.owner_labels, settings.off)
@@ -187,9 +186,11 @@ class Explorer:
 
     def _with_intents(self, plan: Plan) -> Plan:
         """The plan with what it needs of the reference."""
-        reference = self._known
-        if reference is None or not any(isinstance(atom, Fresh | Rollback) for atom in plan.atoms):
+        if not any(isinstance(atom, Fresh | Rollback) for atom in plan.atoms):
             return plan
+        if plan.skipped not in self._known:
+            self.reference(plan.skipped)
+        reference = self._known[plan.skipped]
         return replace(plan, intents=intents_of(reference), last_step=last_step(reference))
 
     def _try(self, plan: Plan, judge: Judge) -> Trial:

@@ -102,6 +102,6 @@ def state_before(reference: Observation, revision: int) -> Mapping[str, Object]:
             break
         if one.after is None:
             found.pop(one.anchor.target, None)
-        elif not one.anchor.target.endswith("*"):
+        elif "*" not in one.anchor.target:
             found[one.anchor.target] = one.after
     return found

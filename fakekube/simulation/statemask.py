@@ -7,6 +7,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
 from typing import Any
 
+from fakekube.simulation.anchor import UID
+
 Object = Mapping[str, Any]
 
 #: Fields that the server sets, and that differ between correct runs.
@@ -18,6 +20,9 @@ SERVER_FIELDS = (
 
 #: Kinds that record what happened: they are no part of the desired state.
 RECORDS = frozenset({"event", "ev", "lease", "controllerrevision"})
+
+#: The last parts of paths that name an object or a version of one.
+_IDENTITIES = ("uid", "resourceVersion")
 
 _TIME = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:?\d\d)?")
 
@@ -58,7 +63,7 @@ class Mask:
         """Whether a leaf is compared."""
         if any(path == one or path.startswith((f"{one}.", f"{one}[")) for one in SERVER_FIELDS):
             return False
-        if (target, path) in self._unstable or path.endswith(".uid"):
+        if (target, path) in self._unstable or path.rpartition(".")[2] in _IDENTITIES:
             return False
         return not any(self._matches(pattern, target, path) for pattern in self._ignored)
 
@@ -74,10 +79,17 @@ class Mask:
         differing = []
         for path in dict.fromkeys([*old, *new]):
             before, after = old.get(path, _MISSING), new.get(path, _MISSING)
-            if before == after or (_is_time(before) and _is_time(after)) or not self.counts(target, path, after):
+            if _same(before, after) or (_is_time(before) and _is_time(after)) or not self.counts(target, path, after):
                 continue
             differing.append((path, None if before is _MISSING else before, None if after is _MISSING else after))
         return differing
+
+
+def _same(before: Any, after: Any) -> bool:
+    """Whether two leaves are equal, but for uids in them."""
+    if before == after or not isinstance(before, str) or not isinstance(after, str):
+        return bool(before == after)
+    return UID.sub("*", before) == UID.sub("*", after)
 
 
 def _is_time(value: Any) -> bool:

@@ -5,8 +5,10 @@ from datetime import datetime, timedelta
 
 import pytest
 
+from fakekube.simulation.explorer import Explorer, Settings
 from fakekube.simulation.plan import parse_plan
 from fakekube.simulation.realism import IllegalPlan, check_legal
+from fakekube.simulation.scenario import ScenarioRunner
 from tests.simulation.samples import SAMPLES
 from tests.simulation.samples.definitions import API, child, custom, definition, find
 from tests.simulation.storeoperator import build, facts, listing, ran, scenario, violations
@@ -375,6 +377,22 @@ def test_o8_does_not_judge_where_the_test_depends_on_what_operators_make():
     assert observed.inconclusive
 
 
+def test_o8_is_judged_by_a_reference_without_the_steps_that_are_left_out():
+    def scenario(kube):
+        kube.apply(definition("Store", size="integer"))
+        kube.start(merging)
+        kube.create(custom("Store", size=1))
+        for size in (2, 3):
+            with kube.step(f"to {size}"):
+                kube.patch(API, "Store", "a", {"spec": {"size": size}})
+            kube.advance(60)
+
+    runner = ScenarioRunner(scenario)
+    failed = Explorer(runner.run, Settings(runs=40), lambda: runner.facts).explore().failed
+    assert str(failed.reduced.plan) == "FK1 seed=0 skip=to%202 fresh"
+    assert failed.violation.text.startswith("data.size-1 '1', in a new cluster None (")
+
+
 def one_way(manager):
     """Reports that it has failed when the size shrinks, for ever."""
     live = manager.api_reader
@@ -466,3 +484,31 @@ def test_a_plan_gives_the_same_log_a_hundred_times():
 
 def test_another_plan_gives_another_log():
     assert ran("")[1] != ran(PLAN)[1]
+
+
+@pytest.mark.parametrize("propagation", ["Background", "Orphan"])
+def test_a_competing_write_before_a_deletion_does_not_keep_the_object(propagation):
+    def deleting(manager):
+        live = manager.api_reader
+
+        async def reconcile(request):
+            store = await find(live, API, "Store", request.name, request.namespace)
+            have = await find(live, "v1", "ConfigMap", "a", "default")
+            if store is not None and have is not None:
+                await live.delete("v1", "ConfigMap", "a", "default", propagation=propagation)
+
+        manager.controller("store").for_(API, "Store").complete(reconcile)
+
+    def scenario(kube):
+        kube.apply(definition("Store", size="integer"))
+        kube.create({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}})
+        kube.start(deleting)
+        kube.create(custom("Store", size=2))
+        kube.settle()
+
+    calm = [one for one in ran("", scenario)[0].by_operators() if one.kind == "cm"]
+    observed, _ = ran(f"race(annotate)@{calm[0].anchor}", scenario)
+    assert observed.fired == (0,)
+    assert [str(one.anchor).partition(" ")[0] for one in observed.commits if one.actor == "race"] == ["update"]
+    assert errors(observed) == []
+    assert [one.anchor.verb for one in observed.by_operators() if one.kind == "cm"] == [one.anchor.verb for one in calm]

@@ -110,9 +110,23 @@ def _check_types(options: Object) -> None:
             )
 
 
+class _Overtaken(Exception):
+    """Another write has been committed between the decision about a deletion and its commit."""
+
+
 def delete_entry(call: Call, path: str, existing: Entry, options: DeleteOptions) -> tuple[Entry, bool]:
     """Delete one object or mark it as terminating. Returns the object to show, and whether it is removed (in a dry run:
-    would be)."""
+    would be). Decides again if another write comes in between, as `etcd3.store.conditionalDelete` does."""
+    present: Entry | None = existing
+    while present is not None:
+        try:
+            return _deleted(call, path, present, options)
+        except _Overtaken:
+            present = call.server.store.get(call.resource.collection, path)
+    raise not_found(call.resource.qualified, path.rpartition("/")[2])
+
+
+def _deleted(call: Call, path: str, existing: Entry, options: DeleteOptions) -> tuple[Entry, bool]:
     check_preconditions(call, options, existing)
     if call.resource.collection == "namespaces":
         if not existing.object["metadata"].get("deletionTimestamp"):
@@ -307,3 +321,5 @@ def delete_collection(call: Call) -> Step:
 def _announce(call: Call, path: str, existing: Entry, obj: Object | None, options: DeleteOptions) -> None:
     if call.server.before_commit is not None and not options.dry_run:
         call.server.before_commit(call.resource.collection, path, existing, obj)
+        if call.server.store.get(call.resource.collection, path) is not existing:
+            raise _Overtaken

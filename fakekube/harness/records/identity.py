@@ -10,6 +10,9 @@ _UNUSABLE = re.compile(r"[^\w.-]+")
 
 _TRACE = re.compile(r"([\w.-]+)(?:@(\d+))?(?:/(.*)#(\d+))?", re.DOTALL)
 
+#: The name of the operator whose controllers are the cluster's own.
+CLUSTER = "cluster"
+
 
 class Identity(NamedTuple):
     """An operator by name and incarnation: 1, and one more after each restart."""

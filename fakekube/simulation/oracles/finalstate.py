@@ -18,7 +18,8 @@ _LISTED = 3
 
 def final_state(reference: Observation, run: Observation, mask: Mask, oracle: str = "O2") -> Iterator[Violation]:
     """O2: the final objects are those of the reference, but for what the mask leaves out."""
-    expected, found = _compared(reference.final), _compared(run.final)
+    expected = _compared(reference.final)
+    found = _matched(expected, _compared(run.final), mask)
     for target in dict.fromkeys([*expected, *found]):
         if target not in found:
             if is_garbage(expected[target], reference.final):
@@ -30,6 +31,41 @@ def final_state(reference: Observation, run: Observation, mask: Mask, oracle: st
             shown = "; ".join(f"{path} {was!r} (reference) != {now!r}" for path, was, now in differing[:_LISTED])
             more = f"; {len(differing) - _LISTED} more" if len(differing) > _LISTED else ""
             yield Violation(oracle, target, f"{shown}{more}")
+
+
+def _matched(expected: Mapping[str, Object], found: Mapping[str, Object], mask: Mask) -> Mapping[str, Object]:
+    """`found`, with objects whose names are generated under the targets of the equal ones in the reference, if any.
+
+    `pod/a-*` and `pod/a-*~2` are numbered as they are created, which another order does not make wrong.
+    """
+    result = {target: obj for target, obj in found.items() if "*" not in target}
+    waiting = {target: obj for target, obj in found.items() if "*" in target}
+    unmatched = []
+    for target, obj in expected.items():
+        if "*" in target:
+            base = _base(target)
+            same = [one for one in waiting if _base(one) == base and not mask.differences(target, obj, waiting[one])]
+            if same:
+                result[target] = waiting.pop(same[0])
+            else:
+                unmatched.append(target)
+    for target in unmatched:
+        other = next((one for one in waiting if _base(one) == _base(target)), None)
+        if other is not None:
+            result[target] = waiting.pop(other)
+    return result | {_free(target, result): obj for target, obj in waiting.items()}
+
+
+def _base(target: str) -> str:
+    return target.partition("~")[0]
+
+
+def _free(target: str, taken: Mapping[str, Object]) -> str:
+    """A target with the next number that is not taken."""
+    number, base = 1, _base(target)
+    while (found := f"{base}~{number}") in taken:
+        number += 1
+    return found
 
 
 def is_garbage(obj: Object, final: Mapping[str, Object]) -> bool:

@@ -14,7 +14,7 @@ from fakekube.apiserver.storage.store import Change, Entry
 from fakekube.apiserver.storage.watch import Watch, WatchEvent
 from fakekube.apiserver.wire.request import Request, RequestInfo
 from fakekube.apiserver.wire.status import StatusError
-from fakekube.harness.records.identity import Identity
+from fakekube.harness.records.identity import CLUSTER, Identity
 from fakekube.server.clients import ClientProcess, Interception
 from fakekube.simulation.anchor import target_of
 from fakekube.simulation.atoms import Failure, Fresh, Race
@@ -199,11 +199,15 @@ class Run:
         self._server.apiserver.before_commit = None
 
     def _started(self, identity: Identity, controller: str, key: str) -> None:
+        if identity.operator == CLUSTER:  # its own controllers are not judged
+            return
         actor = Actor(f"{OPERATOR}{identity.operator}", identity.incarnation)
         self.recorder.reconcile_started(actor, controller, key, self._cluster.clock.monotonic())
         self.injection.reconcile_started()
 
     def _finished(self, reconcile: Reconcile) -> None:
+        if reconcile.operator == CLUSTER:
+            return
         actor = Actor(f"{OPERATOR}{reconcile.operator}", reconcile.incarnation)
         after = None if reconcile.after is None else reconcile.after.total_seconds()
         self.recorder.reconcile_ended(actor, reconcile.controller, reconcile.key, reconcile.error, after)

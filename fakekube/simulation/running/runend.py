@@ -179,7 +179,7 @@ def final_objects(run: Run, cluster: FakeKube) -> dict[str, Object]:
         for path, entry in store.collection(collection).live.items():
             target = run.recorder.anchor_of(collection, path, None, entry.object).target
             number = 1
-            while (unique := f"{target}~{number}" if target.endswith("*") else target) in found:
+            while (unique := f"{target}~{number}" if "*" in target else target) in found:
                 number += 1
             found[unique] = entry.object
     return found
