@@ -68,14 +68,15 @@ def _left(before):
         if kind == "file or socket":
             # a number may be used again, and one is the listing's own
             if len(now) > len(before[kind]):
-                left += [f"{kind} {_target(number)}" for number in sorted(now - before[kind])]
+                left += [f"{kind} {target}" for number in sorted(now - before[kind]) if (target := _target(number))]
         else:
             left += [f"{kind} {one!r}" for one in now - before[kind]]
     return left
 
 
 def _target(number):
+    """What a descriptor refers to; empty if it has been closed meanwhile, as that of the listing."""
     try:
         return os.readlink(f"{_DESCRIPTORS}/{number}")
     except OSError:
-        return number
+        return ""

@@ -17,6 +17,7 @@ from controllerlib.controller.invocation import Reconciler, RecoveredPanic, Unex
 from controllerlib.controller.owners import (
     AlreadyOwned,
     NotOwned,
+    OwnerKind,
     controller_of,
     has_controller_reference,
     has_owner_reference,
@@ -71,6 +72,7 @@ __all__ = [
     "MapFunc",
     "NotOwned",
     "Outcome",
+    "OwnerKind",
     "Predicate",
     "PredicateFuncs",
     "ReconcileError",

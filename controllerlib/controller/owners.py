@@ -23,7 +23,11 @@ class NotOwned(Exception):
 
 @dataclass(frozen=True, slots=True)
 class OwnerKind:
-    """A kind of owner, in any version of its group."""
+    """A kind of owner, in any version of its group (controller-runtime `handler.enqueueRequestForOwner`).
+
+    namespaced: whether owners have the namespace of what they own; True by default. only_controller: whether only the
+    managing controller counts, as by default, or every owner.
+    """
 
     group: str
     kind: str

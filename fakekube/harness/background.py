@@ -198,6 +198,7 @@ class Background:
                 operator.retrieve()
             self._operators.clear()  # they refer to the cluster
             self._programs.clear()
+            self._absorbs = _never
             self._tasks.clear()
 
     async def _end_operators(self, operators: Sequence[Operator]) -> None:
@@ -216,4 +217,9 @@ def _is_due_to(failure: BaseException, error: BaseException) -> bool:
         if link is error or (type(link) is type(error) and isinstance(error, OSError) and link.args == error.args):
             return True
         link = link.__cause__ or link.__context__
+    return False
+
+
+def _never(error: BaseException) -> bool:
+    """Nothing is part of a plan after the end."""
     return False

@@ -7,8 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from controllerlib import Manager
-from controllerlib.controller import EnqueueRequestForObject, EnqueueRequestForOwner, KindSource
-from controllerlib.controller.owners import OwnerKind
+from controllerlib.controller import EnqueueRequestForObject, EnqueueRequestForOwner, KindSource, OwnerKind
 from controllerlib.observer import Call
 from fakekube.harness.detectors.detector import Doing, Observed, Scene, meta_of
 

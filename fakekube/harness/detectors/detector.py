@@ -8,8 +8,7 @@ from datetime import datetime
 from typing import Any, NamedTuple, Protocol
 
 from controllerlib import Manager
-from controllerlib.controller import Run
-from controllerlib.controller.owners import OwnerKind
+from controllerlib.controller import OwnerKind, Run
 from fakekube.apiserver.faults import FaultRule
 from fakekube.apiserver.requestlog import RequestRecord
 from fakekube.apiserver.response import Response
