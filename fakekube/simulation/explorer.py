@@ -44,6 +44,10 @@ class Settings:
     shard: tuple[int, int] = (0, 1)
     unrealistic: bool = False
 
+    def for_shard(self, index: int, count: int) -> Settings:
+        """The settings of one of `count` shards: its part of the runs, and two more for the reference."""
+        return replace(self, runs=-(-self.runs // count) + 2 * (count > 1), shard=(index, count))
+
 
 @dataclass(frozen=True, slots=True)
 class Trial:

@@ -59,7 +59,7 @@ def settings_for(item: pytest.Item) -> Settings:
             found = replace(found, runs=budget.runs, seconds=budget.seconds)
     except (TypeError, ValueError) as error:
         raise pytest.UsageError(f"{item.nodeid}: {error}") from None
-    return found
+    return found.for_shard(*found.shard)
 
 
 def _shard(item: pytest.Item) -> tuple[int, int]:

@@ -64,7 +64,7 @@ def explore(
     settings = settings or Settings()
     if executor is None:
         return _explored(scenario, settings, cluster or {})
-    shards = [replace(settings, runs=-(-settings.runs // workers) + 2, shard=(one, workers)) for one in range(workers)]
+    shards = [settings.for_shard(one, workers) for one in range(workers)]
     jobs = [executor.submit(_explored, scenario, shard, dict(cluster or {})) for shard in shards]
     return _joined([job.result() for job in jobs])
 

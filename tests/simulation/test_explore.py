@@ -371,6 +371,8 @@ def test_workers_of_xdist_divide_the_plans(pytester, monkeypatch):
     result.assert_outcomes(passed=2)
     assert re.search(r"shard 1 of 2", text_of(result))
     assert re.search(r"shard 2 of 2", text_of(result))
+    # 40 runs are 20 for each, and two for the reference of each
+    assert re.findall(r"explored \d+ plans in (\d+) runs", text_of(result)) == ["22", "22"]
 
 
 # --- executors
