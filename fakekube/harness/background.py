@@ -5,11 +5,11 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass
-from itertools import count
 from typing import Any
 
 from fakekube.harness.driving.again import Factory
 from fakekube.harness.operator import Operator
+from fakekube.harness.records.identity import unique_name
 from fakekube.virtualtime import Bubble
 from fakekube.virtualtime.shutdown import end_tasks
 from fakekube.virtualtime.simulatedprocess import SimulatedProcess, running_in
@@ -80,9 +80,7 @@ class Background:
         self._processes[handle] = program.process
 
     def _unique(self, name: str) -> str:
-        taken = {one.name for one in self._programs}
-        number = next(number for number in count(1) if (name if number == 1 else f"{name}-{number}") not in taken)
-        return name if number == 1 else f"{name}-{number}"
+        return unique_name(name, {one.name for one in self._programs})
 
     def restart(self, program: Program) -> None:
         """Start the next incarnation of a program that was killed. Call it outside of the program's own context."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 from typing import NamedTuple
 
 #: What is replaced in the name of a controller that names its operator.
@@ -12,6 +13,15 @@ _TRACE = re.compile(r"([\w.-]+)(?:@(\d+))?(?:/(.*)#(\d+))?", re.DOTALL)
 
 #: The name of the operator whose controllers are the cluster's own.
 CLUSTER = "cluster"
+
+
+def unique_name(name: str, taken: Collection[str]) -> str:
+    """`name`, or with the first number from 2 on that makes it unique: "db", "db-2"."""
+    unique, number = name, 1
+    while unique in taken:
+        number += 1
+        unique = f"{name}-{number}"
+    return unique
 
 
 class Identity(NamedTuple):
@@ -64,10 +74,7 @@ class Identities:
         default = _UNUSABLE.sub("-", default)
         if name in self._latest:
             raise ValueError(f"name={name!r} is in use by another operator (in use: {', '.join(self._latest)})")
-        unique, number = name or default, 1
-        while unique in self._latest:
-            number += 1
-            unique = f"{default}-{number}"
+        unique = name or unique_name(default, self._latest)
         self._latest[unique] = Identity(unique, 1)
         return self._latest[unique]
 
