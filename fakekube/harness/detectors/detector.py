@@ -138,6 +138,11 @@ class Exchange:
     def who(self) -> str:
         return self.record.user_agent or self.record.user
 
+    @property
+    def within(self) -> str:
+        """Where it was made, as an addition to a text: `, in ...`; empty if that is not known."""
+        return f", in {self.doing}" if self.doing is not None else ""
+
     def body(self) -> Any:
         """The body of the request, decoded once for all detectors; None if it is not JSON."""
         if self._body is _NOT_DECODED:

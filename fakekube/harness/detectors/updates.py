@@ -46,10 +46,9 @@ class NoopWrites:
 
     def _report(self, exchange: Exchange) -> None:
         record = exchange.record
-        by = f", in {exchange.doing}" if exchange.doing is not None else ""
         self._scene.report(
             "noop-write",
-            f"{record} changed nothing{by}",
+            f"{record} changed nothing{exchange.within}",
             who=exchange.who,
             key=(exchange.who, record.verb, record.path),
         )
@@ -82,11 +81,10 @@ class IgnoredStatus:
         entry = self._scene.entry(info.path)
         stored = None if entry is None else entry.object.get("status")
         if _is_ignored(record.verb, stored, wanted) and _is_ignored(record.verb, _answered_status(exchange), wanted):
-            by = f", in {exchange.doing}" if exchange.doing is not None else ""
             self._scene.report(
                 "ignored-status",
-                f"{record} has a changed status, which the server ignores there{by}: write it to the subresource "
-                "status (update_status, patch_status)",
+                f"{record} has a changed status, which the server ignores there{exchange.within}: write it to the "
+                "subresource status (update_status, patch_status)",
                 who=exchange.who,
                 key=(exchange.who, record.verb, info.resource),
             )
@@ -114,11 +112,10 @@ class UnguardedUpdates:
         meta = meta_of(exchange.body())
         if meta.get("resourceVersion") or not meta.get("uid"):
             return
-        by = f", in {exchange.doing}" if exchange.doing is not None else ""
         self._scene.report(
             "unguarded-update",
-            f"{record} sent back an object that was read, without its resourceVersion{by}: it overwrites what "
-            "others have changed meanwhile",
+            f"{record} sent back an object that was read, without its resourceVersion{exchange.within}: it overwrites "
+            "what others have changed meanwhile",
             who=exchange.who,
             key=(exchange.who, record.resource, record.subresource),
         )
