@@ -403,13 +403,19 @@ def test_row3_a_busy_thread_is_named_and_ended(real, how):
     assert set(threading.enumerate()) == before
 
 
-def test_row3_a_thread_that_waits_for_something_invisible_is_named_at_the_end(real):
+def locked_out(cluster):
+    """Opens a cluster with a thread that waits for the lock that is returned."""
     lock = threading.Lock()
     lock.acquire()
-    real.__enter__()
-    real.thread(lock.acquire, name="locked-out")
+    cluster.__enter__()
+    cluster.thread(lock.acquire, name="locked-out")
     with pytest.raises(NotQuiescent, match="thread locked-out neither parked nor ended"):
-        real.settle()
+        cluster.settle()
+    return lock
+
+
+def test_row3_a_thread_that_waits_for_something_invisible_is_named_at_the_end(real):
+    lock = locked_out(real)
     begun = time.perf_counter()
     with pytest.raises(NotQuiescent, match=r"threads do not end: locked-out"):
         real.close()
@@ -423,12 +429,7 @@ def test_row3_a_traced_test_ends_as_one_that_is_not(real):
     def trace(frame, event, arg):
         return trace
 
-    lock = threading.Lock()
-    lock.acquire()
-    real.__enter__()
-    real.thread(lock.acquire, name="locked-out")
-    with pytest.raises(NotQuiescent, match="thread locked-out neither parked nor ended"):
-        real.settle()
+    lock = locked_out(real)
     before = sys.gettrace()
     sys.settrace(trace)
     try:

@@ -183,11 +183,11 @@ class TestInABrowser:
             selected = await opened.text("#details h2")
             return heads, lanes, selected, await opened.texts("#result .line > span"), opened.requested
 
-        heads, lanes, selected, told, requested = in_browser(page.as_uri(), act)
+        heads, lanes, selected, result, requested = in_browser(page.as_uri(), act)
         assert [one.lower() for one in heads] == ["one", "two"]
         assert lanes == ["one · test", "one · counter", "two · test", "two · counter"]
         assert selected == "update configmaps default/a -> 200"
-        assert told == ["Go to"]
+        assert result == ["Go to"]
         assert requested == [page.as_uri()]
 
     def test_equal_timelines_have_no_difference_to_go_to(self, tmp_path):

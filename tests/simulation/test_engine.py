@@ -352,7 +352,7 @@ def test_o8_an_object_that_the_test_deletes_leaves_nothing():
 
 
 def orphaning(manager):
-    """Makes a ConfigMap that belongs to nobody."""
+    """Makes a ConfigMap without an owner."""
     live = manager.api_reader
 
     async def reconcile(request):
