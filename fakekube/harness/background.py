@@ -197,6 +197,9 @@ class Background:
             self._operators.clear()  # they refer to the cluster
             self._programs.clear()
             self._absorbs = _never
+            for task in self._tasks:
+                if task.done() and not task.cancelled():
+                    task.exception()  # LoopBlocked: NotQuiescent has reported it; asyncio shall not, too
             self._tasks.clear()
 
     async def _end_operators(self, operators: Sequence[Operator]) -> None:

@@ -1,6 +1,7 @@
 """How tests end: whatever is left running, blocks or refuses to end, in milliseconds or with an error that names it."""
 
 import asyncio
+import gc
 import os
 import signal
 import sys
@@ -337,6 +338,18 @@ def test_row3_a_busy_coroutine_in_an_async_test(real):
 
     with real:
         real.bubble.run(main())
+
+
+def test_row3_an_interrupted_task_is_reported_once(real, caplog):
+    async def busy():
+        spin()
+
+    with real as kube:
+        kube.task(busy(), name="spinner")
+        with pytest.raises(NotQuiescent, match="has blocked the event loop"):
+            kube.settle()
+    gc.collect()
+    assert not [record for record in caplog.records if "never retrieved" in record.message]
 
 
 def test_row3_a_busy_loop_that_catches_everything_is_interrupted_again(real):
