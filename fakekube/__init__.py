@@ -25,11 +25,11 @@ if TYPE_CHECKING:
     )
     from fakekube.harness.cluster import FakeKube
     from fakekube.harness.detectors.finding import Finding, FindingError, FindingWarning
-    from fakekube.harness.ledger import Reconcile
     from fakekube.harness.operator import ControllerView, Operator
     from fakekube.harness.pods.simulatednode import SimulatedNode
     from fakekube.harness.pods.simulatedpods import SimulatedPods
     from fakekube.harness.records.kept import Records
+    from fakekube.harness.records.reconciles import Reconcile
     from fakekube.harness.records.timelinecomparison import compare_timelines
     from fakekube.server.manifests import ManifestError
     from fakekube.server.runner import WouldWait
@@ -89,7 +89,7 @@ _HOMES = {
     "ProbeResult": "fakekube.controllers.kubelet.stage",
     "PullError": "fakekube.controllers.kubelet.stage",
     "Readiness": "fakekube.controllers.kubelet.stage",
-    "Reconcile": "fakekube.harness.ledger",
+    "Reconcile": "fakekube.harness.records.reconciles",
     "Records": "fakekube.harness.records.kept",
     "RequestRecord": "fakekube.apiserver.requestlog",
     "Run": "fakekube.controllers.kubelet.stage",

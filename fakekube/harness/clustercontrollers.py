@@ -6,8 +6,8 @@ from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from fakekube.harness.ledger import Reconcile
 from fakekube.harness.operator import ControllerView, Operator
+from fakekube.harness.records.reconciles import Reconcile
 
 if TYPE_CHECKING:
     from fakekube.apiserver.auth.serviceaccounttoken import Issuer

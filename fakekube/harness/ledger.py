@@ -4,84 +4,20 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from datetime import datetime, timedelta
+from datetime import datetime
 from functools import partial
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
-from controllerlib import Result
 from controllerlib.observer import InformerEvent
-from controllerlib.workqueue import Cause
 from fakekube.harness.records.entry import MICROSECOND, ObjectKey, Summary
-from fakekube.harness.records.identity import Identities, Identity, Trace
-from fakekube.harness.records.kept import Bounded, Records
+from fakekube.harness.records.identity import Identities, Identity
+from fakekube.harness.records.kept import Records
+from fakekube.harness.records.reconciles import Finished, Reconcile, Running, Write
 from fakekube.harness.records.story import Story
 from fakekube.harness.timeline import Timeline
 
 #: The numbers of reconciles, of those that only renewed a lease, and of events of informers, that are kept.
 LIMIT, HEARTBEATS, INFORMER_LIMIT = 50_000, 1_000, 10_000
-
-
-class Write(NamedTuple):
-    """A write request of a reconcile and the status code of its response (0: none).
-
-    `before` and `after`: the resourceVersion in the request's body, if any, and in the response.
-    """
-
-    verb: str
-    path: str
-    code: int
-    before: str = ""
-    after: str = ""
-
-
-class Reconcile(NamedTuple):
-    """One call of a reconciler (a tuple, not a dataclass, because there are so many).
-
-    `operator`, `incarnation`: see `Operator`. `key`: `namespace/name`. `causes`: what has enqueued the key since the
-    call before. `waiting`: the time between being due and being started. `after`: the delay with which it was enqueued
-    again, None if it was not. `serial` orders it among all records; `previous` is the serial of the reconcile of the
-    same key before it (0: none). Its requests are `requests(trace=reconcile.trace)`.
-    """
-
-    operator: str
-    incarnation: int
-    controller: str
-    key: str
-    number: int
-    worker: int
-    causes: tuple[Cause, ...]
-    started: datetime
-    waiting: timedelta
-    duration: timedelta
-    label: str
-    result: Result
-    error: BaseException | None
-    retries: int
-    after: timedelta | None
-    writes: tuple[Write, ...]
-    serial: int
-    previous: int
-
-    @property
-    def trace(self) -> str:
-        """What the records of its requests have as `trace`."""
-        return str(Trace(Identity(self.operator, self.incarnation), self.controller, self.serial))
-
-    @property
-    def cause(self) -> str:
-        """The kinds of its causes, each once, in the order in which they occurred: `added`, `updated+resync`."""
-        if len(self.causes) == 1:
-            return self.causes[0].kind
-        return "+".join(dict.fromkeys(cause.kind for cause in self.causes)) or "unknown"
-
-    @property
-    def because(self) -> str:
-        """Its causes with the object and its resourceVersion: `updated ConfigMap default/a@57 + generic`."""
-        return " + ".join(dict.fromkeys(map(str, self.causes))) or "unknown"
-
-    def __str__(self) -> str:
-        outcome = f"{type(self.error).__name__}: {self.error}" if self.error is not None else self.label
-        return f"{self.controller} {self.key} #{self.number} [{self.because}] {outcome}"
 
 
 class OperatorObserver(Protocol):
@@ -109,8 +45,8 @@ class Ledger:
         self._timeline = timeline
         self.now: Callable[[], datetime] = now
         self.epoch: datetime = timeline.epoch
-        self._others: Bounded[Reconcile] = Bounded(LIMIT)
-        self._heartbeats: Bounded[Reconcile] = Bounded(HEARTBEATS)
+        self._others: Finished = Finished(LIMIT)
+        self._heartbeats: Finished = Finished(HEARTBEATS)
         self._observers: list[OperatorObserver] = []
         self.informer_events: deque[InformerEvent] = deque(maxlen=INFORMER_LIMIT)
         self.identities: Identities = Identities()
@@ -129,9 +65,9 @@ class Ledger:
         return iter(self._kept())
 
     def _kept(self) -> Sequence[Reconcile]:
-        if not self._heartbeats.items:
-            return self._others.items
-        return sorted([*self._others.items, *self._heartbeats.items], key=_finished)
+        if not self._heartbeats:
+            return self._others.read()
+        return sorted([*self._others.read(), *self._heartbeats.read()], key=_finished)
 
     @property
     def dropped(self) -> int:
@@ -140,7 +76,7 @@ class Ledger:
 
     def __len__(self) -> int:
         """How many reconciles have finished, whether they are kept or not."""
-        return len(self._others.items) + len(self._heartbeats.items) + self.dropped
+        return len(self._others) + len(self._heartbeats) + self.dropped
 
     def reconciles(
         self, controller: str | None = None, key: str | None = None, *, operator: str = "", incarnation: int = 0
@@ -205,26 +141,29 @@ class Ledger:
         """Called by a new observer."""
         self._observers.append(observer)
 
-    def finished(self, reconcile: Reconcile) -> None:
+    def finished(self, running: Running) -> None:
         """Called by an observer: a reconcile has finished."""
         if self.on_finished is not None:
-            self.on_finished(reconcile)
-        if reconcile.number == 1:
-            self._first(Identity(reconcile.operator, reconcile.incarnation), reconcile)
-        if _is_heartbeat(reconcile):
-            self._heartbeats.append(reconcile)
+            self.on_finished(running.reconcile())
+        if running.number == 1:
+            self._first(running)
+        if running.writes is not None and _is_heartbeat(running, running.writes):
+            self._heartbeats.append(running)
             return
-        self._others.append(reconcile)
-        if reconcile.error is not None and self.on_error is not None:
-            self.on_error(reconcile.error)
-        if reconcile.error is not None:  # formatted at once: the text of an exception may change
-            self._rows.failures.append((reconcile.serial, _shown(reconcile)))
+        self._others.append(running)
+        error = running.outcome.error
+        if error is not None:
+            if self.on_error is not None:
+                self.on_error(error)
+            # formatted at once: the text of an exception may change
+            self._rows.failures.append((running.serial, _shown(running.reconcile())))
 
-    def _first(self, identity: Identity, reconcile: Reconcile) -> None:
-        self.identities.has_controller(identity, reconcile.controller)
-        for cause in reconcile.causes:
-            if cause.name and reconcile.key == (f"{cause.namespace}/{cause.name}" if cause.namespace else cause.name):
-                self.identities.reconciles(identity, reconcile.controller, cause.api_version, cause.object_kind)
+    def _first(self, running: Running) -> None:
+        identity, controller = running.identity, running.run.controller
+        self.identities.has_controller(identity, controller)
+        for cause in running.run.causes:
+            if cause.name and running.key == (f"{cause.namespace}/{cause.name}" if cause.namespace else cause.name):
+                self.identities.reconciles(identity, controller, cause.api_version, cause.object_kind)
                 return
 
     def informer(self, event: InformerEvent) -> None:
@@ -242,9 +181,9 @@ class Ledger:
         self.on_started = self.on_finished = self.on_error = None
         for observer in self._observers:
             observer.retire()
-        for error in (*(one.error for one in self), *(event.error for event in self.informer_events)):
-            if error is not None:
-                _drop_tracebacks(error)
+        of_informers = (event.error for event in self.informer_events if event.error is not None)
+        for error in (*self._others.errors(), *self._heartbeats.errors(), *of_informers):
+            _drop_tracebacks(error)
 
 
 #: In the path of every lease.
@@ -258,13 +197,13 @@ class _Rows:
     """The rows of reconciles in the timeline."""
 
     def __init__(
-        self, kept: Bounded[Reconcile], identities: Identities, resource: Callable[[str, str, str, str], ObjectKey]
+        self, kept: Finished, identities: Identities, resource: Callable[[str, str, str, str], ObjectKey]
     ) -> None:
         self._kept, self._identities, self._resource = kept, identities, resource
         self.failures: deque[tuple[int, str]] = deque(maxlen=LIMIT)
 
     def __len__(self) -> int:
-        return len(self._kept.items)
+        return len(self._kept)
 
     @property
     def dropped(self) -> int:
@@ -273,7 +212,7 @@ class _Rows:
     def rows(self) -> Iterator[tuple[int, datetime, Callable[[], Summary]]]:
         """The serial and the time of each, and what formats it."""
         failures = dict(self.failures)
-        for found in self._kept.items:
+        for found in self._kept.read():
             shown = failures.get(found.serial, "")
             yield found.serial, found.started, partial(_summary, self._identities, found, shown, self._resource)
 
@@ -312,12 +251,12 @@ def _finished(reconcile: Reconcile) -> datetime:
     return reconcile.started + reconcile.duration
 
 
-def _is_heartbeat(found: Reconcile) -> bool:
+def _is_heartbeat(found: Running, writes: Sequence[Write]) -> bool:
     """Whether a periodic reconcile has only renewed a lease: the row of that lease counts it."""
-    if not found.writes or found.error is not None or LEASES not in found.writes[0].path:
+    if LEASES not in writes[0].path or found.outcome.error is not None:
         return False
-    renewed = all(write.code == 200 and LEASES in write.path and write.verb != "delete" for write in found.writes)
-    return renewed and all(cause.kind == "requeue_after" for cause in found.causes)
+    renewed = all(write.code == 200 and LEASES in write.path and write.verb != "delete" for write in writes)
+    return renewed and all(cause.kind == "requeue_after" for cause in found.run.causes)
 
 
 def _key(

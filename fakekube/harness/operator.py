@@ -19,10 +19,11 @@ from fakekube.harness.arguments import key_of, seconds_of
 from fakekube.harness.assertions.recorded import check_reconciled, recent
 from fakekube.harness.faultinjection.skewedclock import SkewedClock
 from fakekube.harness.keywords import ManagerOptions
-from fakekube.harness.ledger import Ledger, Reconcile
+from fakekube.harness.ledger import Ledger
 from fakekube.harness.objects import Kinds
 from fakekube.harness.records.identity import Identity
 from fakekube.harness.records.kept import Records
+from fakekube.harness.records.reconciles import Reconcile
 from fakekube.harness.records.story import Story
 from fakekube.virtualtime import Duration
 from fakekube.virtualtime.simulatedprocess import SimulatedProcess

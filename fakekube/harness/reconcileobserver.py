@@ -3,32 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any
 
 from controllerlib import Controller
 from controllerlib.controller import Outcome, Run
 from controllerlib.observer import Call, InformerEvent, Observer, current_run
 from fakekube.harness.audit import WRITES
-from fakekube.harness.ledger import Ledger, Reconcile, Write
+from fakekube.harness.ledger import Ledger
 from fakekube.harness.records.identity import Identity, Trace
+from fakekube.harness.records.reconciles import Running, Write
 from fakekube.virtualtime.errors import HotLoop
-
-_NO_TIME = timedelta()
 
 #: More reconciles of one object by one controller within one virtual second are a hot loop.
 HOT_LOOP = 1_000
-
-
-class _Running:
-    """A reconcile that has not finished. `who`: the controller and the key."""
-
-    __slots__ = ("run", "serial", "started", "trace", "who", "writes")
-
-    def __init__(self, run: Run, who: tuple[str, str], started: datetime, serial: int) -> None:
-        self.run, self.who, self.started, self.serial = run, who, started, serial
-        self.writes: list[Write] | None = None
-        self.trace = ""
 
 
 _NEVER = (0, 0)
@@ -45,7 +33,7 @@ class ReconcileObserver(Observer):
     def __init__(self, ledger: Ledger, now: Callable[[], datetime]) -> None:
         self._ledger: Ledger | None = ledger
         self._now = now
-        self._running: dict[int, _Running] = {}
+        self._running: dict[int, Running] = {}
         #: by controller and key: how often it was reconciled, and the serial of the latest reconcile
         self._latest: dict[tuple[str, str], tuple[int, int]] = {}
         self._trace = ""
@@ -54,7 +42,7 @@ class ReconcileObserver(Observer):
 
     def running(self, controller: str) -> list[str]:
         """The keys that are being reconciled."""
-        return [run.who[1] for run in self._running.values() if run.who[0] == controller]
+        return [one.key for one in self._running.values() if one.run.controller == controller]
 
     def identify(self, identity: Identity, controllers: Mapping[str, Controller] = {}) -> None:
         """Set the operator that the records name, and its controllers."""
@@ -69,11 +57,11 @@ class ReconcileObserver(Observer):
     def trace(self) -> str:
         """What the records of requests have that are made at this moment: the operator, and the reconcile if any."""
         run = current_run()
-        opened = self._running.get(id(run)) if run is not None else None
+        opened = None if run is None else self._running.get(id(run))
         if opened is None:
             return self._trace
         if not opened.trace:
-            opened.trace = str(Trace(self.identity, opened.who[0], opened.serial))
+            opened.trace = str(Trace(self.identity, opened.run.controller, opened.serial))
         return opened.trace
 
     def counts(self, controller: str) -> dict[str, int]:
@@ -85,18 +73,19 @@ class ReconcileObserver(Observer):
         self._ledger = None
 
     def reconcile_started(self, run: Run) -> None:
-        who = (run.controller, str(run.request))
-        serial = 0 if self._ledger is None else self._ledger.next_serial()
-        self._running[id(run)] = _Running(run, who, self._now(), serial)
-        self._check_hot_loop(run, who)
-        if self._ledger is not None and self._ledger.on_started is not None:
-            self._ledger.on_started(self.identity, *who)
+        key, ledger = str(run.request), self._ledger
+        serial = 0 if ledger is None else ledger.next_serial()
+        self._running[id(run)] = Running(self.identity, run, key, self._now(), serial)
+        self._check_hot_loop(run, key)
+        if ledger is not None and ledger.on_started is not None:
+            ledger.on_started(self.identity, run.controller, key)
 
-    def _check_hot_loop(self, run: Run, who: tuple[str, str]) -> None:
+    def _check_hot_loop(self, run: Run, key: str) -> None:
         second = int(run.started)
         if second != self._second:
             self._second = second
             self._this_second.clear()
+        who = (run.controller, key)
         times = self._this_second[who] = self._this_second.get(who, 0) + 1
         if times > HOT_LOOP:
             causes = ", ".join(str(cause) for cause in run.causes)
@@ -109,31 +98,11 @@ class ReconcileObserver(Observer):
         opened = self._running.pop(id(run))
         if self._ledger is None:
             return
-        controller, key = who = opened.who
-        number, previous = self._latest.get(who, _NEVER)
-        self._latest[who] = number + 1, opened.serial
-        waited, took, after = run.started - run.queued_since, outcome.finished - run.started, outcome.requeue_after
-        found = Reconcile._make((  # in the order of its fields: by name it takes three times as long
-            self.identity.operator,
-            self.identity.incarnation,
-            controller,
-            key,
-            number + 1,
-            run.worker,
-            run.causes,
-            opened.started,
-            timedelta(seconds=waited) if waited > 0 else _NO_TIME,
-            timedelta(seconds=took) if took else _NO_TIME,
-            outcome.label,
-            outcome.result,
-            outcome.error,
-            run.failures,
-            None if after is None else timedelta(seconds=after),
-            () if opened.writes is None else tuple(opened.writes),
-            opened.serial,
-            previous,
-        ))  # fmt: skip
-        self._ledger.finished(found)
+        who = (run.controller, opened.key)
+        times, opened.previous = self._latest.get(who, _NEVER)
+        opened.number, opened.outcome = times + 1, outcome
+        self._latest[who] = times + 1, opened.serial
+        self._ledger.finished(opened)
 
     async def after_call(self, call: Call, code: int, answer: Any) -> None:
         if call.run is None or call.verb not in WRITES:

@@ -9,8 +9,8 @@ from fnmatch import fnmatchcase
 from typing import Any
 
 from fakekube.apiserver.requestlog import RequestRecord
-from fakekube.harness.ledger import Reconcile
 from fakekube.harness.records.entry import offset
+from fakekube.harness.records.reconciles import Reconcile
 
 Object = dict[str, Any]
 

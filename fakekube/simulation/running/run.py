@@ -35,7 +35,7 @@ from fakekube.virtualtime.simulatedprocess import HARNESS, context_of
 
 if TYPE_CHECKING:
     from fakekube.harness.cluster import FakeKube
-    from fakekube.harness.ledger import Reconcile
+    from fakekube.harness.records.reconciles import Reconcile
 
 Object = dict[str, Any]
 
