@@ -162,7 +162,9 @@ class Audit:
     def _stored_by(self, info: RequestInfo | None) -> list[tuple[RequestInfo, int, Change]]:
         """The changes of a request that has been answered."""
         made = self._pending
-        if not made or all(one[0] is info for one in made):
+        if not made:
+            return made
+        if len(made) == 1 and made[0][0] is info:  # the most frequent case
             self._pending = []
             return made
         self._pending = [one for one in made if one[0] is not info]

@@ -1,7 +1,10 @@
 """What the server has recorded: requests, versions, events, no-op writes; and the idempotence check."""
 
+from collections import Counter
+
 import pytest
 
+from controllerlib import Result
 from tests.harness.operators import build, config_map, counting, nothing, stamping
 
 
@@ -145,3 +148,36 @@ def test_a_hot_loop_is_named(fakekube):
         fakekube.start(build(counting()))
     assert "updated ConfigMap default/a" in str(caught.value)
     assert any("controllerlib/minder: update" in note for note in caught.value.__notes__)
+
+
+def requeueing(times):
+    """A reconciler that requeues each key at once until it has run `times` times."""
+    runs = Counter()
+
+    async def reconcile(request, client):
+        runs[request] += 1
+        return Result(requeue_after=0.0005) if runs[request] < times[request.name] else None
+
+    return reconcile
+
+
+@pytest.mark.fakekube(detect={"short-requeue": "off"})
+def test_a_thousand_reconciles_of_one_object_within_a_second_are_no_hot_loop(fakekube):
+    names = ["a", "b", "c"]
+    for name in names:
+        fakekube.apply(config_map(name))
+    fakekube.start(build(requeueing(dict.fromkeys(names, 1000))))
+    fakekube.advance(0.9)
+    assert [fakekube.ledger.counts("minder")[f"default/{name}"] for name in names] == [1000] * 3
+
+
+@pytest.mark.fakekube(detect={"short-requeue": "off"})
+def test_the_object_of_a_hot_loop_is_named_among_others(fakekube):
+    from fakekube.virtualtime import HotLoop
+
+    for name in ("a", "b", "c"):
+        fakekube.apply(config_map(name))
+    fakekube.start(build(requeueing({"a": 1, "b": 10_000, "c": 700})))
+    with pytest.raises(HotLoop, match="'minder' reconciled default/b more than 1000 times within one virtual second"):
+        fakekube.advance(1)
+    assert fakekube.ledger.counts("minder")["default/b"] == 1000

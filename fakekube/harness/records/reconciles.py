@@ -79,17 +79,19 @@ class Reconcile(NamedTuple):
 class Running:
     """A reconcile that has not finished, or has and was not read since.
 
-    Its `Reconcile` is made when it is read, because most are not. `number`, `previous`: see `Reconcile`.
+    Its `Reconcile` is made when it is read, because most are not. `key`, `outcome`, `number` and `previous` are set when
+    it has finished; see `Reconcile`.
     """
 
     __slots__ = ("identity", "key", "number", "outcome", "previous", "run", "serial", "started", "trace", "writes")
 
+    key: str
     outcome: Outcome
     number: int
     previous: int
 
-    def __init__(self, identity: Identity, run: Run, key: str, started: datetime, serial: int) -> None:
-        self.identity, self.run, self.key, self.started, self.serial = identity, run, key, started, serial
+    def __init__(self, identity: Identity, run: Run, started: datetime, serial: int) -> None:
+        self.identity, self.run, self.started, self.serial = identity, run, started, serial
         self.trace: str = ""
         self.writes: list[Write] | None = None
 
