@@ -167,7 +167,9 @@ class Client:
         query = (("watch", "true"), *(options or ListOptions()).query())
         headers = {"User-Agent": self.user_agent, "Accept": accept or "application/json"}
         path = resource.path(namespace)
-        call = await self._before("watch", "GET", path, query, None) if self._observed else None
+        call = self._call("watch", "GET", path, query, None)
+        if call is not None and self._observes_before:
+            await self._observer.before_call(call)
         code, _, answer = await self._transport.open_watch(path, query=query, headers=headers)
         if call is not None:
             await self._observer.after_call(call, code, None)
@@ -331,7 +333,9 @@ class Client:
         body: Any = None,
     ) -> Object:
         sent = {"User-Agent": self.user_agent, "Accept": "application/json", **headers}
-        call = await self._before(verb, method, path, query, body) if self._observed else None
+        call = self._call(verb, method, path, query, body)
+        if call is not None and self._observes_before:
+            await self._observer.before_call(call)
         try:
             code, _, answer = await self._transport.request(method, path, query=query, headers=sent, body=body)
         except OSError as error:
@@ -345,11 +349,9 @@ class Client:
         found: Object = answer if isinstance(answer, dict) else {}
         return found
 
-    async def _before(self, verb: str, method: str, path: str, query: Query, body: Any) -> Call:
-        call = Call(current_run(), verb, method, path, tuple(query), body, self.user_agent)
-        if self._observes_before:
-            await self._observer.before_call(call)
-        return call
+    def _call(self, verb: str, method: str, path: str, query: Query, body: Any) -> Call | None:
+        """What the observer is given of a request; None if it observes none."""
+        return Call(current_run(), verb, method, path, tuple(query), body, self.user_agent) if self._observed else None
 
 
 def _check_status_patch(patch: Any) -> None:

@@ -147,7 +147,8 @@ class Ledger:
             self.on_finished(running.reconcile())
         if running.number == 1:
             self._first(running)
-        if running.writes is not None and _is_heartbeat(running, running.writes):
+        writes = running.writes
+        if writes is not None and LEASES in writes[0].path and _is_heartbeat(running, writes):
             self._heartbeats.append(running)
             return
         self._others.append(running)
@@ -253,7 +254,7 @@ def _finished(reconcile: Reconcile) -> datetime:
 
 def _is_heartbeat(found: Running, writes: Sequence[Write]) -> bool:
     """Whether a periodic reconcile has only renewed a lease: the row of that lease counts it."""
-    if LEASES not in writes[0].path or found.outcome.error is not None:
+    if found.outcome.error is not None:
         return False
     renewed = all(write.code == 200 and LEASES in write.path and write.verb != "delete" for write in writes)
     return renewed and all(cause.kind == "requeue_after" for cause in found.run.causes)

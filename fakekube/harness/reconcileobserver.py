@@ -113,13 +113,16 @@ class ReconcileObserver(Observer):
         self._ledger.finished(opened)
 
     async def after_call(self, call: Call, code: int, answer: Any) -> None:
-        if call.run is None or call.verb not in WRITES:
+        run, verb, _, path, _, body, _ = call
+        if run is None or verb not in WRITES:
             return
-        opened = self._running.get(id(call.run))
+        opened = self._running.get(id(run))
         if opened is not None:
+            write = Write(verb, path, code, _version(body), _version(answer))
             if opened.writes is None:
-                opened.writes = []
-            opened.writes.append(Write(call.verb, call.path, code, _version(call.body), _version(answer)))
+                opened.writes = [write]
+            else:
+                opened.writes.append(write)
 
     def informer(self, event: InformerEvent) -> None:
         if self._ledger is not None:

@@ -24,6 +24,9 @@ RENEWALS = 2_000
 #: The number of changes that are kept as they are, their bytes, and the number that are compressed together.
 RECENT, RECENT_BYTES, TOGETHER = 1_024, 4 * 1024 * 1024, 64
 
+#: After how many changes their bytes are counted; a power of two.
+COUNTED = 8
+
 
 class Version(NamedTuple):
     """A stored change. `at`: microseconds since the epoch. `request`: the serial of its request, 0 if it has none.
@@ -75,6 +78,11 @@ class _Fresh(NamedTuple):
         )
 
 
+def _size(fresh: _Fresh) -> int:
+    after = fresh.change.after
+    return after.encoded_size if after is not None else 0
+
+
 class _Block(NamedTuple):
     """Changes that are compressed together, and the collections of their objects."""
 
@@ -89,7 +97,8 @@ class Versions:
     def __init__(self, limit: int = LIMIT) -> None:
         self._limit, self._size = limit, 0
         self._recent: list[_Fresh] = []
-        self._recent_bytes = 0
+        #: the bytes of the recent changes, but for the last ones, which are not counted yet
+        self._recent_bytes, self._counted = 0, 0
         self._blocks: deque[_Block] = deque()
         self._renewals: deque[Version] = deque()
         self._dropped: Counter[str] = Counter()
@@ -98,17 +107,24 @@ class Versions:
     def add(self, serial: int, at: int, request: int, change: Change, renewal: bool) -> None:
         """Add a change; `renewal`: it renews a lease."""
         recent = self._recent
-        if recent and (before := recent[-1].change.after) is not None:
-            self._recent_bytes += before.encoded_size  # known by now, as its request has been answered
         recent.append(_Fresh(serial, at, request, change, renewal))
-        while len(self._recent) >= RECENT + TOGETHER or (self._recent_bytes > RECENT_BYTES and len(self._recent) > 1):
+        if not len(recent) & (COUNTED - 1):
+            self._count()
+
+    def _count(self) -> None:
+        """Count the bytes of the changes that are new, and encode the oldest if there are too many."""
+        known = len(self._recent) - 1  # the request of the last change has not been answered: it may not be encoded yet
+        self._recent_bytes += sum(map(_size, self._recent[self._counted : known]))
+        self._counted = known
+        while len(self._recent) >= RECENT + TOGETHER or (self._recent_bytes > RECENT_BYTES and self._counted > 0):
             self._age()
 
     def _age(self) -> None:
         """Encode the oldest of the recent changes: renewals each, all others together."""
-        some = min(TOGETHER, len(self._recent) - 1)
+        some = min(TOGETHER, self._counted)
         old, self._recent = self._recent[:some], self._recent[some:]
-        self._recent_bytes = sum(one.change.after.encoded_size for one in self._recent[:-1] if one.change.after)
+        self._counted -= some
+        self._recent_bytes = sum(map(_size, self._recent[: self._counted]))
         versions = []
         for fresh in old:
             if fresh.renewal:

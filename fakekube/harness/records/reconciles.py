@@ -79,8 +79,8 @@ class Reconcile(NamedTuple):
 class Running:
     """A reconcile that has not finished, or has and was not read since.
 
-    Its `Reconcile` is made when it is read, because most are not. `key`, `outcome`, `number` and `previous` are set when
-    it has finished; see `Reconcile`.
+    Its `Reconcile` is made when it is read, because most are not. `key`, `outcome`, `number` and `previous` are set at
+    its end; see `Reconcile`.
     """
 
     __slots__ = ("identity", "key", "number", "outcome", "previous", "run", "serial", "started", "trace", "writes")
