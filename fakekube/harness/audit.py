@@ -18,7 +18,7 @@ from fakekube.harness.keywords import check_request_fields
 from fakekube.harness.records.entry import MICROSECOND
 from fakekube.harness.records.identity import Identities
 from fakekube.harness.records.kept import Bounded, Records
-from fakekube.harness.records.objectversions import is_renewal
+from fakekube.harness.records.objectversions import RENEWED, is_renewal
 from fakekube.harness.records.requestrows import Actors, Renewals, change_summary, kind_of, request_summary
 from fakekube.harness.timeline import Timeline
 from fakekube.server.runner import ServerRunner
@@ -150,7 +150,7 @@ class Audit:
         if renewal:
             self._renewed(now, record, made[0][2])
             return
-        if record.resource == "leases":
+        if record.resource in RENEWED:
             self._renewals.pop(record.path, None)
         remark = ""
         if not made and record.verb in ("update", "patch") and record.code == 200:
@@ -171,7 +171,7 @@ class Audit:
         return [one for one in made if one[0] is info]
 
     def _renewed(self, now: datetime, record: RequestRecord, change: Change) -> None:
-        """Add a row for the first renewal of a lease, and count the others there."""
+        """Add a row for the first renewal of a lease or a node, and count the others there."""
         found = self._renewals.get(record.path)
         if found is None or not found.is_by_client_of(record):
             found = self._renewals[record.path] = Renewals(record)

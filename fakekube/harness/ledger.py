@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
@@ -10,13 +11,13 @@ from typing import Protocol
 
 from controllerlib.observer import InformerEvent
 from fakekube.harness.records.entry import MICROSECOND, ObjectKey, Summary
-from fakekube.harness.records.identity import Identities, Identity
+from fakekube.harness.records.identity import CLUSTER, Identities, Identity
 from fakekube.harness.records.kept import Records
 from fakekube.harness.records.reconciles import Finished, Reconcile, Running, Write
 from fakekube.harness.records.story import Story
 from fakekube.harness.timeline import Timeline
 
-#: The numbers of reconciles, of those that only renewed a lease, and of events of informers, that are kept.
+#: The numbers of reconciles, of those that only renewed a lease or a node, and of informer events, that are kept.
 LIMIT, HEARTBEATS, INFORMER_LIMIT = 50_000, 1_000, 10_000
 
 
@@ -148,7 +149,7 @@ class Ledger:
         if running.number == 1:
             self._first(running)
         writes = running.writes
-        if writes is not None and LEASES in writes[0].path and _is_heartbeat(running, writes):
+        if writes is not None and _RENEWED.search(writes[0].path) and _is_heartbeat(running, writes):
             self._heartbeats.append(running)
             return
         self._others.append(running)
@@ -187,8 +188,8 @@ class Ledger:
             _drop_tracebacks(error)
 
 
-#: In the path of every lease.
-LEASES = "/leases/"
+#: The paths of leases, and of the statuses of nodes, which kubelets write every 5 minutes.
+_RENEWED = re.compile(r"/leases/|^/api/v1/nodes/[^/]+/status$")
 
 #: The kinds of causes that follow from the previous reconcile of the key.
 _OWN = frozenset({"requeue_after", "requeue", "retry"})
@@ -253,11 +254,15 @@ def _finished(reconcile: Reconcile) -> datetime:
 
 
 def _is_heartbeat(found: Running, writes: Sequence[Write]) -> bool:
-    """Whether a periodic reconcile has only renewed a lease: the row of that lease counts it."""
-    if found.outcome.error is not None:
+    """Whether a periodic reconcile has only renewed a lease, or the heartbeat of a simulated node: their row counts it.
+
+    Other controllers may write the status of a node for other reasons.
+    """
+    if found.outcome.error is not None or not all(cause.kind == "requeue_after" for cause in found.run.causes):
         return False
-    renewed = all(write.code == 200 and LEASES in write.path and write.verb != "delete" for write in writes)
-    return renewed and all(cause.kind == "requeue_after" for cause in found.run.causes)
+    if "/leases/" not in writes[0].path and found.identity.operator != CLUSTER:
+        return False
+    return all(write.code == 200 and _RENEWED.search(write.path) and write.verb != "delete" for write in writes)
 
 
 def _key(

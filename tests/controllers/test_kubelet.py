@@ -520,6 +520,10 @@ def test_a_script_without_a_pod_is_an_error_that_names_the_pods(fakekube):
     fakekube.advance(2)
     with pytest.raises(LookupError, match=r"matches pods\('app=web'\) \(pods: default/other\).*always"):
         fakekube.pods("app=web").fail()
+    with pytest.raises(LookupError, match=r"this is a label selector: use pods\(name='other'\) for the pod"):
+        fakekube.pods("other").fail()
+    with pytest.raises(LookupError, match=r"matches pods\('other'\).*always"):
+        fakekube.pods(name="other", namespace="elsewhere").fail()
 
 
 @pytest.mark.fakekube(nodes=1)

@@ -99,11 +99,24 @@ def test_another_holder_of_a_lease_is_a_row_of_its_own(fakekube):
 def test_heartbeats_of_nodes_do_not_push_out_other_rows(fakekube):
     fakekube.apply(config_map("a"))
     fakekube.advance(hours=1)
-    rows = str(fakekube.timeline).splitlines()
-    assert len([row for row in rows if "kube-node-lease" in row]) <= 3
-    assert len([row for row in rows if "reconcile node-1" in row]) < 30
+    rows = [row.what for row in fakekube.timeline if "node-1" in row.what]
+    assert [row for row in rows if "heartbeat" in row or "renewed" in row] == [
+        "lease kube-node-lease/node-1 renewed 360x until +01:00:00",
+        "node node-1 heartbeat 12x until +01:00:00",
+    ]
+    assert len(rows) <= 8
+    assert len(fakekube.versions("v1", "Node", "node-1")) == 14
     assert fakekube.controller("kubelet") is not None
     assert "create configmaps default/a -> 201" in fakekube.timeline.render(60)
+
+
+@pytest.mark.fakekube(nodes=1)
+def test_a_node_that_becomes_unready_is_a_row_of_its_own(fakekube):
+    fakekube.advance(minutes=6)
+    status = {"conditions": [{"type": "Ready", "status": "False"}]}
+    fakekube.patch("v1", "Node", "node-1", {"status": status}, subresource="status")
+    rows = [row.what for row in fakekube.timeline.of("v1", "Node", "node-1")]
+    assert rows[-2:] == ["node node-1 heartbeat", "patch nodes/status node-1 -> 200"]
 
 
 def test_rows_are_in_the_order_in_which_they_began(fakekube):

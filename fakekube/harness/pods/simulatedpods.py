@@ -240,10 +240,15 @@ class SimulatedPods:
         """
         found = self._present()
         if not found and not self._always:
-            names = sorted(f"{run.namespace}/{run.name}" for run in self._scope.kubelets.runs.values())
+            runs = self._scope.kubelets.runs.values()
+            names = sorted(f"{run.namespace}/{run.name}" for run in runs)
             raise LookupError(
                 f"no pod on a simulated node matches pods({self._text!r}) (pods: {', '.join(names) or 'none'}); "
-                "use .always() for pods that are created later"
+                + (
+                    f"this is a label selector: use pods(name={self._text!r}) for the pod of this name"
+                    if not self._selector.name and any(run.name == self._text for run in runs)
+                    else "use .always() for pods that are created later"
+                )
             )
         if not self._always and not self._containers(found, container):
             names = sorted({one.name for one in self._containers(found, "")})

@@ -6,19 +6,27 @@ import marshal
 import zlib
 from collections import Counter, deque
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import orjson
 
 from fakekube.apiserver.storage.store import Change, Entry
 
-#: The collection of leases, which are renewed every few seconds.
-LEASES = "leases.coordination.k8s.io"
+#: The collection of leases, which are renewed every few seconds, and that of nodes, whose kubelets send heartbeats.
+LEASES, NODES = "leases.coordination.k8s.io", "nodes"
+
+#: Their resources.
+RENEWED = ("leases", "nodes")
+
+#: Metadata that every write changes.
+_OF_EACH_WRITE = frozenset({"resourceVersion", "managedFields"})
+
+Object = dict[str, Any]
 
 #: The most bytes of compressed changes.
 LIMIT = 32 * 1024 * 1024
 
-#: The most renewals of leases.
+#: The most renewals of leases, and heartbeats of nodes.
 RENEWALS = 2_000
 
 #: The number of changes that are kept as they are, their bytes, and the number that are compressed together.
@@ -53,7 +61,7 @@ class Version(NamedTuple):
 
 
 class _Fresh(NamedTuple):
-    """A change that has not been encoded."""
+    """A change that has not been encoded. `renewal`: as `is_renewal`."""
 
     serial: int
     at: int
@@ -92,7 +100,7 @@ class _Block(NamedTuple):
 
 
 class Versions:
-    """The changes, oldest first. Beyond LIMIT bytes the oldest are dropped; of renewed leases, all but RENEWALS."""
+    """The changes, oldest first. Beyond LIMIT bytes the oldest are dropped; of renewals, all but RENEWALS."""
 
     def __init__(self, limit: int = LIMIT) -> None:
         self._limit, self._size = limit, 0
@@ -102,10 +110,10 @@ class Versions:
         self._blocks: deque[_Block] = deque()
         self._renewals: deque[Version] = deque()
         self._dropped: Counter[str] = Counter()
-        self._dropped_renewals: Counter[str] = Counter()
+        self._dropped_renewals: Counter[tuple[str, str]] = Counter()
 
     def add(self, serial: int, at: int, request: int, change: Change, renewal: bool) -> None:
-        """Add a change; `renewal`: it renews a lease."""
+        """Add a change; `renewal`: as `is_renewal`."""
         recent = self._recent
         recent.append(_Fresh(serial, at, request, change, renewal))
         if not len(recent) & (COUNTED - 1):
@@ -132,7 +140,8 @@ class Versions:
             else:
                 versions.append(fresh.version())
         while len(self._renewals) > RENEWALS:
-            self._dropped_renewals[self._renewals.popleft().path] += 1
+            oldest = self._renewals.popleft()
+            self._dropped_renewals[oldest.collection, oldest.path] += 1
         if versions:
             self._compress(versions)
 
@@ -149,11 +158,11 @@ class Versions:
 
     def dropped(self, collection: str, path: str) -> int:
         """How many changes were dropped that may have been of this object."""
-        return self._dropped[collection] + (self._dropped_renewals[path] if collection == LEASES else 0)
+        return self._dropped[collection] + self._dropped_renewals[collection, path]
 
     def read(self, collection: str = "") -> Iterator[Version]:
         """The changes of a collection, or all, in the order in which they were stored."""
-        renewals = iter(self._renewals if collection in ("", LEASES) else ())
+        renewals = iter([one for one in self._renewals if collection in ("", one.collection)])
         renewal = next(renewals, None)
         for version in self._others(collection):
             while renewal is not None and renewal.serial < version.serial:
@@ -177,8 +186,26 @@ class Versions:
 
 
 def is_renewal(change: Change) -> bool:
-    """Whether a change renews a lease: its holder is the one before."""
-    if change.collection != LEASES or change.before is None or change.after is None:
+    """Whether a change renews a lease, whose holder is the one before, or the heartbeat of a node."""
+    if change.collection != LEASES and change.collection != NODES:
         return False
-    before, after = change.before.object.get("spec") or {}, change.after.object.get("spec") or {}
-    return {**before, "renewTime": None} == {**after, "renewTime": None}
+    if change.before is None or change.after is None:
+        return False
+    before, after = change.before.object, change.after.object
+    if change.collection == LEASES:
+        return _without_renewal(before) == _without_renewal(after)
+    return before.get("spec") == after.get("spec") and _without_heartbeats(before) == _without_heartbeats(after)
+
+
+def _without_renewal(lease: Object) -> Object:
+    return {**(lease.get("spec") or {}), "renewTime": None}
+
+
+def _without_heartbeats(node: Object) -> Object:
+    """The status and the metadata of a node, but for the time and the version of the last heartbeat."""
+    meta, status = node["metadata"], node.get("status") or {}
+    conditions = [{**one, "lastHeartbeatTime": None} for one in status.get("conditions") or ()]
+    return {
+        **{name: value for name, value in meta.items() if name not in _OF_EACH_WRITE},
+        "status": {**status, "conditions": conditions},
+    }

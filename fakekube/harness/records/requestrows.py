@@ -1,4 +1,4 @@
-"""The rows of the timeline for requests, for renewed leases, and for changes that the server makes by itself."""
+"""The rows of the timeline for requests, for renewals, and for changes that the server makes by itself."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def _key(record: RequestRecord) -> ObjectKey | None:
 
 @dataclass(slots=True)
 class Renewals:
-    """Renewals of one lease by one client, which are one row. `record`: the first."""
+    """Renewals of one lease, or heartbeats of one node, by one client, which are one row. `record`: the first."""
 
     record: RequestRecord
     times: int = 0
@@ -79,7 +79,7 @@ class Renewals:
     revisions: deque[int] = field(default_factory=lambda: deque(maxlen=REVISIONS))
 
     def is_by_client_of(self, record: RequestRecord) -> bool:
-        """Whether a request is of the client that renewed the lease before."""
+        """Whether a request is of the client that made the renewals before."""
         mine, other = (one.trace.rpartition("#")[0] or one.trace for one in (self.record, record))
         return (self.record.user, self.record.user_agent, mine) == (record.user, record.user_agent, other)
 
@@ -91,8 +91,11 @@ class Renewals:
     def summary(self, actors: Actors) -> Summary:
         record = self.record
         actor, reconcile = actors.of(record)
-        where = f"{record.namespace}/{record.name}"
-        what = f"lease {where} renewed" + (f" {self.times}x until {offset(self.until)}" if self.times > 1 else "")
+        what = (
+            f"lease {record.namespace}/{record.name} renewed" if record.namespace else f"node {record.name} heartbeat"
+        )
+        if self.times > 1:
+            what += f" {self.times}x until {offset(self.until)}"
         because = (reconcile,) if reconcile else ()
         return Summary(
             actor, what, str(self.revisions[-1]), "", "request", _key(record), because, commits=tuple(self.revisions)
