@@ -16,6 +16,7 @@ from fakekube.virtualtime.patches.signals import SignalPatches
 from fakekube.virtualtime.patches.sleep import SleepPatches
 from fakekube.virtualtime.patches.sockets import SocketPatches
 from fakekube.virtualtime.patches.starts import StartPatches
+from fakekube.virtualtime.patches.subprocesses import SubprocessPatches
 from fakekube.virtualtime.patches.tasklists import TaskListPatches
 from fakekube.virtualtime.patches.taskorder import TaskOrderPatches
 from fakekube.virtualtime.patches.tls import TlsPatches
@@ -47,6 +48,7 @@ def patched(
             *JoinPatches(blocking, loop.threads).patches(),
             *SignalPatches(loop.threads).patches(),
             *StartPatches(blocking, loop.threads).patches(),
+            *SubprocessPatches(loop).patches(),
             *WaitPatches(loop, blocking).patches(),
             *TaskListPatches(loop).patches(),
             *endings.patches(),

@@ -314,6 +314,62 @@ def test_subprocesses(bubble, takes):
     assert takes(runs) == (0, 0)
 
 
+def test_subprocesses_of_asyncio(bubble):
+    async def runs():
+        command = (sys.executable, "-c", "print(1)")
+        process = await asyncio.create_subprocess_exec(*command, stdout=subprocess.PIPE)
+        assert await asyncio.wait_for(process.communicate(), 30) == (b"1\n", None)
+        process = await asyncio.create_subprocess_exec(*command, stdout=subprocess.DEVNULL)
+        assert await asyncio.wait_for(process.wait(), 30) == 0
+
+    async def waits():
+        process = await asyncio.create_subprocess_exec(
+            sys.executable, "-c", "import threading; threading.Event().wait()"
+        )
+        try:
+            await process.wait()
+        finally:
+            process.kill()
+            await process.wait()
+
+    bubble.run(runs())
+    assert bubble.clock.us == 0
+    with pytest.raises(NotQuiescent, match="waiting for process"):
+        bubble.run(waits())
+
+
+def test_own_threads(bubble):
+    instants = []
+
+    def waits():
+        assert not threading.Event().wait(0.01)
+        instants.append(bubble.clock.monotonic())
+
+    async def starts():
+        thread = threading.Thread(target=waits)
+        thread.start()
+        await asyncio.sleep(60)
+        return thread
+
+    assert bubble.clock.monotonic() == 0
+    thread = bubble.run(starts())
+    assert bubble.clock.monotonic() == 60
+    thread.join(5)
+    assert len(instants) == 1
+    thread = threading.Thread(target=waits)
+    thread.start()
+    thread.join(5)
+    assert instants[1:] == [60]
+
+    bubble.join(bubble.thread(lambda: _joined(threading.Thread(target=waits))))
+    assert instants[2:] == [60.01]
+
+
+def _joined(thread):
+    thread.start()
+    thread.join()
+
+
 def test_signals(bubble):
     seen = []
 
