@@ -50,7 +50,7 @@ from fakekube.harness.detectors.finding import Finding, FindingWarning
 from fakekube.harness.detectors.levels import levels_of
 from fakekube.harness.driving.again import factory_of
 from fakekube.harness.driving.driver import Driver
-from fakekube.harness.driving.externalwait import INTERVAL, until
+from fakekube.harness.driving.externalwait import INTERVAL, Quiet, until
 from fakekube.harness.driving.steps import Steps, calling
 from fakekube.harness.faultinjection.deltaobserver import DeltaObserver
 from fakekube.harness.faultinjection.disruptions import Disruptions
@@ -553,7 +553,31 @@ class FakeKube:
 
         what = f"waiting for {wanted}" if condition is None else "waiting for a condition"
         interval = None if condition is None else INTERVAL
-        work = until(is_done, self._bubble, self._runner, timeout, what, interval=interval)
+        return self._in_real_time(until(is_done, self._bubble, self._runner, timeout, what, interval=interval))
+
+    def wait_until_quiet(self, seconds: float = 0.5, *, timeout: float = 10.0) -> Awaitable[None]:
+        """Wait in real time until operators in other processes have nothing left to do, as far as the server can see:
+        each open watch has been sent what it selects, and no request but of the test itself was made for `seconds`.
+
+        Virtual time is held. Raises TimeoutError after `timeout` real seconds, with what happened last. In an async
+        test it must be awaited.
+        """
+        if not 0 < seconds < timeout:
+            raise ValueError(f"wait_until_quiet(seconds={seconds:g}, timeout={timeout:g}): 0 < seconds < timeout")
+        quiet = Quiet(self._runner, seconds, TEST_AGENT)
+        what = f"waiting until nothing happens for {seconds:g} s"
+        return self._in_real_time(self._quiet(quiet, until(
+            quiet.is_so, self._bubble, self._runner, timeout, what, interval=seconds / 5, why=quiet.why_not
+        )))  # fmt: skip
+
+    async def _quiet(self, quiet: Quiet, wait: Coroutine[Any, Any, None]) -> None:
+        forget = self._runner.on_request(quiet.note)
+        try:
+            await wait
+        finally:
+            forget()
+
+    def _in_real_time(self, work: Coroutine[Any, Any, None]) -> Awaitable[None]:
         if self._driver.in_async_test():
             return work
         self._bubble.loop.drive(work)

@@ -8,8 +8,8 @@ from typing import Any, NoReturn
 #: What needs a running event loop.
 STEPS = (
     "settle", "advance", "advance_to", "advance_until", "start", "restart", "stop", "kill", "pause", "resume", "task",
-    "thread", "signal", "run_process", "wait_for", "eventually", "assert_no_writes_at_rest", "restart_server",
-    "add_node", "configure", "api_client", "serve_webhook",
+    "thread", "signal", "run_process", "wait_for", "wait_until_quiet", "eventually", "assert_no_writes_at_rest",
+    "restart_server", "add_node", "configure", "api_client", "serve_webhook",
 )  # fmt: skip
 
 #: What changes the cluster. Objects and records can be read when it is closed.

@@ -46,11 +46,93 @@ async def _sleeps(fakekube):
     await fakekube.clock.sleep_until(1)
 
 
+WATCHER = """
+import json, os, urllib.request
+URL = os.environ["FAKEKUBE_URL"] + "/api/v1/namespaces/default/secrets"
+def call(url, body=None):
+    data = json.dumps(body).encode() if body else None
+    headers = {"Content-Type": "application/json", "User-Agent": "watcher/1"}
+    return urllib.request.urlopen(urllib.request.Request(url, data, headers))
+with call(URL + "?watch=1&resourceVersion=0") as events:
+    for line in events:
+        event = json.loads(line)
+        name = event["object"]["metadata"]["name"]
+        if event["type"] == "ADDED" and len(name) < 6:
+            call(URL, {"metadata": {"name": name + "-c"}}).close()
+"""
+
+POLLER = """
+import os, threading, urllib.request
+while True:
+    urllib.request.urlopen(os.environ["FAKEKUBE_URL"] + "/api/v1/namespaces/default/pods").close()
+    threading.Event().wait(0.02)
+"""
+
+
+@pytest.fixture
+def outside(fakekube):
+    """Starts programs that run beside the test until its end."""
+    running = []
+
+    def start(program):
+        running.append(subprocess.Popen([sys.executable, "-c", program], env={"FAKEKUBE_URL": fakekube.url}))
+
+    yield start
+    for process in running:
+        process.kill()
+        process.wait()
+
+
+def secret(name):
+    return {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": name, "namespace": "default"}}
+
+
+def names(fakekube):
+    return sorted(found["metadata"]["name"] for found in fakekube.list("v1", "Secret", namespace="default"))
+
+
+def test_operators_outside_are_quiet_when_their_watches_have_been_sent_all(fakekube, outside):
+    outside(WATCHER)
+    fakekube.wait_for(verb="watch", resource="secrets")
+    fakekube.apply(secret("a"), secret("b"))
+    fakekube.wait_until_quiet(0.3)
+    assert names(fakekube) == ["a", "a-c", "a-c-c", "a-c-c-c", "b", "b-c", "b-c-c", "b-c-c-c"]
+    assert fakekube.clock.monotonic() == 0
+
+
+async def test_an_async_test_waits_until_operators_outside_are_quiet(fakekube, outside):
+    outside(WATCHER)
+    await fakekube.wait_for(verb="watch", resource="secrets")
+    fakekube.create(secret("a"))
+    await fakekube.wait_until_quiet(0.3)
+    assert names(fakekube) == ["a", "a-c", "a-c-c", "a-c-c-c"]
+
+
+def test_a_client_that_is_never_quiet_is_named(fakekube, outside):
+    outside(POLLER)
+    fakekube.wait_for(verb="list", resource="pods")
+    with pytest.raises(TimeoutError, match=r"the last request was Python-urllib/.*: list pods default -> 200"):
+        fakekube.wait_until_quiet(0.4, timeout=0.8)
+
+
+def test_a_watch_that_a_fault_holds_is_not_waited_for(fakekube, outside):
+    outside(WATCHER)
+    fakekube.wait_for(verb="watch", resource="secrets")
+    with fakekube.hold(resource="secrets"):
+        fakekube.create(secret("a"))
+        fakekube.wait_until_quiet(0.2)
+        assert names(fakekube) == ["a"]
+    fakekube.wait_until_quiet(0.3)
+    assert names(fakekube)[-1] == "a-c-c-c"
+
+
 def test_misuse_is_named(fakekube):
     with pytest.raises(TypeError, match="needs a condition"):
         fakekube.wait_for()
     with pytest.raises(TypeError, match="no argument"):
         fakekube.wait_for(verbs="create")
+    with pytest.raises(ValueError, match="0 < seconds < timeout"):
+        fakekube.wait_until_quiet(20)
 
 
 def test_f15_run_process_sets_the_url(fakekube):

@@ -251,6 +251,13 @@ class Watch:
         yield from self.conversion.read([event.entry for event in events])
         return events
 
+    @property
+    def is_behind(self) -> bool:
+        """Whether there are changes that it may deliver, and has not read."""
+        limit = self._limit()
+        changes = self.store.collection(self.collection).since(self.revision)
+        return bool(changes) and changes[0].revision <= limit
+
     def _changes(self) -> Sequence[Change]:
         limit = self._limit()
         if self.revision >= limit:

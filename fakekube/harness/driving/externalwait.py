@@ -7,7 +7,9 @@ import threading
 from collections.abc import Callable
 from contextlib import suppress
 
+from fakekube.apiserver.requestlog import RequestRecord
 from fakekube.server.runner import ServerRunner
+from fakekube.server.systemclock import SystemClock
 from fakekube.virtualtime import Bubble
 from fakekube.virtualtime.blocking import HELPER
 
@@ -23,11 +25,12 @@ async def until(
     what: str,
     *,
     interval: float | None = None,
+    why: Callable[[], str] | None = None,
 ) -> None:
     """Wait until `is_done()`, which is checked after each request and each change, and at an interval; virtual time is
     held.
 
-    Raises TimeoutError after `timeout` real seconds.
+    Raises TimeoutError after `timeout` real seconds, with what `why()` says, by default what the loop waits for.
     """
     loop = bubble.loop
     changed = loop.create_future()
@@ -53,12 +56,44 @@ async def until(
                 if done:
                     return
                 if expired:
-                    raise TimeoutError(f"{what}: not within {timeout:g} s of real time\n{bubble.why()}")
+                    raise TimeoutError(f"{what}: not within {timeout:g} s of real time\n{(why or bubble.why)()}")
                 await changed
     finally:
         fuse()
         for each in forget:
             each()
+
+
+class Quiet:
+    """Whether clients outside of the test's process have nothing left to do, as far as the server can see.
+
+    Each open watch has been sent the changes that it selects, and for some real seconds no client but the test itself
+    (`own`: its User-Agent) has made a request.
+    """
+
+    def __init__(self, runner: ServerRunner, seconds: float, own: str) -> None:
+        self._runner, self._seconds, self._own = runner, seconds, own
+        self._clock = SystemClock()
+        self._latest, self._since = "", self._clock.monotonic()
+
+    def note(self, record: RequestRecord) -> None:
+        """A request was answered."""
+        if record.user_agent != self._own:
+            self._since, self._latest = self._clock.monotonic(), f"{record.user_agent or record.user}: {record}"
+
+    def is_so(self) -> bool:
+        """Whether they are quiet."""
+        if any(watch.is_behind for watch in self._runner.watches):
+            self._since = self._clock.monotonic()
+            return False
+        return self._clock.monotonic() - self._since >= self._seconds
+
+    def why_not(self) -> str:
+        """What has happened last."""
+        behind = [
+            f"{watch!r} of {watch.client[0]} has not been sent all" for watch in self._runner.watches if watch.is_behind
+        ]
+        return "; ".join([*behind, *([f"the last request was {self._latest}"] if self._latest else [])])
 
 
 def _fuse(seconds: float, interval: float | None, call: Callable[[bool], object], what: str) -> Callable[[], None]:
