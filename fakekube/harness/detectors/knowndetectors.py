@@ -13,6 +13,7 @@ from fakekube.harness.detectors.faultuse import UnusedFaults
 from fakekube.harness.detectors.finalizers import Finalizers
 from fakekube.harness.detectors.leadership import FollowerWrites
 from fakekube.harness.detectors.loops import HotLoops
+from fakekube.harness.detectors.orphans import Orphans
 from fakekube.harness.detectors.permissions import MissingPermissions
 from fakekube.harness.detectors.polling import PlainWatches, PolledLists, ShortRequeues
 from fakekube.harness.detectors.reconcileerrors import ReconcileErrors
@@ -26,8 +27,8 @@ from fakekube.harness.detectors.updates import IgnoredStatus, NoopWrites, Unguar
 #: The hot loop comes last: it raises, and the others have to know of the reconcile by then.
 ALL: Sequence[Callable[[Scene], Detector]] = (
     ReconcileErrors, TimestampLoops, NoopWrites, IgnoredStatus, UnguardedUpdates, CacheMutations, IgnoredConflicts,
-    Finalizers, Children, Tasks, Threads, MissingPermissions, FollowerWrites, UnusedFaults, PolledLists, ShortRequeues,
-    ResyncWrites, RestWrites, PlainWatches, ClientLoops, HotLoops,
+    Finalizers, Children, Orphans, Tasks, Threads, MissingPermissions, FollowerWrites, UnusedFaults, PolledLists,
+    ShortRequeues, ResyncWrites, RestWrites, PlainWatches, ClientLoops, HotLoops,
 )  # fmt: skip
 
 

@@ -22,6 +22,7 @@ DEFAULTS: Mapping[str, Level] = {
     "late-finalizer": "warn",
     "missing-owner": "error",
     "duplicate-child": "error",
+    "leaked-child": "warn",
     "leaked-task": "error",
     "failed-task": "error",
     "unawaited-coroutine": "error",

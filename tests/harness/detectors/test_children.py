@@ -2,9 +2,9 @@
 
 import pytest
 
-from controllerlib import create_or_update, set_controller_reference, set_owner_reference
-from tests.harness.detectors.scenes import read, run, texts
-from tests.harness.planted import API
+from controllerlib import ApiError, create_or_update, set_controller_reference, set_owner_reference
+from tests.harness.detectors.scenes import found, read, run, texts
+from tests.harness.planted import API, database
 
 OWNS = [("v1", "ConfigMap"), ("v1", "Namespace")]
 
@@ -49,3 +49,76 @@ def test_a_reference_to_a_kind_of_the_same_name_in_another_group(kube):
 def test_the_reference_of_the_controller(kube):
     run(kube, creating(child(), set_controller_reference), owns=OWNS)
     assert texts(kube) == []
+
+
+# --- leaked-child ---
+
+
+def making(obj, *, owned=False, cleans=False):
+    """A reconciler that makes `obj` while its Database exists; `cleans`: and deletes it afterwards."""
+
+    async def reconcile(request, client):
+        try:
+            owner = await read(client, request)
+        except ApiError:
+            if cleans:
+                await client.delete(obj)
+            return
+        new = set_owner_reference(owner, obj) if owned else obj
+        await create_or_update(client, new, lambda found: None)
+        return
+
+    return reconcile
+
+
+def delete_it(kube):
+    kube.delete(API, "Database", "a")
+    kube.advance(60)
+
+
+def test_what_is_left_of_a_deleted_object_is_reported(kube):
+    run(kube, making(child()))
+    delete_it(kube)
+    (text,) = texts(kube)
+    assert text == (
+        "[leaked-child] c reconciling default/a [added] created ConfigMap default/a-settings, which still exists "
+        "although default/a was deleted and c reconciling default/a [deleted] has succeeded since: give it an owner "
+        "reference, or delete it before a finalizer is removed"
+    )
+
+
+@pytest.mark.parametrize(
+    "reconcile",
+    [
+        making(child(), owned=True),
+        making(child(), cleans=True),
+        making({**child(kind="PersistentVolumeClaim"), "spec": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}}),
+    ],
+    ids=["owner reference", "deleted", "claim"],
+)  # fmt: skip
+def test_what_the_garbage_collector_or_the_operator_deletes_is_not_left(kube, reconcile):
+    run(kube, reconcile)
+    delete_it(kube)
+    assert found(kube) == []
+
+
+def test_a_child_of_an_owned_kind_is_reported_as_missing_its_owner_only(kube):
+    run(kube, making(child()), owns=OWNS)
+    delete_it(kube)
+    assert found(kube) == ["missing-owner"]
+
+
+def test_children_of_an_object_that_exists_are_not_left(kube):
+    run(kube, making(child()))
+    assert found(kube) == []
+    delete_it(kube)
+    kube.create(database())
+    kube.advance(60)
+    assert found(kube) == []
+
+
+def test_the_child_of_an_object_that_nothing_reconciles_after_its_deletion_is_not_judged(kube):
+    operator = run(kube, making(child()))
+    kube.stop(operator)
+    delete_it(kube)
+    assert found(kube) == []
