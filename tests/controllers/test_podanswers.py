@@ -28,7 +28,9 @@ def test_a_container_has_no_tar_so_that_kubectl_cp_fails():
 
 
 def test_other_commands_succeed():
-    assert result_of(PodAnswers().exec(ExecRequest(POD, "main", ("ls",)))).exit_code == 0
+    result = result_of(PodAnswers().exec(ExecRequest(POD, "main", ("ls",))))
+    assert (result.exit_code, result.stdout) == (0, b"")
+    assert "the command was not run" in str(result.stderr)
 
 
 def test_a_script_can_have_tar():

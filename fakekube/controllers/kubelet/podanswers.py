@@ -17,6 +17,11 @@ _NO_TAR = ExecResult(
     exit_code=126,
 )
 
+#: The answer to a command that no test has scripted.
+_NOT_RUN = ExecResult(
+    stderr="fakekube: this container is simulated, the command was not run; a test scripts it with pods().exec()\n"
+)
+
 
 @dataclass(frozen=True, slots=True)
 class _Script:
@@ -58,7 +63,7 @@ class PodAnswers:
         return b""
 
     def exec(self, request: ExecRequest) -> ExecResult | str | bytes:
-        """The result of a command; without a script it succeeds without output, but containers have no `tar`.
+        """The result of a command; without a script it succeeds and says on stderr that it was not run. `tar` fails.
 
         Raises 500 if the container does not run.
         """
@@ -69,7 +74,7 @@ class PodAnswers:
         if self._before.exec is not None:
             return cast(ExecHandler, self._before.exec)(request)
         _check_running(request)
-        return _NO_TAR if request.command[:1] == ("tar",) else ExecResult()
+        return _NO_TAR if request.command[:1] == ("tar",) else _NOT_RUN
 
 
 def constant(text: str | bytes) -> Callable[[LogRequest], str | bytes]:
