@@ -69,7 +69,7 @@ from fakekube.harness.keywords import (
     check_names,
 )
 from fakekube.harness.ledger import Ledger
-from fakekube.harness.lifetime import CLOSED, NOT_OPEN, check_can_open
+from fakekube.harness.lifetime import CLOSED, NOT_OPEN, check_can_open, check_reachable
 from fakekube.harness.managers import Build, Connection, Transport, build_into, manager_for, over_http, settings_of
 from fakekube.harness.objects import TEST_AGENT, DirectRequests, Object, Objects, Source, key_in
 from fakekube.harness.operator import Launch, Operator
@@ -456,11 +456,13 @@ class FakeKube:
     @property
     def url(self) -> str:
         """The address of the server, which listens on a free port of 127.0.0.1 when this is first read."""
+        check_reachable("url", is_closed=self._bubble.loop.is_closed())
         return self._endpoint.url
 
     @property
     def kubeconfig(self) -> Path:
         """The path of a kubeconfig file for this cluster, which is removed when it closes."""
+        check_reachable("kubeconfig", is_closed=self._bubble.loop.is_closed())
         return self._endpoint.kubeconfig
 
     def configure(self, *, service_account: str = "", user: User | str | None = None) -> None:

@@ -49,3 +49,9 @@ def check_can_open(*, is_open: bool, is_closed: bool) -> None:
         raise RuntimeError(
             "this cluster is closed, and cannot be opened again: make a new one, `with FakeKube() as ...`"
         )
+
+
+def check_reachable(name: str, *, is_closed: bool) -> None:
+    """Raises RuntimeError for the address of a closed cluster."""
+    if is_closed:
+        raise RuntimeError(f"{name}: {_CLOSED}")

@@ -51,6 +51,14 @@ def test_a_change_of_a_closed_cluster_is_refused(call):
     assert len(kube.versions("v1", "ConfigMap", "a")) == 1
 
 
+@pytest.mark.parametrize("name", ["url", "kubeconfig"])
+def test_a_closed_cluster_has_no_address(name):
+    with FakeKube() as kube:
+        assert getattr(kube, name)
+    with pytest.raises(RuntimeError, match=f"{name}: this cluster is closed"):
+        getattr(kube, name)
+
+
 def test_a_closed_cluster_is_not_opened_again_and_nothing_stays_open():
     kube = FakeKube()
     with kube:
