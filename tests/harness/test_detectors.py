@@ -361,7 +361,7 @@ def test_an_object_that_a_predicate_mutates_is_found_at_the_end(kube):
     kube.apply(config_map("a"))
     kube.start(add)
     (text,) = texts(kube)
-    assert ".metadata.labels is {'seen': 'yes'} in the cache and None in the cluster" in text
+    assert ".metadata.labels is {'seen': 'yes'} in the cache and absent in the cluster" in text
 
 
 # --- ignored-conflict ---

@@ -246,6 +246,16 @@ def changed_leaves(before: Object, after: Object) -> Iterator[tuple[tuple[str | 
             yield path, new.get(path)
 
 
+#: Characters of a value that a finding shows.
+_SHOWN = 100
+
+
+def shown_value(value: Any, most: int = _SHOWN) -> str:
+    """A value as text, of at most so many characters."""
+    text = "absent" if value is None else repr(value)
+    return text if len(text) <= most else f"{text[:most]}..."
+
+
 def shown_path(path: Sequence[str | int]) -> str:
     """A path as text: `.spec.containers[0].image`."""
     return "".join(f"[{one}]" if isinstance(one, int) else f".{one}" for one in path)
