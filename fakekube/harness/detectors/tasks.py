@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import dis
 import gc
 import sys
+import sysconfig
 import types
 import warnings
 import weakref
@@ -20,6 +22,9 @@ from fakekube.virtualtime.loop import VirtualTimeLoop
 #: Where the tasks of the project itself come from, which end with their operator.
 _CONTROLLERLIB, _FAKEKUBE = str(Path(controllerlib.__file__ or "").parent), str(Path(__file__).parents[2])
 _OWN = (_CONTROLLERLIB, _FAKEKUBE)
+
+#: Where libraries are.
+_LIBRARIES = (*_OWN, *(sysconfig.get_path(name) for name in ("stdlib", "purelib", "platlib")))
 
 #: Packages whose tasks belong to connections.
 _CONNECTIONS = tuple(f"/site-packages/{name}/" for name in ("aiohttp", "httpx", "httpcore", "anyio", "grpc"))
@@ -104,11 +109,9 @@ class Tasks:
         is_call = _file_of(coro).startswith(_CONTROLLERLIB)  # operators call it; its own modules await each other
         if (is_call or not _is_ours(coro)) and not self._loop.processes.ending:
             doing = self._doing()
-            called = (
-                f"{coro.__qualname__}(...) was called and never awaited{_place()}"
-                if is_call
-                else (f"{_named(coro)}(...) was called and never awaited")
-            )
+            place = _place(sys._getframe(1))
+            defined = "" if place or is_call else f", defined at {_definition(coro)},"
+            called = f"{getattr(coro, '__qualname__', coro)}(...){defined} was called and never awaited{place}"
             by = f", in {doing}" if doing is not None else ""
             self._scene.report("unawaited-coroutine", called + by, key=called)
         self._real_warning(coro)
@@ -198,15 +201,32 @@ def _file_of(coro: Any) -> str:
     return getattr(code, "co_filename", "")
 
 
-def _place() -> str:
-    """The line that has dropped a coroutine, unless a library did: " (op.py:30)"."""
-    frame = sys._getframe(2)
-    name = frame.f_code.co_filename
-    return "" if name.startswith((*_OWN, sys.prefix, sys.base_prefix)) else f" ({Path(name).name}:{frame.f_lineno})"
+def _place(frame: types.FrameType) -> str:
+    """The line that has dropped a coroutine: " (op.py:30)"; empty if a library or the garbage collection did.
+
+    That is the line of the call, unless a variable had it. To track where coroutines are created would slow down every
+    call of every coroutine.
+    """
+    code = frame.f_code
+    if code.co_filename.startswith(_LIBRARIES):
+        return ""
+    instruction = dis.opname[code.co_code[frame.f_lasti]]
+    lines = [start for start, *_ in code.co_positions()][: frame.f_lasti // 2 + 1]
+    known = next((one for one in reversed(lines) if one is not None), frame.f_lineno)  # jumps have no line
+    line = f"{Path(code.co_filename).name}:{known}"
+    if instruction == "POP_TOP":
+        return f" ({line})"
+    return f" (dropped at {line})" if instruction.startswith(("STORE_", "DELETE_")) else ""
+
+
+def _definition(coro: Any) -> str:
+    """The file and line of the function of a coroutine."""
+    code = getattr(coro, "cr_code", None) or getattr(coro, "gi_code", None)
+    return f"{Path(code.co_filename).name}:{code.co_firstlineno}" if code is not None else "?"
 
 
 def _named(coro: Any) -> str:
     """The qualified name of a coroutine, with the file and line of its function."""
     code = getattr(coro, "cr_code", None) or getattr(coro, "gi_code", None)
     name = getattr(coro, "__qualname__", None) or repr(coro)
-    return f"{name} ({Path(code.co_filename).name}:{code.co_firstlineno})" if code is not None else str(name)
+    return f"{name} ({_definition(coro)})" if code is not None else str(name)
