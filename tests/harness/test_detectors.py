@@ -698,10 +698,10 @@ def test_a_watch_without_bookmarks(kube):
         _, _, stream = await client.transport.open_watch("/api/v1/secrets", headers={"User-Agent": "watcher"})
         await stream.aclose()
 
-    kube.task(work())
+    kube.task(work(), name="the-task")
     kube.settle()
     assert texts(kube) == [
-        "[plain-watch] watcher: watches /api/v1/secrets without allowWatchBookmarks and resourceVersion"
+        "[plain-watch] the-task (watcher): watches /api/v1/secrets without allowWatchBookmarks and resourceVersion"
     ]
 
 

@@ -182,7 +182,8 @@ class Detection:
         doing = self.doing()
         if doing is None and not self.steps:
             return  # the test itself, with a client of its own
-        exchange = Exchange(request, info, response, record, doing, changed)
+        client = self.scene.runner.client
+        exchange = Exchange(request, info, response, record, doing, changed, client.name if client is not None else "")
         for hook in hooks:
             hook(exchange)
 

@@ -124,7 +124,11 @@ _NOT_DECODED = object()
 
 @dataclass(slots=True)
 class Exchange:
-    """An answered request. `doing`: the reconcile that made it, if that is known. `changed`: the store has changed."""
+    """An answered request.
+
+    doing: the reconcile that made it, if that is known. changed: the store has changed. client: the name of the
+    operator, task or thread that made it; empty if it is none of the cluster's.
+    """
 
     request: Request
     info: RequestInfo
@@ -132,11 +136,21 @@ class Exchange:
     record: RequestRecord
     doing: Doing | None
     changed: bool
+    client: str = ""
     _body: Any = _NOT_DECODED
 
     @property
-    def who(self) -> str:
+    def agent(self) -> str:
+        """The client by its User-Agent, which replicas and the parts of an operator have in common."""
         return self.record.user_agent or self.record.user
+
+    @property
+    def who(self) -> str:
+        """The client in a text: the operator, task or thread, and the library; in a reconcile, its controller."""
+        agent = self.agent
+        if self.doing is not None or not self.client:
+            return agent
+        return f"{self.client} ({agent.partition('/')[0]})"
 
     @property
     def within(self) -> str:

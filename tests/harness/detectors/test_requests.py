@@ -1,7 +1,11 @@
 """Lists, watches and writes of operators, as the server sees them."""
 
+import asyncio
 from datetime import UTC, datetime
 
+import pytest
+
+from controllerlib import Client
 from fakekube import FakeKube
 from tests.harness.detectors.scenes import read, run, texts
 
@@ -49,3 +53,50 @@ def test_a_stamp_that_is_the_same_only_because_time_stands_still_is_no_write_wit
 
     run(kube, reconcile)
     assert texts(kube) == []
+
+
+def listing(kube, seconds, *, start=0):
+    async def work():
+        await asyncio.sleep(start)
+        client = Client(kube.transport(), user_agent="poller/1")
+        for _ in range(20):
+            await client.raw_get("/api/v1/secrets")
+            await asyncio.sleep(seconds)
+
+    return work()
+
+
+def test_m3_lists_are_counted_for_each_task_and_the_task_is_named(kube):
+    for number in (1, 2):
+        kube.task(listing(kube, 20, start=number), name=f"replica-{number}")
+    kube.advance(500)
+    assert [text.partition("every")[0] for text in texts(kube)] == [
+        f"[poll-list] replica-{number} (poller): lists /api/v1/secrets " for number in (1, 2)
+    ]
+    assert all(" every 20 s (20 times)" in text for text in texts(kube))
+
+
+def test_m3_two_tasks_that_list_seldom_are_no_polling(kube):
+    for start in (0, 50):
+        kube.task(listing(kube, 100, start=start))
+    kube.advance(hours=1)
+    assert texts(kube) == []
+
+
+@pytest.mark.parametrize("transport", ["direct", "memory"])
+def test_m4_the_operator_of_a_runnable_is_named(transport):
+    def build(manager):
+        async def publish():
+            for _ in range(2):
+                obj = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "x", "namespace": "default"}}
+                await manager.client.apply(obj, field_manager="publisher", force=True)
+                await asyncio.sleep(60)
+            await asyncio.Event().wait()
+
+        manager.add(publish)
+
+    with FakeKube(detect={"all": "warn"}, transport=transport) as kube:
+        kube.start(build, name="lab")
+        kube.advance(120)
+        (text,) = texts(kube)
+    assert text.startswith("[noop-write] lab (controllerlib): patch configmaps default/x -> 200 changed nothing")
