@@ -57,6 +57,9 @@ class Detection:
         self._own = own
         self._findings: dict[tuple[str, object], Finding] = {}
         self._allowed: list[Allowed] = []
+        #: the findings that were known when the test has passed; None before that, and if it has failed
+        self._raised: frozenset[tuple[str, object]] | None = None
+        self._warn: Callable[[FindingWarning], None] = warnings.warn
         self._observers: list[OperatorObserver] = []
         #: by the identity of the run, because replicas of an operator have runs of equal names and ids
         self._doing: dict[int, Doing] = {}
@@ -228,7 +231,10 @@ class Detection:
     @property
     def findings(self) -> Sequence[Finding]:
         """The findings that are not allowed, oldest first."""
-        return [one for one in self._findings.values() if not any(rule.covers(one) for rule in self._allowed)]
+        return [one for one in self._findings.values() if self._is_reported(one)]
+
+    def _is_reported(self, finding: Finding) -> bool:
+        return not any(rule.covers(finding) for rule in self._allowed)
 
     @property
     def has_errors(self) -> bool:
@@ -246,8 +252,26 @@ class Detection:
         """Issue warnings, and raise FindingError if there are findings at level `error`."""
         if self.has_errors:
             raise FindingError([one for one in self.findings if self.levels[one.detector] == "error"])
+        self._raised, self._warn = frozenset(self._findings), warn or warnings.warn
         for one in self.findings:
-            (warn or warnings.warn)(FindingWarning(str(one)))
+            self._warn(FindingWarning(str(one)))
+
+    def closed(self) -> None:
+        """Called when operators, tasks and threads have been ended, before the loop is closed."""
+        if self.is_over:
+            for hook in _hooks(self.detectors, "closed"):
+                hook()
+
+    def raise_late(self) -> None:
+        """Issue warnings, and raise FindingError, for what was found since `raise_findings` has raised nothing."""
+        if self._raised is None:
+            return
+        late = [one for key, one in self._findings.items() if key not in self._raised and self._is_reported(one)]
+        self._raised = None
+        if any(self.levels[one.detector] == "error" for one in late):
+            raise FindingError([one for one in late if self.levels[one.detector] == "error"])
+        for one in late:
+            self._warn(FindingWarning(str(one)))
 
     def retire(self) -> None:
         """Drop what refers to operators and the server, so that controllers that remain do not keep it alive."""

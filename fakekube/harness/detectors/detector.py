@@ -36,6 +36,7 @@ class Detector(Protocol):
     denied(exchange): the same, of all verbs, answered with 403
     unchanged(exchange): the same, of updates and patches that succeed and change nothing
     committed(change, doing): of the store
+    closed(): when operators, tasks and threads have been ended after the test
     """
 
     @property
