@@ -32,6 +32,8 @@ class Blocking:
         self.on_refused: Callable[[str], None] = _ignore
         #: called with the place of each blocking call that is answered in place
         self.on_answered: Callable[[Place], None] = _ignore
+        #: called with each thread that code of the bubble starts
+        self.on_thread: Callable[[threading.Thread], None] = _ignore
         #: how often which place of a coroutine made a blocking call that was answered in place
         self.calls: dict[Place, int] = {}
         self._turns = 0
@@ -191,7 +193,7 @@ class Blocking:
 
 
 def _ignore(what: object) -> None:
-    """The default of `on_refused` and `on_answered`."""
+    """The default of `on_refused`, `on_answered` and `on_thread`."""
 
 
 def _attempt(call: Callable[[], T]) -> Callable[[], T]:

@@ -1,7 +1,6 @@
 """Each detector with an operator that deserves its finding, and with one that does similar things and does not."""
 
 import asyncio
-import threading
 import time
 from datetime import UTC, datetime, timedelta
 
@@ -523,26 +522,6 @@ def test_a_task_beside_the_operator_that_fails_unseen(kube, caplog):
     kube.task(work())
     kube.advance(10)
     assert found(kube) == ["failed-task"]
-
-
-@pytest.mark.parametrize(("joins", "expected"), [(False, ["leaked-thread"]), (True, [])])
-def test_a_thread_that_an_operator_leaves_behind(kube, joins, expected):
-    go = threading.Event()
-    threads = []
-
-    async def reconcile(request):
-        threads.append(threading.Thread(target=lambda: go.wait(), name="worker"))
-        threads[-1].start()
-
-    try:
-        run(kube, reconcile)
-        if joins:
-            go.set()
-            threads[0].join()
-        assert found(kube) == expected
-    finally:
-        go.set()
-        threads[0].join()
 
 
 def test_a_blocking_request_in_a_coroutine_and_in_a_thread(kube):

@@ -91,7 +91,8 @@ class Detection:
             if isinstance(detector, Tasks):
                 detector.open(bubble.loop, self.doing)
             elif isinstance(detector, Threads):
-                detector.open(has_threads)
+                detector.open(has_threads, bubble.loop.threads.find, self.doing)
+                bubble.on_thread(detector.started_thread)
         self._bubble, self.scene.fail = bubble, self._fail
         bubble.on_blocking_call(self._refused, self._blocked)
 
@@ -257,8 +258,8 @@ class Detection:
             self._warn(FindingWarning(str(one)))
 
     def closed(self) -> None:
-        """Called when operators, tasks and threads have been ended, before the loop is closed."""
-        if self.is_over:
+        """Called when operators, tasks and threads have been ended after a test that has passed."""
+        if self._raised is not None:
             for hook in _hooks(self.detectors, "closed"):
                 hook()
 
@@ -277,6 +278,7 @@ class Detection:
         """Drop what refers to operators and the server, so that controllers that remain do not keep it alive."""
         if self._bubble is not None:
             self._bubble.on_blocking_call(_nothing, _nothing)
+            self._bubble.on_thread(_nothing)
         for observer in self._observers:
             observer.detection = None
         self._observers.clear()
@@ -333,4 +335,4 @@ def _hooks(detectors: Iterable[Detector], name: str) -> tuple[Callable[..., None
 
 
 def _nothing(_: object) -> None:
-    """What a closed cluster does with a blocking call."""
+    """What a closed cluster does with a blocking call, or a thread."""

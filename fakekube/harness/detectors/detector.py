@@ -26,6 +26,10 @@ COMPONENTS = ("system:serviceaccount:kube-system:", "system:node:", "system:kube
 CHANGES = frozenset({"create", "update", "patch"})
 
 
+#: Reconciles of one key that have started tasks or threads which still run.
+REPEATED = 3
+
+
 class Detector(Protocol):
     """Looks for one kind of defect. `report` of its scene takes what it finds.
 

@@ -13,11 +13,8 @@ from typing import Any
 
 from controllerlib.observer import current_run
 from fakekube.harness.detectors.coroutines import definition_of, dropped_at, is_of_controllerlib, is_ours, named
-from fakekube.harness.detectors.detector import Doing, Scene
+from fakekube.harness.detectors.detector import REPEATED, Doing, Scene
 from fakekube.virtualtime.loop import VirtualTimeLoop
-
-#: Reconciles of one key that have started tasks which still run.
-REPEATED = 3
 
 Started = tuple[asyncio.Task[Any], Doing]
 

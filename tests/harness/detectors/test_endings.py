@@ -1,12 +1,15 @@
 """What detectors find when operators have been ended after the test."""
 
 import asyncio
+import threading
+from functools import partial
 
 import pytest
 
+from controllerlib import ApiError
 from fakekube import FakeKube, FindingError
-from tests.harness.detectors.scenes import operator
-from tests.harness.planted import CRD, database
+from tests.harness.detectors.scenes import operator, read, resize
+from tests.harness.planted import API, CRD, database
 
 
 class Cleaner:
@@ -104,3 +107,123 @@ def test_r9_what_is_allowed_at_the_end():
         as_task(kube, Cleaner(goes_on=True))
         kube.advance(90)
     assert kube.findings == []
+
+
+# --- threads: their waits are in real time ---
+
+
+class Sampler:
+    """A runnable with a thread, which it ends when it is cancelled."""
+
+    def __init__(self, stop, *, ends, joins=False, daemon=True):
+        self.stop, self.ends, self.joins, self.daemon = stop, ends, joins, daemon
+
+    async def run(self):
+        thread = threading.Thread(target=self.sample, daemon=self.daemon, name="sampler")
+        thread.start()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            if self.ends:
+                self.stop.set()
+            if self.joins:
+                await asyncio.to_thread(thread.join)
+
+    def sample(self):
+        self.stop.wait()
+
+
+@pytest.fixture
+def stop():
+    """Ends the threads that a test leaves behind."""
+    before = set(threading.enumerate())
+    stop = threading.Event()
+    yield stop
+    stop.set()
+    for thread in set(threading.enumerate()) - before:
+        thread.join()
+
+
+@pytest.mark.parametrize(
+    ("ends", "joins", "daemon"),
+    [(True, False, True), (True, True, True), (True, False, False), (True, True, False), (False, False, True)],
+)
+def test_f1_a_thread_that_ends_with_its_operator_or_its_process(stop, ends, joins, daemon):
+    assert run_to_the_end(as_runnable, Sampler(stop, ends=ends, joins=joins, daemon=daemon)).findings == []
+
+
+def test_f1_a_thread_that_does_not_end_with_its_operator(stop):
+    with pytest.raises(
+        FindingError, match=r"the thread sampler of Sampler\.sample still runs when its operator has ended"
+    ):
+        run_to_the_end(as_runnable, Sampler(stop, ends=False, daemon=False))
+
+
+def test_f1_a_daemon_thread_of_an_operator_that_was_stopped(stop):
+    def begin(kube):
+        kube.stop(kube.start(lambda manager: manager.add(Sampler(stop, ends=False))))
+
+    with pytest.raises(FindingError, match=r"sampler .* still runs although its operator was stopped"):
+        run_to_the_end(begin)
+
+
+def polling(stop, threads, *, ends, keeps=True):
+    """Begins an operator that starts a thread for each object."""
+
+    async def reconcile(request, client):
+        try:
+            await read(client, request)
+        except ApiError:
+            if ends:
+                stop.set()
+            return
+        if request not in threads:
+            thread = threading.Thread(target=lambda: stop.wait(), daemon=True, name="poller")
+            threads[request] = thread if keeps else None
+            thread.start()
+
+    def begin(kube, *, deletes):
+        kube.apply(CRD, database())
+        kube.start(operator(reconcile))
+        if deletes:
+            kube.delete(API, "Database", "a")
+
+    return begin
+
+
+@pytest.mark.parametrize("deletes", [False, True])
+def test_f1_a_thread_of_an_object_that_ends_with_it(stop, deletes):
+    begin = partial(polling(stop, {}, ends=True), deletes=deletes)
+    assert run_to_the_end(begin).findings == []
+
+
+def test_f1_a_thread_that_outlives_its_object(stop):
+    begin = partial(polling(stop, {}, ends=False), deletes=True)
+    with pytest.raises(FindingError, match=r"the thread poller .* still runs although default/a has been deleted"):
+        run_to_the_end(begin)
+
+
+def test_f1_a_thread_of_a_reconcile_that_nothing_keeps(stop):
+    begin = partial(polling(stop, {}, ends=False, keeps=False), deletes=False)
+    with pytest.raises(
+        FindingError, match=r"that c reconciling default/a \[added\] started still runs, and nothing keeps"
+    ):
+        run_to_the_end(begin)
+
+
+def test_f1_a_thread_of_each_reconcile(stop):
+    threads = []
+
+    async def reconcile(request):
+        threads.append(threading.Thread(target=lambda: stop.wait(), daemon=True))
+        threads[-1].start()
+
+    def begin(kube):
+        kube.apply(CRD, database())
+        kube.start(operator(reconcile))
+        for size in (2, 3):
+            resize(kube, size)
+            kube.settle()
+
+    with pytest.raises(FindingError, match="is one of several that reconciles of default/a started and that still run"):
+        run_to_the_end(begin)
