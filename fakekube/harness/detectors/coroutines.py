@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import dis
+import gc
+import inspect
 import sysconfig
 import types
+from collections import deque
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +21,43 @@ _OWN = (_CONTROLLERLIB, _FAKEKUBE)
 #: Where libraries are.
 _LIBRARIES = (*_OWN, *(sysconfig.get_path(name) for name in ("stdlib", "purelib", "platlib")))
 
+#: What refers to no objects of an operator.
+_LEAVES = (type, types.ModuleType, types.CodeType, types.FrameType, str, bytes, int, float, types.NoneType)
+
 #: Packages whose tasks belong to connections.
 _CONNECTIONS = tuple(f"/site-packages/{name}/" for name in ("aiohttp", "httpx", "httpcore", "anyio", "grpc"))
+
+
+#: What objects of these modules refer to is not searched: it is large, or belongs to the library.
+_NOT_SEARCHED = (
+    "asyncio",
+    "fakekube",
+    "logging",
+    "controllerlib.cache",
+    "controllerlib.client",
+    "controllerlib.workqueue",
+)
+
+#: The most objects that are searched.
+_SEARCHED = 5_000
+
+
+def unstarted(roots: Iterable[object]) -> Sequence[types.CoroutineType[Any, Any, Any]]:
+    """The coroutines that have never run and that objects keep, directly or by others."""
+    found, seen, ahead = [], set[int](), deque(roots)
+    while ahead and len(seen) < _SEARCHED:
+        one = ahead.popleft()
+        if id(one) in seen or isinstance(one, _LEAVES) or type(one).__module__.startswith(_NOT_SEARCHED):
+            continue
+        seen.add(id(one))
+        if isinstance(one, types.CoroutineType):
+            if inspect.getcoroutinestate(one) == inspect.CORO_CREATED:
+                found.append(one)
+        elif isinstance(one, types.FunctionType):
+            ahead.extend((one.__closure__, one.__defaults__, one.__kwdefaults__))
+        else:
+            ahead.extend(gc.get_referents(one))
+    return found
 
 
 def is_of_controllerlib(coro: Any) -> bool:

@@ -12,7 +12,14 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from controllerlib.observer import current_run
-from fakekube.harness.detectors.coroutines import definition_of, dropped_at, is_of_controllerlib, is_ours, named
+from fakekube.harness.detectors.coroutines import (
+    definition_of,
+    dropped_at,
+    is_of_controllerlib,
+    is_ours,
+    named,
+    unstarted,
+)
 from fakekube.harness.detectors.detector import REPEATED, Doing, Scene
 from fakekube.virtualtime.loop import VirtualTimeLoop
 
@@ -126,6 +133,22 @@ class Tasks:
             failed = reference()
             if failed is not None and _is_unretrieved(failed) and (error := failed.exception()) is not None:
                 self._report_failure(named(failed.get_coro()), error, "a task")
+
+    def closed(self) -> None:
+        for operator in self._scene.operators:
+            if operator.manager is not None and not operator.is_killed:
+                for coro in unstarted([operator.manager, vars(operator.manager)]):
+                    self._report_kept(coro, operator.name)
+
+    def _report_kept(self, coro: types.CoroutineType[Any, Any, Any], operator: str) -> None:
+        if is_of_controllerlib(coro) or not is_ours(coro):
+            self._scene.report(
+                "unawaited-coroutine",
+                f"{coro.__qualname__}(...) was called and never awaited: {operator} keeps the coroutine (defined at "
+                f"{definition_of(coro)})",
+                key=(operator, coro.__qualname__),
+            )
+            coro.close()  # Python would warn of it when it is collected
 
     def _judge_running(self, what: str, started: Sequence[Started]) -> None:
         """Tasks of one function for one key. Those that an operator keeps may belong to the object, and end with it."""

@@ -5,7 +5,8 @@ import asyncio
 import pytest
 
 from controllerlib import create_or_update
-from tests.harness.detectors.scenes import operator, read, run, texts
+from fakekube import FakeKube, FindingError
+from tests.harness.detectors.scenes import operator, read, resize, run, texts
 from tests.harness.planted import API, CRD, database
 
 BODY = {"apiVersion": API, "kind": "Database", "metadata": {"name": "a", "namespace": "default"}}
@@ -132,3 +133,60 @@ def test_m1_what_is_awaited_later(kube):
     kube.start(operator(reconcile))
     kube.advance(60)
     assert texts(kube) == []
+
+
+@pytest.mark.filterwarnings("ignore:coroutine .* was never awaited")
+@pytest.mark.parametrize("where", ["manager", "object", "closure"])
+def test_r10_coroutines_that_an_operator_keeps(where):
+    class Pending:
+        """What an object of the operator keeps."""
+
+    def build(manager):
+        pending = manager if where == "manager" else Pending()
+        closure = []
+
+        async def reconcile(request, client):
+            if closure or hasattr(pending, "work"):
+                return
+            work = [notify(request.name) for _ in range(2)]
+            if where == "closure":
+                closure.extend(work)
+            else:
+                pending.work = {"of": work}
+
+        operator(reconcile)(manager)
+
+    with pytest.raises(FindingError) as caught:
+        closing(build)
+    (finding,) = caught.value.findings
+    line = notify.__code__.co_firstlineno
+    assert finding.text == (
+        f"notify(...) was called and never awaited: c keeps the coroutine (defined at test_unawaited.py:{line})"
+    )
+    assert finding.times == 2
+
+
+def test_r10_coroutines_that_an_operator_starts_later():
+    def build(manager):
+        pending = manager.pending = []
+
+        async def reconcile(request, client):
+            pending.append(notify(request.name))
+            if len(pending) == 1:
+                await asyncio.gather(*pending)
+            else:
+                manager.task = asyncio.create_task(pending[-1])
+
+        operator(reconcile)(manager)
+
+    assert closing(build).findings == []
+
+
+def closing(build):
+    with FakeKube() as kube:
+        kube.apply(CRD, database())
+        kube.start(build)
+        kube.advance(60)
+        resize(kube)
+        kube.settle()
+    return kube
