@@ -94,7 +94,7 @@ class Detection:
                 detector.open(has_threads, bubble.loop.threads.find, self.doing)
                 bubble.on_thread(detector.started_thread)
         self._bubble, self.scene.fail = bubble, self._fail
-        bubble.on_blocking_call(self._refused, self._blocked)
+        bubble.on_blocking_call(self._refused, self._blocked, self._waiting)
 
     def _refused(self, what: str) -> None:
         doing = self.doing()
@@ -113,6 +113,16 @@ class Detection:
                 "blocking-request",
                 f"{f'{doing}, ' if doing is not None else ''}{place} makes a blocking call to the API server in a "
                 "coroutine: nothing else on the event loop runs until it is answered; use an async client or a thread",
+                key=place,
+            )
+
+    def _waiting(self, what: str, place: Place) -> None:
+        doing = self.doing()
+        if doing is not None or self.steps:
+            self.report(
+                "blocking-call",
+                f"{f'{doing}, ' if doing is not None else ''}{place} {what} in a coroutine: nothing else on the event "
+                "loop runs meanwhile; use what can be awaited, or a thread",
                 key=place,
             )
 
@@ -277,7 +287,7 @@ class Detection:
     def retire(self) -> None:
         """Drop what refers to operators and the server, so that controllers that remain do not keep it alive."""
         if self._bubble is not None:
-            self._bubble.on_blocking_call(_nothing, _nothing)
+            self._bubble.on_blocking_call(_nothing, _nothing, _nothing)
             self._bubble.on_thread(_nothing)
         for observer in self._observers:
             observer.detection = None
@@ -334,5 +344,5 @@ def _hooks(detectors: Iterable[Detector], name: str) -> tuple[Callable[..., None
     return tuple(getattr(one, name) for one in detectors if hasattr(one, name))
 
 
-def _nothing(_: object) -> None:
+def _nothing(*_: object) -> None:
     """What a closed cluster does with a blocking call, or a thread."""
