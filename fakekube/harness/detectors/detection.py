@@ -22,6 +22,7 @@ from fakekube.harness.detectors.children import note_kinds
 from fakekube.harness.detectors.detector import COMPONENTS, Detector, Doing, Exchange, Observed, Scene, Sent
 from fakekube.harness.detectors.finding import Finding, FindingError, FindingWarning
 from fakekube.harness.detectors.knowndetectors import detectors_for
+from fakekube.harness.detectors.leadership import UnelectedWrites
 from fakekube.harness.detectors.levels import Level, check_name
 from fakekube.harness.detectors.tasks import Tasks
 from fakekube.harness.detectors.threadleaks import Threads
@@ -90,6 +91,8 @@ class Detection:
         for detector in self.detectors:
             if isinstance(detector, Tasks):
                 detector.open(bubble.loop, self.doing)
+            elif isinstance(detector, UnelectedWrites):
+                detector.open(bubble.loop.tasks.creator)
             elif isinstance(detector, Threads):
                 detector.open(has_threads, bubble.loop.threads.find, self.doing)
                 bubble.on_thread(detector.started_thread)

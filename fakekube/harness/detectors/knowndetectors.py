@@ -11,7 +11,7 @@ from fakekube.harness.detectors.conflicts import IgnoredConflicts
 from fakekube.harness.detectors.detector import Detector, Scene
 from fakekube.harness.detectors.faultuse import UnusedFaults
 from fakekube.harness.detectors.finalizers import Finalizers
-from fakekube.harness.detectors.leadership import FollowerWrites
+from fakekube.harness.detectors.leadership import FollowerWrites, UnelectedWrites
 from fakekube.harness.detectors.loops import HotLoops
 from fakekube.harness.detectors.orphans import Orphans
 from fakekube.harness.detectors.permissions import MissingPermissions
@@ -27,8 +27,8 @@ from fakekube.harness.detectors.updates import IgnoredStatus, NoopWrites, Unguar
 #: The hot loop comes last: it raises, and the others have to know of the reconcile by then.
 ALL: Sequence[Callable[[Scene], Detector]] = (
     ReconcileErrors, TimestampLoops, NoopWrites, IgnoredStatus, UnguardedUpdates, CacheMutations, IgnoredConflicts,
-    Finalizers, Children, Orphans, Tasks, Threads, MissingPermissions, FollowerWrites, UnusedFaults, PolledLists,
-    ShortRequeues, ResyncWrites, RestWrites, PlainWatches, ClientLoops, HotLoops,
+    Finalizers, Children, Orphans, Tasks, Threads, MissingPermissions, FollowerWrites, UnelectedWrites, UnusedFaults,
+    PolledLists, ShortRequeues, ResyncWrites, RestWrites, PlainWatches, ClientLoops, HotLoops,
 )  # fmt: skip
 
 

@@ -32,6 +32,7 @@ DEFAULTS: Mapping[str, Level] = {
     "blocking-request": "warn",
     "missing-permission": "warn",
     "follower-write": "error",
+    "unelected-write": "warn",
     "unused-fault": "error",
     "poll-list": "warn",
     "short-requeue": "warn",
