@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Sequence
 from fakekube.harness.detectors.cachemutation import CacheMutations
 from fakekube.harness.detectors.children import Children
 from fakekube.harness.detectors.clientloops import ClientLoops
-from fakekube.harness.detectors.conflicts import IgnoredConflicts
+from fakekube.harness.detectors.conflicts import IgnoredConflicts, UnrepeatedConflicts
 from fakekube.harness.detectors.detector import Detector, Scene
 from fakekube.harness.detectors.faultuse import UnusedFaults
 from fakekube.harness.detectors.finalizers import Finalizers
@@ -27,8 +27,9 @@ from fakekube.harness.detectors.updates import IgnoredStatus, NoopWrites, Unguar
 #: The hot loop comes last: it raises, and the others have to know of the reconcile by then.
 ALL: Sequence[Callable[[Scene], Detector]] = (
     ReconcileErrors, TimestampLoops, NoopWrites, IgnoredStatus, UnguardedUpdates, CacheMutations, IgnoredConflicts,
-    Finalizers, Children, Orphans, Tasks, Threads, MissingPermissions, FollowerWrites, UnelectedWrites, UnusedFaults,
-    PolledLists, ShortRequeues, ResyncWrites, RestWrites, PlainWatches, ClientLoops, HotLoops,
+    UnrepeatedConflicts, Finalizers, Children, Orphans, Tasks, Threads, MissingPermissions, FollowerWrites,
+    UnelectedWrites, UnusedFaults, PolledLists, ShortRequeues, ResyncWrites, RestWrites, PlainWatches, ClientLoops,
+    HotLoops,
 )  # fmt: skip
 
 

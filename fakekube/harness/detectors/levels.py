@@ -18,6 +18,7 @@ DEFAULTS: Mapping[str, Level] = {
     "ignored-status": "error",
     "unguarded-update": "warn",
     "ignored-conflict": "error",
+    "unrepeated-conflict": "warn",
     "stuck-finalizer": "error",
     "late-finalizer": "warn",
     "missing-owner": "error",

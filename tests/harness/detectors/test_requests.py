@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from controllerlib import Client
+from controllerlib import ApiError, Client
 from fakekube import FakeKube
 from tests.harness.detectors.scenes import read, run, texts
 
@@ -100,3 +100,80 @@ def test_m4_the_operator_of_a_runnable_is_named(transport):
         kube.advance(120)
         (text,) = texts(kube)
     assert text.startswith("[noop-write] lab (controllerlib): patch configmaps default/x -> 200 changed nothing")
+
+
+CONFIG_MAP = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "x", "namespace": "default"}}
+
+
+def updating(kube, again):
+    """A program whose update gets a conflict, and what it does then."""
+
+    async def work():
+        client = Client(kube.transport(), user_agent="writer/1")
+        found = await client.get("v1", "ConfigMap", "x", "default")
+        await asyncio.sleep(1)
+        try:
+            await client.update({**found, "data": {"a": "1"}})
+        except ApiError as error:
+            assert error.code == 409
+            await again(client, found)
+        await asyncio.Event().wait()
+
+    kube.apply(CONFIG_MAP)
+    kube.task(work(), name="program")
+    kube.settle()
+    kube.patch("v1", "ConfigMap", "x", {"data": {"b": "2"}})
+    kube.advance(2)
+
+
+async def nowhere(client, found):
+    """Ignore the conflict."""
+
+
+async def after_an_hour(client, found):
+    await asyncio.sleep(3600)
+    await repeated(client, found)
+
+
+async def repeated(client, found):
+    await client.update({**await client.get("v1", "ConfigMap", "x", "default"), "data": {"a": "1"}})
+
+
+async def patched(client, found):
+    await asyncio.sleep(60)
+    await client.patch(found, {"data": {"a": "1"}})
+
+
+async def read_again(client, found):
+    assert (await client.get("v1", "ConfigMap", "x", "default"))["data"] == {"b": "2"}
+
+
+@pytest.mark.parametrize("again", [nowhere, after_an_hour])
+def test_r11_a_conflict_that_is_ignored_without_reconciles(kube, again):
+    updating(kube, again)
+    kube.advance(hours=2)
+    assert texts(kube) == [
+        "[unrepeated-conflict] program (writer): update configmaps default/x -> 409 Conflict, and for five minutes the "
+        "client has neither written nor read the object again: the write is lost"
+    ]
+
+
+@pytest.mark.parametrize("again", [repeated, patched, read_again])
+def test_r11_a_conflict_that_is_answered(kube, again):
+    updating(kube, again)
+    kube.advance(hours=2)
+    assert texts(kube) == []
+
+
+@pytest.mark.parametrize("end", [lambda kube: kube.advance(60), lambda kube: kube.delete("v1", "ConfigMap", "x")])
+def test_r11_a_conflict_of_which_nothing_is_known(kube, end):
+    updating(kube, nowhere)
+    end(kube)
+    assert texts(kube) == []
+
+
+def test_r11_a_conflict_about_a_deleted_object(kube):
+    updating(kube, nowhere)
+    kube.delete("v1", "ConfigMap", "x")
+    kube.advance(hours=2)
+    assert texts(kube) == []
