@@ -48,7 +48,7 @@ from fakekube.harness.detectors.faultuse import hit_summary, shown
 from fakekube.harness.detectors.finalchecks import FinalChecks
 from fakekube.harness.detectors.finding import Finding, FindingWarning
 from fakekube.harness.detectors.levels import levels_of
-from fakekube.harness.detectors.swallowed import Swallowed
+from fakekube.harness.detectors.remains.swallowed import Swallowed
 from fakekube.harness.driving.again import factory_of
 from fakekube.harness.driving.driver import Driver
 from fakekube.harness.driving.externalwait import INTERVAL, Quiet, until

@@ -24,8 +24,8 @@ from fakekube.harness.detectors.finding import Finding, FindingError, FindingWar
 from fakekube.harness.detectors.knowndetectors import detectors_for
 from fakekube.harness.detectors.leadership import UnelectedWrites
 from fakekube.harness.detectors.levels import Level, check_name
-from fakekube.harness.detectors.tasks import Tasks
-from fakekube.harness.detectors.threadleaks import Threads
+from fakekube.harness.detectors.remains.tasks import Tasks
+from fakekube.harness.detectors.remains.threadleaks import Threads
 from fakekube.harness.detectors.updates import UPDATES
 from fakekube.server.runner import ServerRunner
 from fakekube.virtualtime import Bubble

@@ -17,10 +17,10 @@ from fakekube.harness.detectors.orphans import Orphans
 from fakekube.harness.detectors.permissions import MissingPermissions
 from fakekube.harness.detectors.polling import PlainWatches, PolledLists, ShortRequeues
 from fakekube.harness.detectors.reconcileerrors import ReconcileErrors
+from fakekube.harness.detectors.remains.tasks import Tasks
+from fakekube.harness.detectors.remains.threadleaks import Threads
 from fakekube.harness.detectors.restwrites import RestWrites
 from fakekube.harness.detectors.resyncs import ResyncWrites
-from fakekube.harness.detectors.tasks import Tasks
-from fakekube.harness.detectors.threadleaks import Threads
 from fakekube.harness.detectors.timestamps import TimestampLoops
 from fakekube.harness.detectors.updates import IgnoredStatus, NoopWrites, UnguardedUpdates
 

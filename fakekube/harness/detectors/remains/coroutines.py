@@ -15,7 +15,7 @@ from typing import Any
 import controllerlib
 
 #: Where the tasks of the project itself come from, which end with their operator.
-_CONTROLLERLIB, _FAKEKUBE = str(Path(controllerlib.__file__ or "").parent), str(Path(__file__).parents[2])
+_CONTROLLERLIB, _FAKEKUBE = str(Path(controllerlib.__file__ or "").parent), str(Path(__file__).parents[3])
 _OWN = (_CONTROLLERLIB, _FAKEKUBE)
 
 #: Where libraries are.

@@ -6,8 +6,8 @@ import asyncio
 from collections.abc import Sequence
 from typing import Any
 
-from fakekube.harness.detectors.coroutines import tested_place
 from fakekube.harness.detectors.detector import Report
+from fakekube.harness.detectors.remains.coroutines import tested_place
 
 
 class Swallowed:

@@ -12,7 +12,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from controllerlib.observer import current_run
-from fakekube.harness.detectors.coroutines import (
+from fakekube.harness.detectors.detector import REPEATED, Doing, Scene
+from fakekube.harness.detectors.remains.coroutines import (
     definition_of,
     dropped_at,
     is_of_controllerlib,
@@ -20,7 +21,6 @@ from fakekube.harness.detectors.coroutines import (
     named,
     unstarted,
 )
-from fakekube.harness.detectors.detector import REPEATED, Doing, Scene
 from fakekube.virtualtime.loop import VirtualTimeLoop
 
 Started = tuple[asyncio.Task[Any], Doing]
