@@ -47,7 +47,7 @@ class FollowerWrites:
         doing, record = exchange.doing, exchange.record
         if record.resource in ("leases", "events"):
             return
-        operator = doing.operator if doing is not None else self._running()
+        operator = doing.operator if doing is not None else _running(self._scene)
         if operator is None:
             return
         identity, name = _candidate(operator)
@@ -63,13 +63,6 @@ class FollowerWrites:
                 f"{doing} of {identity} made {record} although {holder} holds the lease {name}",
                 key=(identity, doing.run.controller, record.verb, record.resource),
             )
-
-    def _running(self) -> Observed | None:
-        """The operator whose code makes a request in place."""
-        process = current_client()
-        if process is None:
-            return None
-        return next((one for one in self._scene.operators if one.process is process), None)
 
     def _note_runnable(self, exchange: Exchange, identity: str, name: str) -> None:
         record = exchange.record
@@ -126,14 +119,13 @@ class UnelectedWrites:
         self._creator = creator
 
     def answered(self, exchange: Exchange) -> None:
-        record, process = exchange.record, current_client()
+        doing, record = exchange.doing, exchange.record
         if not exchange.changed or record.resource in _OF_EACH_REPLICA:
             return
-        operator = next((one for one in self._scene.operators if one.process is process and process is not None), None)
+        operator = doing.operator if doing is not None else _running(self._scene)
         identity, lease = _candidate(operator) if operator is not None else ("", "")
         if not identity or identity in record.name:
             return
-        doing = exchange.doing
         if doing is None:
             who = self._runnable()
         else:
@@ -170,6 +162,14 @@ class UnelectedWrites:
 
 def _no_task(task: asyncio.Task[Any] | None) -> None:
     """The creator of a task of no loop."""
+
+
+def _running(scene: Scene) -> Observed | None:
+    """The operator whose code makes a request in place."""
+    process = current_client()
+    if process is None:
+        return None
+    return next((one for one in scene.operators if one.process is process), None)
 
 
 def _candidate(operator: Observed) -> tuple[str, str]:

@@ -29,7 +29,9 @@ class ResyncWrites:
 
     def started(self, doing: Doing) -> None:
         causes = doing.run.causes
-        if causes and not self._scene.faults and all(cause.kind in PERIODIC for cause in causes):
+        if not causes or causes[0].kind not in PERIODIC:  # of most reconciles
+            return
+        if not self._scene.faults and all(cause.kind in PERIODIC for cause in causes):
             self._began[id(doing)] = self._scene.store.revision
 
     def called(self, doing: Doing, call: Call, code: int, answer: Any) -> None:
@@ -63,7 +65,8 @@ class ResyncWrites:
         )
 
     def finished(self, doing: Doing, outcome: Outcome) -> None:
-        self._began.pop(id(doing), None)
+        if self._began:
+            self._began.pop(id(doing), None)
 
     def finish(self) -> None:
         """Nothing is left to report."""
