@@ -5,15 +5,24 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 from fakekube.harness.driving.again import Factory
 from fakekube.harness.operator import Operator
 from fakekube.harness.records.identity import unique_name
 from fakekube.virtualtime import Bubble
-from fakekube.virtualtime.shutdown import end_tasks
+from fakekube.virtualtime.shutdown import end_tasks, left_after_grace
 from fakekube.virtualtime.simulatedprocess import SimulatedProcess, running_in
 from fakekube.virtualtime.threads.scheduler import BubbleThread
+
+
+class Survivors(Protocol):
+    """Takes the tasks that still run after they were cancelled and had time to clean up."""
+
+    def is_cancelled(self, task: asyncio.Task[Any]) -> bool:
+        """Whether a task runs code under test and was cancelled."""
+
+    def note(self, tasks: Sequence[asyncio.Task[Any]]) -> None: ...
 
 
 @dataclass(slots=True, eq=False)
@@ -180,17 +189,19 @@ class Background:
             for view in operator.views()
         ]
 
-    async def end(self, own: Operator | None) -> None:
+    async def end(self, own: Operator | None, survivors: Survivors) -> None:
         """End everything that the test has started, the latest operator first, and then `own`, the cluster's operator.
 
-        Raises NotQuiescent naming the tasks that do not end.
+        `survivors` gets the tasks that still run 30 virtual seconds after they were cancelled. Raises
+        NotQuiescent naming the tasks that do not end.
         """
         loop, operators = self._bubble.loop, self._operators[::-1]
         try:
-            await self._end_operators(operators)
-            await end_tasks(loop, self._tasks)
+            await self._end_operators(operators, survivors)
+            await end_tasks(loop, self._tasks, survived=survivors.note)
         finally:
-            await self._end_operators([own] if own is not None else [])
+            await self._end_operators([own] if own is not None else [], survivors)
+            await self._wait_for_cancelled(survivors)
             await end_tasks(loop, loop.tasks.under_test())
             for operator in operators:
                 operator.retrieve()
@@ -202,10 +213,20 @@ class Background:
                     task.exception()  # LoopBlocked: NotQuiescent has reported it; asyncio shall not, too
             self._tasks.clear()
 
-    async def _end_operators(self, operators: Sequence[Operator]) -> None:
-        """The first cancellation stops a manager, the second one cancels the reconciles that run."""
+    async def _wait_for_cancelled(self, survivors: Survivors) -> None:
+        """Wait until the code under test that was cancelled has cleaned up, for at most 30 virtual seconds."""
+        loop = self._bubble.loop
+        found = [task for task in loop.tasks.under_test() if survivors.is_cancelled(task)]
+        survivors.note(await left_after_grace(loop, found))
+
+    async def _end_operators(self, operators: Sequence[Operator], survivors: Survivors) -> None:
+        """The first cancellation stops a manager, the second one cancels the reconciles that run.
+
+        Runnables have time to clean up between them.
+        """
         tasks = [task for operator in operators for task in operator.cancel()]
         await self._bubble.loop.settle()
+        await self._wait_for_cancelled(survivors)
         await end_tasks(self._bubble.loop, tasks)
         for operator in operators:
             await operator.end()

@@ -48,6 +48,7 @@ from fakekube.harness.detectors.faultuse import hit_summary, shown
 from fakekube.harness.detectors.finalchecks import FinalChecks
 from fakekube.harness.detectors.finding import Finding, FindingWarning
 from fakekube.harness.detectors.levels import levels_of
+from fakekube.harness.detectors.remains.swallowed import Swallowed
 from fakekube.harness.driving.again import factory_of
 from fakekube.harness.driving.driver import Driver
 from fakekube.harness.driving.externalwait import INTERVAL, Quiet, until
@@ -313,13 +314,15 @@ class FakeKube:
         """End operators, watches and connections, and restore the wall clock. May be called again.
 
         Operators and tasks are cancelled, and have 30 seconds of virtual time to clean up. Raises NotQuiescent naming
-        those that do not end, after everything else is closed. The records can still be read. They are freed with the
-        cluster, as nothing else refers to them.
+        those that do not end, after everything else is closed, and FindingError for what detectors find in operators
+        that have ended, if the findings before that were checked and none was an error. The records can still be read.
+        They are freed with the cluster, as nothing else refers to them.
         """
         loop = self._bubble.loop
         if loop.is_closed():
             return
         self.__dict__.update(CLOSED)
+        background, own = self._background, self._controllers.operator if self._controllers is not None else None
         with ExitStack() as steps:  # callbacks run in reverse order, each even if those before it failed
             for transport in self._transports:
                 steps.callback(transport.retire)
@@ -331,10 +334,11 @@ class FakeKube:
             steps.callback(self._environment.show)
             steps.callback(self._endpoint.forget_clients)
             steps.callback(lambda: loop.drive(self._end()))
-            own = self._controllers.operator if self._controllers is not None else None
-            steps.callback(lambda: loop.drive(self._background.end(own)))
+            steps.callback(self._detection.closed)
+            steps.callback(lambda: loop.drive(background.end(own, Swallowed(self._detection.report))))
             steps.callback(loop.threads.close)  # before the server, which they call, is closed
             steps.callback(loop.processes.thaw_all)
+        self._detection.raise_late()
 
     async def _end(self) -> None:
         self._runner.end_watches()

@@ -240,13 +240,17 @@ class ServerRunner:
         """What the interception lets happen to a request."""
         if self.interception is None:
             return None
-        client = self._answering[1] if self._answering is not None else None
-        return self.interception.before_request(request, info, client)
+        return self.interception.before_request(request, info, self.client)
 
     @property
     def answering(self) -> RequestInfo | None:
         """The request that runs at this moment: that of a change which is committed, or of a record."""
         return self._answering[0] if self._answering is not None else None
+
+    @property
+    def client(self) -> ClientProcess | None:
+        """The process that made the request which runs at this moment, if it is one of the bubble."""
+        return self._answering[1] if self._answering is not None else None
 
     @property
     def proxy(self) -> ProxyClient:

@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 
 from fakekube.virtualtime.loop import VirtualTimeLoop
 from fakekube.virtualtime.notifier import Notifier
+from fakekube.virtualtime.simulatedprocess import current_client
 from fakekube.virtualtime.threads.callers import Place, caller
 from fakekube.virtualtime.threads.scheduler import BubbleThread
 
@@ -32,6 +33,10 @@ class Blocking:
         self.on_refused: Callable[[str], None] = _ignore
         #: called with the place of each blocking call that is answered in place
         self.on_answered: Callable[[Place], None] = _ignore
+        #: called with what a task of an operator does that blocks the event loop, and the place of that
+        self.on_waiting: Callable[[str, Place], None] = _ignore_place
+        #: called with each thread that code of the bubble starts
+        self.on_thread: Callable[[threading.Thread], None] = _ignore
         #: how often which place of a coroutine made a blocking call that was answered in place
         self.calls: dict[Place, int] = {}
         self._turns = 0
@@ -41,6 +46,13 @@ class Blocking:
         place = caller(sys._getframe(1))
         self.calls[place] = self.calls.get(place, 0) + 1
         self.on_answered(place)
+
+    def note_waiting(self, what: str) -> None:
+        """The caller blocks until something has happened outside of the bubble; that is noted in tasks of operators."""
+        if self.on_own_loop() and (process := current_client()) is not None:
+            task = asyncio.current_task(self._loop)
+            if task is not None and self._loop.tasks.process(task) is process:
+                self.on_waiting(what, caller(sys._getframe(1)))
 
     def take_turn_if_due(self, where: str) -> None:
         """As `take_turn`, but only now and then while nothing else is ready to run: a switch of threads is slow."""
@@ -191,7 +203,11 @@ class Blocking:
 
 
 def _ignore(what: object) -> None:
-    """The default of `on_refused` and `on_answered`."""
+    """The default of `on_refused`, `on_answered` and `on_thread`."""
+
+
+def _ignore_place(what: str, place: Place) -> None:
+    """The default of `on_waiting`."""
 
 
 def _attempt(call: Callable[[], T]) -> Callable[[], T]:

@@ -1,6 +1,7 @@
 """A bubble: the code of one test that runs under one virtual clock (compare Go's `testing/synctest`)."""
 
 import asyncio
+import threading
 from collections.abc import Awaitable, Callable, Coroutine, Generator, Mapping, Sequence
 from contextlib import ExitStack
 from contextvars import Context
@@ -278,9 +279,20 @@ class Bubble:
         """Add a note to the trace, at the present moment."""
         self.trace.append(Note(self.clock.now(), text))
 
-    def on_blocking_call(self, refused: Callable[[str], None], answered: Callable[[Place], None]) -> None:
-        """Call `refused` and `answered` with each blocking call on the event loop that is refused or answered."""
+    def on_blocking_call(
+        self, refused: Callable[[str], None], answered: Callable[[Place], None], waiting: Callable[[str, Place], None]
+    ) -> None:
+        """Call these with each blocking call on the event loop.
+
+        refused: one that is refused. answered: one to the server, answered in place. waiting: one that waits for
+        something else, and is made.
+        """
         self._blocking.on_refused, self._blocking.on_answered = refused, answered
+        self._blocking.on_waiting = waiting
+
+    def on_thread(self, started: Callable[[threading.Thread], None]) -> None:
+        """Call `started` with each thread that code of the bubble is about to start."""
+        self._blocking.on_thread = started
 
     def _moved(self) -> None:
         self._wall.move(self.clock.now())

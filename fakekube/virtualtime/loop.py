@@ -383,6 +383,11 @@ class VirtualTimeLoop(NetworkLoop):
         task = asyncio.current_task(self)
         return f"task {describe.name(task)}" if task is not None else "a callback"
 
+    def runs_cancelled(self) -> bool:
+        """Whether a task runs at present that was cancelled before."""
+        task = asyncio.current_task(self)
+        return task is not None and task.cancelling() > 0
+
     def why(self) -> str:
         """What is runnable, what waits and where, what is in flight and what holds time: one fact a line."""
         return "\n".join(self._facts())

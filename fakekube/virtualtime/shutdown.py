@@ -1,7 +1,7 @@
 """Shuts a bubble down: threads, tasks, asynchronous generators and connections, in this order."""
 
 import asyncio
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from typing import Any
 
@@ -17,6 +17,14 @@ GRACE = 30
 _MAX_CANCELS = 20
 
 
+#: Takes the tasks that still run after they were cancelled and had time to clean up.
+Survived = Callable[[Sequence[asyncio.Task[Any]]], None]
+
+
+def _unnoticed(tasks: Sequence[asyncio.Task[Any]]) -> None:
+    """The default of `survived`."""
+
+
 def shutdown(loop: VirtualTimeLoop) -> None:
     """End everything on `loop`. Raises NotQuiescent or Deadlock for a thread or task that does not end, after the rest
     has been ended."""
@@ -28,15 +36,23 @@ def shutdown(loop: VirtualTimeLoop) -> None:
         steps.callback(loop.processes.thaw_all)
 
 
-async def end_tasks(loop: VirtualTimeLoop, tasks: Sequence[asyncio.Task[Any]], *, grace: float = GRACE) -> None:
+async def end_tasks(
+    loop: VirtualTimeLoop,
+    tasks: Sequence[asyncio.Task[Any]],
+    *,
+    grace: float = GRACE,
+    survived: Survived = _unnoticed,
+) -> None:
     """Cancel `tasks` and wait until they end, as SIGTERM does: at this instant, then for `grace` virtual seconds.
 
     Those that are left are cancelled again, and the tasks of all processes with them. Raises NotQuiescent naming those
-    that catch every cancellation; nothing waits for them after that.
+    that catch every cancellation; nothing waits for them after that. `survived` is called with those that are
+    left after `grace`.
     """
     await _cancel(loop, tasks)
     if grace and not _all_done(tasks):
         await _wait(loop, tasks, grace)
+        survived([task for task in tasks if not task.done()])
     for _ in range(_MAX_CANCELS):
         if _all_done(tasks):
             return
@@ -51,6 +67,12 @@ async def end_tasks(loop: VirtualTimeLoop, tasks: Sequence[asyncio.Task[Any]], *
             + ", ".join(map(describe.task, left))
             + f". They catch CancelledError and go on: they were cancelled {_MAX_CANCELS + 1} times"
         )
+
+
+async def left_after_grace(loop: VirtualTimeLoop, tasks: Sequence[asyncio.Task[Any]]) -> Sequence[asyncio.Task[Any]]:
+    """Wait until tasks that were cancelled end. Returns those that have not after `GRACE` virtual seconds."""
+    await _wait(loop, tasks, GRACE)
+    return [task for task in tasks if not task.done()]
 
 
 def _all_done(tasks: Iterable[asyncio.Task[Any]]) -> bool:

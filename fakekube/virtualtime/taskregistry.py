@@ -42,6 +42,10 @@ class TaskRegistry:
         """The task that has created an unfinished task."""
         return self._tasks[task][1] if task in self._tasks else None
 
+    def process(self, task: asyncio.Task[Any]) -> SimulatedProcess | None:
+        """The process of an unfinished task; None for one of the test."""
+        return self._tasks.get(task, _UNKNOWN)[0]
+
     def of(self, process: SimulatedProcess) -> list[asyncio.Task[Any]]:
         """The tasks of a process, in the order of their creation."""
         return _unfinished(task for task, (owner, _) in self._tasks.items() if owner is process)

@@ -30,6 +30,11 @@ _AGAIN = 0.25
 #: How often the thread looks within the patience.
 _LOOKS = 2
 
+#: What explains that a cancelled task blocks the event loop.
+_AFTER_CANCELLATION = (
+    ". It was cancelled and goes on: it catches CancelledError in a loop (`except BaseException`?), or its clean-up"
+)
+
 #: Frames of a stack that an error shows.
 _FRAMES = 12
 
@@ -42,6 +47,7 @@ class Watched(Protocol):
 
     def fail_with(self, error: BaseException) -> None: ...
     def running(self) -> str: ...
+    def runs_cancelled(self) -> bool: ...
 
 
 class Watchdog:
@@ -114,10 +120,11 @@ class Watchdog:
             return
         self._reported_at = beat
         stack = "".join(traceback.format_stack(frame, _FRAMES)) if frame is not None else ""
+        subject = _AFTER_CANCELLATION if self._loop.runs_cancelled() else ": it"
         self._loop.fail_with(
             NotQuiescent(
-                f"{self._loop.running()} has blocked the event loop for {self._patience:g} s: it computes for ever, or "
-                f"waits in a call that is not awaited. It was interrupted here:\n{stack}"
+                f"{self._loop.running()} has blocked the event loop for {self._patience:g} s{subject} computes for "
+                f"ever, or waits in a call that is not awaited. It was interrupted here:\n{stack}"
             )
         )
 

@@ -1,7 +1,6 @@
 """Each detector with an operator that deserves its finding, and with one that does similar things and does not."""
 
 import asyncio
-import threading
 import time
 from datetime import UTC, datetime, timedelta
 
@@ -361,7 +360,7 @@ def test_an_object_that_a_predicate_mutates_is_found_at_the_end(kube):
     kube.apply(config_map("a"))
     kube.start(add)
     (text,) = texts(kube)
-    assert ".metadata.labels is {'seen': 'yes'} in the cache and None in the cluster" in text
+    assert ".metadata.labels is {'seen': 'yes'} in the cache and absent in the cluster" in text
 
 
 # --- ignored-conflict ---
@@ -525,26 +524,6 @@ def test_a_task_beside_the_operator_that_fails_unseen(kube, caplog):
     assert found(kube) == ["failed-task"]
 
 
-@pytest.mark.parametrize(("joins", "expected"), [(False, ["leaked-thread"]), (True, [])])
-def test_a_thread_that_an_operator_leaves_behind(kube, joins, expected):
-    go = threading.Event()
-    threads = []
-
-    async def reconcile(request):
-        threads.append(threading.Thread(target=lambda: go.wait(), name="worker"))
-        threads[-1].start()
-
-    try:
-        run(kube, reconcile)
-        if joins:
-            go.set()
-            threads[0].join()
-        assert found(kube) == expected
-    finally:
-        go.set()
-        threads[0].join()
-
-
 def test_a_blocking_request_in_a_coroutine_and_in_a_thread(kube):
     kube.apply(config_map("a"))
     api = kubernetes.client.CoreV1Api(kube.api_client())
@@ -698,10 +677,10 @@ def test_a_watch_without_bookmarks(kube):
         _, _, stream = await client.transport.open_watch("/api/v1/secrets", headers={"User-Agent": "watcher"})
         await stream.aclose()
 
-    kube.task(work())
+    kube.task(work(), name="the-task")
     kube.settle()
     assert texts(kube) == [
-        "[plain-watch] watcher: watches /api/v1/secrets without allowWatchBookmarks and resourceVersion"
+        "[plain-watch] the-task (watcher): watches /api/v1/secrets without allowWatchBookmarks and resourceVersion"
     ]
 
 

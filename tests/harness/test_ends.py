@@ -382,6 +382,39 @@ def test_row3_a_lock_in_a_coroutine_is_interrupted(real):
             kube.settle()
 
 
+CANCELLED = "It was cancelled and goes on: it catches CancelledError in a loop"
+
+
+def test_m2_a_loop_that_catches_its_cancellation(real):
+    async def clean():
+        is_closed = False
+        while True:
+            try:
+                if is_closed:
+                    raise ConnectionError("the connection is closed")
+                await asyncio.sleep(60)
+            except BaseException:
+                is_closed = True
+
+    real.__enter__()
+    real.task(clean(), name="cleaner")
+    real.settle()
+    with pytest.raises(NotQuiescent, match=rf"cleaner .* has blocked the event loop for 0\.3 s\. {CANCELLED}"):
+        real.close()
+
+
+def test_m2_a_loop_that_was_not_cancelled(real):
+    async def busy():
+        spin()
+
+    with real as kube:
+        kube.task(busy(), name="spinner")
+        with pytest.raises(NotQuiescent) as caught:
+            kube.settle()
+    assert "for 0.3 s: it computes for ever" in str(caught.value)
+    assert "cancelled" not in str(caught.value)
+
+
 def test_row3_a_busy_clean_up_at_the_end(real):
     async def busy_at_the_end():
         try:

@@ -10,7 +10,7 @@ import orjson
 from controllerlib.cache import CacheInformer, Indexer
 from controllerlib.controller import Outcome
 from fakekube.apiserver.resource import Resource
-from fakekube.harness.detectors.detector import Doing, Observed, Scene, shown_path, version_of
+from fakekube.harness.detectors.detector import Doing, Observed, Scene, shown_path, shown_value, version_of
 
 Compared = tuple[Resource, Indexer]
 
@@ -49,8 +49,10 @@ class CacheMutations:
     def finish(self) -> None:
         for operator in self._scene.operators:
             for resource, store in self._compared(operator):
-                for obj in store.list():
-                    self._check(resource, store.key(obj), obj, operator.name or "a reconcile, handler or predicate")
+                for key in store.list_keys():
+                    self._check(
+                        resource, key, store.get_by_key(key), operator.name or "a reconcile, handler or predicate"
+                    )
 
     def _compared(self, operator: Observed) -> Sequence[Compared]:
         """The resource and the indexer of each informer whose objects are stored as the server sent them."""
@@ -78,6 +80,8 @@ class CacheMutations:
 
     def _check(self, resource: Resource, key: str, obj: Any, who: object) -> None:
         version = version_of(obj)
+        if not version:
+            self._report_missing_version(resource, key, who)
         if not version.isdigit():
             return
         revision, collection = int(version), self._scene.store.collection(resource.collection)
@@ -93,12 +97,27 @@ class CacheMutations:
         if difference is not None:
             self._reported.add((resource.collection, key))
             path, stored, cached = difference
-            before = ", or a handler or predicate before it," if isinstance(who, Doing) else ""
             self._scene.report(
                 "cache-mutation",
-                f"{who}{before} has modified the cached {resource.kind} {key}: {shown_path(path)} is {cached!r} in the "
-                f"cache and {stored!r} in the cluster at resourceVersion {version}; copy it before you change it",
+                f"{_by(who)} has modified the cached {resource.kind} {key}: {shown_path(path)} is "
+                f"{shown_value(cached)} in the cache and {shown_value(stored)} in the cluster at resourceVersion "
+                f"{version}; copy it before you change it",
             )
+
+    def _report_missing_version(self, resource: Resource, key: str, who: object) -> None:
+        """The server sends every stored object with a resourceVersion."""
+        place = (resource.collection, key)
+        if place not in self._reported and key in self._scene.store.collection(resource.collection).live:
+            self._reported.add(place)
+            self._scene.report(
+                "cache-mutation",
+                f"{_by(who)} has modified the cached {resource.kind} {key}: .metadata.resourceVersion is missing in "
+                "the cache; copy it before you change it",
+            )
+
+
+def _by(who: object) -> str:
+    return f"{who}, or a handler or predicate before it," if isinstance(who, Doing) else str(who)
 
 
 def first_difference(

@@ -91,8 +91,8 @@ class Children:
                 )
             else:
                 lacks = (
-                    f"without an owner reference to a {owner.kind}: its changes reconcile nothing, and it remains when "
-                    "the owner is deleted"
+                    f"without an owner reference to a {owner.kind}{_others(meta)}: its changes reconcile nothing, and "
+                    f"it remains when the {owner.kind} is deleted"
                 )
             self._scene.report(
                 "missing-owner",
@@ -119,6 +119,12 @@ def _can_be_owned(child: Child) -> bool:
     """Whether it is in the namespace of the key: references across namespaces are not possible."""
     namespace = getattr(child.doing.run.request, "namespace", "")
     return not namespace or namespace == child.namespace
+
+
+def _others(meta: Mapping[str, Any]) -> str:
+    """The owner references that an object has, as an addition to a text."""
+    names = [f"{one['apiVersion']} {one['kind']} {one['name']}" for one in meta.get("ownerReferences") or ()]
+    return f" (it has one to {' and one to '.join(names)})" if names else ""
 
 
 def _cached(manager: Manager | None, child: Child) -> bool | None:

@@ -56,7 +56,7 @@ class ClientLoops:
     def answered(self, exchange: Exchange) -> None:
         if exchange.doing is not None or exchange.record.code != 200:
             return
-        info, record, who = exchange.info, exchange.record, exchange.who
+        info, record, who = exchange.info, exchange.record, exchange.agent
         if record.verb == "watch":
             self._watched.add((who, record.group, record.resource))
         elif (who, record.group, record.resource) in self._watched:
@@ -76,10 +76,10 @@ class ClientLoops:
         before, after = entries
         if (
             series is None
-            or (series.who, series.revision) != (exchange.who, before.revision)
+            or (series.who, series.revision) != (exchange.agent, before.revision)
             or record.at > series.at + SHORT
         ):
-            self._series[place] = Series(exchange.who, after.revision, record.at, record.at, stamped=stamped)
+            self._series[place] = Series(exchange.agent, after.revision, record.at, record.at, stamped=stamped)
             return
         text = texts_of(self._scene.now())
         changes = [
@@ -92,7 +92,7 @@ class ClientLoops:
             is_present(new, text) or (is_number(new) and is_number(old)) for _, new, old in changes
         )
         if series.times == LIMIT:
-            self._judge(series, record.path)
+            self._judge(series, record.path, exchange.who)
 
     def _versions(self, exchange: Exchange) -> tuple[Any, Any] | None:
         place = self._scene.place(exchange.info.path)
@@ -102,10 +102,10 @@ class ClientLoops:
         before, after = collection.at(place[1], revision - 1), collection.at(place[1], revision)
         return None if before is None or after is None else (before, after)
 
-    def _judge(self, series: Series, path: str) -> None:
+    def _judge(self, series: Series, path: str, who: str) -> None:
         lasted = series.at - series.began
         text = (
-            f"{series.who} has written {path} {series.times} times in a row within {lasted:g} s, and watches it: its "
+            f"{who} has written {path} {series.times} times in a row within {lasted:g} s, and watches it: its "
             f"own writes trigger the next ones; the last has changed {_shown(series.fields)}"
         )
         if lasted == 0:
@@ -116,7 +116,7 @@ class ClientLoops:
     def _repeated(self, exchange: Exchange, series: Series | None) -> None:
         """A write that has changed nothing."""
         record = exchange.record
-        if series is None or series.stamped is None or (series.who, series.at) != (exchange.who, record.at):
+        if series is None or series.stamped is None or (series.who, series.at) != (exchange.agent, record.at):
             return
         body, fields = series.stamped
         if body == _content(exchange.body()):
@@ -125,7 +125,7 @@ class ClientLoops:
                 f"writes the present time to {_shown(fields)} of {record.path} again after its own write, which it "
                 "watches; it ends here only because virtual time stands still",
                 who=exchange.who,
-                key=(exchange.who, record.path),
+                key=(exchange.agent, record.path),
             )
 
     def finish(self) -> None:

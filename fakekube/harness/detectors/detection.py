@@ -22,9 +22,10 @@ from fakekube.harness.detectors.children import note_kinds
 from fakekube.harness.detectors.detector import COMPONENTS, Detector, Doing, Exchange, Observed, Scene, Sent
 from fakekube.harness.detectors.finding import Finding, FindingError, FindingWarning
 from fakekube.harness.detectors.knowndetectors import detectors_for
+from fakekube.harness.detectors.leadership import UnelectedWrites
 from fakekube.harness.detectors.levels import Level, check_name
-from fakekube.harness.detectors.tasks import Tasks
-from fakekube.harness.detectors.threadleaks import Threads
+from fakekube.harness.detectors.remains.tasks import Tasks
+from fakekube.harness.detectors.remains.threadleaks import Threads
 from fakekube.harness.detectors.updates import UPDATES
 from fakekube.server.runner import ServerRunner
 from fakekube.virtualtime import Bubble
@@ -57,6 +58,9 @@ class Detection:
         self._own = own
         self._findings: dict[tuple[str, object], Finding] = {}
         self._allowed: list[Allowed] = []
+        #: the findings that were known when the test has passed; None before that, and if it has failed
+        self._raised: frozenset[tuple[str, object]] | None = None
+        self._warn: Callable[[FindingWarning], None] = warnings.warn
         self._observers: list[OperatorObserver] = []
         #: by the identity of the run, because replicas of an operator have runs of equal names and ids
         self._doing: dict[int, Doing] = {}
@@ -87,10 +91,13 @@ class Detection:
         for detector in self.detectors:
             if isinstance(detector, Tasks):
                 detector.open(bubble.loop, self.doing)
+            elif isinstance(detector, UnelectedWrites):
+                detector.open(bubble.loop.tasks.creator)
             elif isinstance(detector, Threads):
-                detector.open(has_threads)
+                detector.open(has_threads, bubble.loop.threads.find, self.doing)
+                bubble.on_thread(detector.started_thread)
         self._bubble, self.scene.fail = bubble, self._fail
-        bubble.on_blocking_call(self._refused, self._blocked)
+        bubble.on_blocking_call(self._refused, self._blocked, self._waiting)
 
     def _refused(self, what: str) -> None:
         doing = self.doing()
@@ -109,6 +116,16 @@ class Detection:
                 "blocking-request",
                 f"{f'{doing}, ' if doing is not None else ''}{place} makes a blocking call to the API server in a "
                 "coroutine: nothing else on the event loop runs until it is answered; use an async client or a thread",
+                key=place,
+            )
+
+    def _waiting(self, what: str, place: Place) -> None:
+        doing = self.doing()
+        if doing is not None or self.steps:
+            self.report(
+                "blocking-call",
+                f"{f'{doing}, ' if doing is not None else ''}{place} {what} in a coroutine: nothing else on the event "
+                "loop runs meanwhile; use what can be awaited, or a thread",
                 key=place,
             )
 
@@ -182,7 +199,8 @@ class Detection:
         doing = self.doing()
         if doing is None and not self.steps:
             return  # the test itself, with a client of its own
-        exchange = Exchange(request, info, response, record, doing, changed)
+        client = self.scene.runner.client
+        exchange = Exchange(request, info, response, record, doing, changed, client.name if client is not None else "")
         for hook in hooks:
             hook(exchange)
 
@@ -227,7 +245,10 @@ class Detection:
     @property
     def findings(self) -> Sequence[Finding]:
         """The findings that are not allowed, oldest first."""
-        return [one for one in self._findings.values() if not any(rule.covers(one) for rule in self._allowed)]
+        return [one for one in self._findings.values() if self._is_reported(one)]
+
+    def _is_reported(self, finding: Finding) -> bool:
+        return not any(rule.covers(finding) for rule in self._allowed)
 
     @property
     def has_errors(self) -> bool:
@@ -245,13 +266,32 @@ class Detection:
         """Issue warnings, and raise FindingError if there are findings at level `error`."""
         if self.has_errors:
             raise FindingError([one for one in self.findings if self.levels[one.detector] == "error"])
+        self._raised, self._warn = frozenset(self._findings), warn or warnings.warn
         for one in self.findings:
-            (warn or warnings.warn)(FindingWarning(str(one)))
+            self._warn(FindingWarning(str(one)))
+
+    def closed(self) -> None:
+        """Called when operators, tasks and threads have been ended after a test that has passed."""
+        if self._raised is not None:
+            for hook in _hooks(self.detectors, "closed"):
+                hook()
+
+    def raise_late(self) -> None:
+        """Issue warnings, and raise FindingError, for what was found since `raise_findings` has raised nothing."""
+        if self._raised is None:
+            return
+        late = [one for key, one in self._findings.items() if key not in self._raised and self._is_reported(one)]
+        self._raised = None
+        if any(self.levels[one.detector] == "error" for one in late):
+            raise FindingError([one for one in late if self.levels[one.detector] == "error"])
+        for one in late:
+            self._warn(FindingWarning(str(one)))
 
     def retire(self) -> None:
         """Drop what refers to operators and the server, so that controllers that remain do not keep it alive."""
         if self._bubble is not None:
-            self._bubble.on_blocking_call(_nothing, _nothing)
+            self._bubble.on_blocking_call(_nothing, _nothing, _nothing)
+            self._bubble.on_thread(_nothing)
         for observer in self._observers:
             observer.detection = None
         self._observers.clear()
@@ -307,5 +347,5 @@ def _hooks(detectors: Iterable[Detector], name: str) -> tuple[Callable[..., None
     return tuple(getattr(one, name) for one in detectors if hasattr(one, name))
 
 
-def _nothing(_: object) -> None:
-    """What a closed cluster does with a blocking call."""
+def _nothing(*_: object) -> None:
+    """What a closed cluster does with a blocking call, or a thread."""

@@ -26,6 +26,10 @@ COMPONENTS = ("system:serviceaccount:kube-system:", "system:node:", "system:kube
 CHANGES = frozenset({"create", "update", "patch"})
 
 
+#: Reconciles of one key that have started tasks or threads which still run.
+REPEATED = 3
+
+
 class Detector(Protocol):
     """Looks for one kind of defect. `report` of its scene takes what it finds.
 
@@ -36,6 +40,7 @@ class Detector(Protocol):
     denied(exchange): the same, of all verbs, answered with 403
     unchanged(exchange): the same, of updates and patches that succeed and change nothing
     committed(change, doing): of the store
+    closed(): when operators, tasks and threads have been ended after the test
     """
 
     @property
@@ -124,7 +129,11 @@ _NOT_DECODED = object()
 
 @dataclass(slots=True)
 class Exchange:
-    """An answered request. `doing`: the reconcile that made it, if that is known. `changed`: the store has changed."""
+    """An answered request.
+
+    doing: the reconcile that made it, if that is known. changed: the store has changed. client: the name of the
+    operator, task or thread that made it; empty if it is none of the cluster's.
+    """
 
     request: Request
     info: RequestInfo
@@ -132,11 +141,21 @@ class Exchange:
     record: RequestRecord
     doing: Doing | None
     changed: bool
+    client: str = ""
     _body: Any = _NOT_DECODED
 
     @property
-    def who(self) -> str:
+    def agent(self) -> str:
+        """The client by its User-Agent, which replicas and the parts of an operator have in common."""
         return self.record.user_agent or self.record.user
+
+    @property
+    def who(self) -> str:
+        """The client in a text: the operator, task or thread, and the library; in a reconcile, its controller."""
+        agent = self.agent
+        if self.doing is not None or not self.client:
+            return agent
+        return f"{self.client} ({agent.partition('/')[0]})"
 
     @property
     def within(self) -> str:
@@ -244,6 +263,16 @@ def changed_leaves(before: Object, after: Object) -> Iterator[tuple[tuple[str | 
         is_of_each_write = len(path) > 1 and path[0] == "metadata" and path[1] in _OF_EACH_WRITE
         if not is_of_each_write and old.get(path) != new.get(path):
             yield path, new.get(path)
+
+
+#: Characters of a value that a finding shows.
+_SHOWN = 100
+
+
+def shown_value(value: Any, most: int = _SHOWN) -> str:
+    """A value as text, of at most so many characters."""
+    text = "absent" if value is None else repr(value)
+    return text if len(text) <= most else f"{text[:most]}..."
 
 
 def shown_path(path: Sequence[str | int]) -> str:

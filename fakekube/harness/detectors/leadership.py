@@ -2,14 +2,31 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections import Counter
+from collections.abc import Callable
 from datetime import datetime, timedelta
 from typing import Any
 
 from controllerlib.leaderelection import LeaderElection
+from controllerlib.manager.runnablegroup import RunnableGroup
 from fakekube.harness.detectors.detector import Exchange, Observed, Scene
 from fakekube.virtualtime.simulatedprocess import current_client
 
 COLLECTION = "leases.coordination.k8s.io"
+
+
+#: The coroutine that runs a runnable. Its task has the name "GROUP: NAME".
+_RUNS = RunnableGroup._run.__qualname__
+
+#: Resources that record what each replica does, or have its certificates.
+_OF_EACH_REPLICA = frozenset(
+    {
+        *("leases", "events", "secrets", "certificatesigningrequests"),
+        *("mutatingwebhookconfigurations", "validatingwebhookconfigurations"),
+        *("customresourcedefinitions", "apiservices"),
+    }
+)
 
 
 class FollowerWrites:
@@ -30,7 +47,7 @@ class FollowerWrites:
         doing, record = exchange.doing, exchange.record
         if record.resource in ("leases", "events"):
             return
-        operator = doing.operator if doing is not None else self._running()
+        operator = doing.operator if doing is not None else _running(self._scene)
         if operator is None:
             return
         identity, name = _candidate(operator)
@@ -46,13 +63,6 @@ class FollowerWrites:
                 f"{doing} of {identity} made {record} although {holder} holds the lease {name}",
                 key=(identity, doing.run.controller, record.verb, record.resource),
             )
-
-    def _running(self) -> Observed | None:
-        """The operator whose code makes a request in place."""
-        process = current_client()
-        if process is None:
-            return None
-        return next((one for one in self._scene.operators if one.process is process), None)
 
     def _note_runnable(self, exchange: Exchange, identity: str, name: str) -> None:
         record = exchange.record
@@ -85,6 +95,81 @@ class FollowerWrites:
         for path, (writers, followers) in self._shared.items():
             if len(writers) > 1 and followers:
                 self._scene.report("follower-write", f"{followers[0]}, and which writes it, too", key=path)
+
+
+class UnelectedWrites:
+    """Writes of controllers and runnables that do not need to lead, in an operator that declares an election.
+
+    Each replica makes them. Where a test has several replicas, FollowerWrites judges. Not reported: what each replica
+    may keep for itself (certificates, and objects that have its identity in their name), Leases and Events. The
+    runnable of a request is known if it calls the server directly.
+    """
+
+    names: tuple[str, ...] = ("unelected-write",)
+    verbs: frozenset[str] = FollowerWrites.verbs
+
+    def __init__(self, scene: Scene) -> None:
+        self._scene = scene
+        #: by the lease, the controller or runnable, the verb and the resource
+        self._found: dict[tuple[str, str, str, str], str] = {}
+        self._creator: Callable[[asyncio.Task[Any] | None], asyncio.Task[Any] | None] = _no_task
+
+    def open(self, creator: Callable[[asyncio.Task[Any] | None], asyncio.Task[Any] | None]) -> None:
+        """`creator` returns the task that has created an unfinished task."""
+        self._creator = creator
+
+    def answered(self, exchange: Exchange) -> None:
+        doing, record = exchange.doing, exchange.record
+        if not exchange.changed or record.resource in _OF_EACH_REPLICA:
+            return
+        operator = doing.operator if doing is not None else _running(self._scene)
+        identity, lease = _candidate(operator) if operator is not None else ("", "")
+        if not identity or identity in record.name:
+            return
+        if doing is None:
+            who = self._runnable()
+        else:
+            manager = doing.operator.manager
+            controller = manager.controllers.get(doing.run.controller) if manager is not None else None
+            who = str(doing) if controller is not None and not controller.need_leader_election else ""
+        if who:
+            place = (lease, doing.run.controller if doing is not None else who, record.verb, record.resource)
+            self._found.setdefault(place, f"{who} made {record}")
+
+    def _runnable(self) -> str:
+        """The runnable that makes a request, if it does not need to lead."""
+        task = asyncio.current_task()
+        while task is not None:
+            group, _, name = task.get_name().partition(": ")
+            if getattr(task.get_coro(), "__qualname__", "") == _RUNS:
+                return f"the runnable {name}" if group != "leader_election" else ""
+            task = self._creator(task)
+        return ""
+
+    def retire(self) -> None:
+        self._creator = _no_task
+
+    def finish(self) -> None:
+        replicas = Counter(lease for _, lease in {_candidate(operator) for operator in self._scene.operators})
+        for place, text in self._found.items():
+            if replicas[place[0]] < 2:
+                self._scene.report(
+                    "unelected-write",
+                    f"{text} and does not need to lead (need_leader_election is False): each replica makes this write, "
+                    "although the operator elects a leader",
+                )
+
+
+def _no_task(task: asyncio.Task[Any] | None) -> None:
+    """The creator of a task of no loop."""
+
+
+def _running(scene: Scene) -> Observed | None:
+    """The operator whose code makes a request in place."""
+    process = current_client()
+    if process is None:
+        return None
+    return next((one for one in scene.operators if one.process is process), None)
 
 
 def _candidate(operator: Observed) -> tuple[str, str]:

@@ -14,7 +14,11 @@ REQUEUES = 50
 
 
 class PolledLists:
-    """The same LIST by a client that does not watch the collection, nor tries to, at short intervals."""
+    """The same LIST at short intervals, by a client that does not watch the collection, nor tries to.
+
+    Lists are counted for each operator, task or thread. Watches count for all that have the same User-Agent: they may
+    be parts of one operator.
+    """
 
     names: tuple[str, ...] = ("poll-list",)
     verbs: frozenset[str] = frozenset({"list", "watch"})
@@ -22,29 +26,29 @@ class PolledLists:
     def __init__(self, scene: Scene) -> None:
         self._scene = scene
         self._watched: set[tuple[str, str, str]] = set()
-        #: number of different times, the first and the last
-        self._lists: dict[tuple[str, str, str, str], tuple[int, float, float]] = {}
+        #: by the program, and what it lists: the number of different times, the first and the last
+        self._lists: dict[tuple[str, str, str, str, str, str], tuple[int, float, float]] = {}
 
     def answered(self, exchange: Exchange) -> None:
         record = exchange.record
-        what = (exchange.who, record.group, record.resource)
+        what = (exchange.agent, record.group, record.resource)
         if record.verb == "watch":
             self._watched.add(what)
             return
         if exchange.request.query and exchange.request.option("continue"):
             return
-        place = (*what, record.path)
+        place = (exchange.client, exchange.who, *what, record.path)
         count, first, last = self._lists.get(place, (0, record.at, -1.0))
         if record.at != last:
             self._lists[place] = (count + 1, first, record.at)
 
     def denied(self, exchange: Exchange) -> None:
         if exchange.record.verb == "watch":
-            self._watched.add((exchange.who, exchange.record.group, exchange.record.resource))
+            self._watched.add((exchange.agent, exchange.record.group, exchange.record.resource))
 
     def finish(self) -> None:
-        for (who, group, resource, path), (count, first, last) in self._lists.items():
-            if count < LISTS or (who, group, resource) in self._watched:
+        for (_, who, *watched, path), (count, first, last) in self._lists.items():
+            if count < LISTS or tuple(watched) in self._watched:
                 continue
             interval = (last - first) / (count - 1)
             if interval <= INTERVAL:

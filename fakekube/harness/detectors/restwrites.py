@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 from fakekube.apiserver.storage.store import Change
-from fakekube.harness.detectors.detector import Doing, Scene, changed_leaves, shown_path
+from fakekube.harness.detectors.detector import Doing, Scene, changed_leaves, shown_path, shown_value
 from fakekube.harness.detectors.timestamps import at_path, is_number, is_present, texts_of
 
 #: Collections whose objects record that something happened.
@@ -62,7 +61,7 @@ class RestWrites:
         if not changes:
             return None  # a heartbeat, or a loop of timestamps
         path, old, new = changes[0]
-        shown = f"{what} is written ({shown_path(path)}: {_shown(old)} -> {_shown(new)})"
+        shown = f"{what} is written ({shown_path(path)}: {shown_value(old, SHOWN)} -> {shown_value(new, SHOWN)})"
         return Write(doing, shown, all(is_number(old) and is_number(new) for _, old, new in changes))
 
     @property
@@ -86,8 +85,3 @@ class RestWrites:
 
     def finish(self) -> None:
         """Nothing is known before everything has been reconciled once more."""
-
-
-def _shown(value: Any) -> str:
-    text = "absent" if value is None else repr(value)
-    return text if len(text) <= SHOWN else f"{text[:SHOWN]}..."

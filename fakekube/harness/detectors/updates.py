@@ -50,7 +50,7 @@ class NoopWrites:
             "noop-write",
             f"{record} changed nothing{exchange.within}",
             who=exchange.who,
-            key=(exchange.who, record.verb, record.path),
+            key=(exchange.agent, record.verb, record.path),
         )
 
     def finish(self) -> None:
@@ -86,7 +86,7 @@ class IgnoredStatus:
                 f"{record} has a changed status, which the server ignores there{exchange.within}: write it to the "
                 "subresource status (update_status, patch_status)",
                 who=exchange.who,
-                key=(exchange.who, record.verb, info.resource),
+                key=(exchange.agent, record.verb, info.resource),
             )
 
     def finish(self) -> None:
@@ -117,7 +117,7 @@ class UnguardedUpdates:
             f"{record} sent back an object that was read, without its resourceVersion{exchange.within}: it overwrites "
             "what others have changed meanwhile",
             who=exchange.who,
-            key=(exchange.who, record.resource, record.subresource),
+            key=(exchange.agent, record.resource, record.subresource),
         )
 
     def finish(self) -> None:

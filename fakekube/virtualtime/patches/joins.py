@@ -17,6 +17,7 @@ class JoinPatches:
     def __init__(self, blocking: Blocking, threads: ThreadScheduler) -> None:
         self._blocking = blocking
         self._threads = threads
+        self._noted: subprocess.Popen[Any] | None = None
 
     def patches(self) -> Iterator[Patch]:
         yield Patch(threading.Thread, "join", self._join(threading.Thread.join))
@@ -41,6 +42,8 @@ class JoinPatches:
 
     def _process(self, real: Callable[..., Any]) -> Callable[..., Any]:
         def wait(process: subprocess.Popen[Any], *args: Any, **options: Any) -> Any:
+            if self._blocking.on_own_loop() and process.returncode is None and options.get("timeout") != 0:
+                return self._on_loop(process, lambda: real(process, *args, **options))
             if not self._waits() or process.poll() is not None:
                 return real(process, *args, **options)
             return self._blocking.outside(
@@ -48,6 +51,17 @@ class JoinPatches:
             )
 
         return wait
+
+    def _on_loop(self, process: subprocess.Popen[Any], wait: Callable[[], Any]) -> Any:
+        """A wait that blocks the loop. `communicate` calls `wait`, which is noted once."""
+        if self._noted is process:
+            return wait()
+        self._blocking.note_waiting(f"waits for the process {_command(process)}")
+        self._noted = process
+        try:
+            return wait()
+        finally:
+            self._noted = None
 
     def _waits(self) -> bool:
         """Whether the caller belongs to the bubble and would block the loop."""

@@ -74,6 +74,8 @@ class SocketPatches:
         if not self._blocking.concerns():
             return
         if self._network.served(address) is None:
+            if sock.gettimeout() != 0 and sock.type == socket.SOCK_STREAM and isinstance(address, tuple):
+                self._blocking.note_waiting(f"connects to {address[0]}:{address[1]} with a blocking socket")
             self._network.outside(sock, address)
             return
         try:

@@ -29,6 +29,8 @@ class StartPatches:
 
     def _start(self, real: Callable[[threading.Thread], None]) -> Callable[[threading.Thread], None]:
         def start(thread: threading.Thread) -> None:
+            if self._blocking.concerns():
+                self._blocking.on_thread(thread)
             if thread.ident is None and _is_visible_worker(thread) and self._blocking.concerns():
                 self._threads.adopt(thread)
             elif self._threads.current() is not None and thread.ident is None:

@@ -69,6 +69,8 @@ class WaitPatches:
             waiting = module_of(sys._getframe(1))
             if waiting is None:
                 return real(condition, timeout)
+            if waiting.startswith("concurrent.futures"):
+                self._blocking.note_waiting("waits for the result of a thread")
             for_pool = waiting.startswith(POOLS)
             if self._blocking.on_own_loop() and (self._has_other_threads() or waiting.startswith(_STANDARD)):
                 return real(condition, timeout)

@@ -12,6 +12,7 @@ POOLS = ("concurrent.futures", "multiprocessing")
 _CLIENTS = frozenset(
     {
         *("_socket", "anyio", "contextlib", "functools", "io", "multiprocessing", "socket", "ssl", "threading"),
+        *("concurrent", "subprocess"),
         *("fakekube", "h11", "http", "httpcore", "httpx", "requests", "requests_oauthlib", "urllib", "urllib3"),
         *("kr8s", "kubernetes", "lightkube", "openshift", "pydantic", "pykube", "websocket"),
     }

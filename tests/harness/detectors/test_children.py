@@ -122,3 +122,21 @@ def test_the_child_of_an_object_that_nothing_reconciles_after_its_deletion_is_no
     kube.stop(operator)
     delete_it(kube)
     assert found(kube) == []
+
+
+def test_m6_the_references_that_it_has_are_named(kube):
+    def own(owner, obj):
+        return set_owner_reference({**owner, "kind": "Table"}, set_controller_reference({**owner, "kind": "Base"}, obj))
+
+    run(kube, creating(child(), own), owns=OWNS)
+    (text,) = texts(kube)
+    assert text.endswith(
+        "without an owner reference to a Database (it has one to "
+        f"{API} Base a and one to {API} Table a): its changes reconcile nothing, and it remains when the Database is deleted"
+    )
+
+
+def test_m6_without_any_reference(kube):
+    run(kube, creating(child()), owns=OWNS)
+    (text,) = texts(kube)
+    assert "without an owner reference to a Database: its changes" in text

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from controllerlib import ApiError, Result
+from controllerlib import ApiError, ControllerOptions, Result
 from controllerlib.controller import add_finalizer, remove_finalizer
 from controllerlib.leaderelection import LeaderElection, LeaderElectionOptions
 from tests.harness.detectors.scenes import operator, read, run, texts
@@ -92,5 +92,69 @@ def test_a_runnable_of_a_follower(kube, shared):
     replica("one")
     replica("two")
     kube.advance(300)
-    reports = [text for text in texts(kube) if "noop-write" not in text]
-    assert [text.partition("]")[0] for text in reports] == (["[follower-write"] if shared else [])
+    reports = {text.partition("]")[0] for text in texts(kube)} - {"[noop-write"}
+    assert reports == ({"[follower-write"} if shared else set())
+
+
+def elected(kube, build):
+    """Start an operator that elects a leader."""
+    options = LeaderElectionOptions("op", namespace="default", identity="one")
+    kube.start(build, election=LeaderElection(options))
+
+
+class Publisher:
+    """A runnable that writes an object."""
+
+    def __init__(self, client, leads, kind="ConfigMap", name="summary"):
+        self.client, self.need_leader_election = client, leads
+        self.obj = {"apiVersion": "v1", "kind": kind, "metadata": {"name": name, "namespace": "default"}}
+
+    async def run(self):
+        await asyncio.create_task(self.client.apply(self.obj, field_manager="publisher", force=True))
+        await asyncio.Event().wait()
+
+
+@pytest.mark.parametrize("leads", [True, False])
+def test_r4_a_runnable_that_does_not_need_to_lead(kube, leads):
+    elected(kube, lambda manager: manager.add(Publisher(manager.client, leads)))
+    kube.advance(60)
+    reports = [text for text in texts(kube) if "follower" not in text]
+    assert reports == ([] if leads else [RUNNABLE])
+
+
+RUNNABLE = (
+    "[unelected-write] the runnable Publisher made patch configmaps default/summary -> 201 and does not need to lead "
+    "(need_leader_election is False): each replica makes this write, although the operator elects a leader"
+)
+
+
+@pytest.mark.parametrize(("kind", "name"), [("Secret", "webhook-cert"), ("ConfigMap", "state-of-one")])
+def test_r4_what_each_replica_has_for_itself(kube, kind, name):
+    elected(kube, lambda manager: manager.add(Publisher(manager.client, False, kind, name)))
+    kube.advance(60)
+    assert texts(kube) == []
+
+
+@pytest.mark.parametrize("leads", [True, False])
+@pytest.mark.parametrize("elects", [True, False])
+def test_r4_a_controller_that_does_not_need_to_lead(kube, leads, elects):
+    async def reconcile(request, client):
+        found = await read(client, request)
+        if not found.get("status"):
+            await client.patch_status(found, {"status": {"ok": True}})
+
+    def build(manager):
+        options = ControllerOptions(need_leader_election=leads)
+        manager.controller("c").for_(API, "Database").with_options(options).complete(reconcile)
+
+    kube.apply(CRD, database())
+    if elects:
+        elected(kube, build)
+    else:
+        kube.start(build)
+    kube.advance(60)
+    reports = texts(kube)
+    assert len(reports) == int(elects and not leads)
+    assert all(
+        "[unelected-write] c reconciling default/a [added] made patch databases/status" in one for one in reports
+    )

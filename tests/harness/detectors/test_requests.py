@@ -1,7 +1,11 @@
 """Lists, watches and writes of operators, as the server sees them."""
 
+import asyncio
 from datetime import UTC, datetime
 
+import pytest
+
+from controllerlib import ApiError, Client
 from fakekube import FakeKube
 from tests.harness.detectors.scenes import read, run, texts
 
@@ -48,4 +52,128 @@ def test_a_stamp_that_is_the_same_only_because_time_stands_still_is_no_write_wit
             await client.patch_status(found, {"status": {"done": True}})
 
     run(kube, reconcile)
+    assert texts(kube) == []
+
+
+def listing(kube, seconds, *, start=0):
+    async def work():
+        await asyncio.sleep(start)
+        client = Client(kube.transport(), user_agent="poller/1")
+        for _ in range(20):
+            await client.raw_get("/api/v1/secrets")
+            await asyncio.sleep(seconds)
+
+    return work()
+
+
+def test_m3_lists_are_counted_for_each_task_and_the_task_is_named(kube):
+    for number in (1, 2):
+        kube.task(listing(kube, 20, start=number), name=f"replica-{number}")
+    kube.advance(500)
+    assert [text.partition("every")[0] for text in texts(kube)] == [
+        f"[poll-list] replica-{number} (poller): lists /api/v1/secrets " for number in (1, 2)
+    ]
+    assert all(" every 20 s (20 times)" in text for text in texts(kube))
+
+
+def test_m3_two_tasks_that_list_seldom_are_no_polling(kube):
+    for start in (0, 50):
+        kube.task(listing(kube, 100, start=start))
+    kube.advance(hours=1)
+    assert texts(kube) == []
+
+
+@pytest.mark.parametrize("transport", ["direct", "memory"])
+def test_m4_the_operator_of_a_runnable_is_named(transport):
+    def build(manager):
+        async def publish():
+            for _ in range(2):
+                obj = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "x", "namespace": "default"}}
+                await manager.client.apply(obj, field_manager="publisher", force=True)
+                await asyncio.sleep(60)
+            await asyncio.Event().wait()
+
+        manager.add(publish)
+
+    with FakeKube(detect={"all": "warn"}, transport=transport) as kube:
+        kube.start(build, name="lab")
+        kube.advance(120)
+        (text,) = texts(kube)
+    assert text.startswith("[noop-write] lab (controllerlib): patch configmaps default/x -> 200 changed nothing")
+
+
+CONFIG_MAP = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "x", "namespace": "default"}}
+
+
+def updating(kube, again):
+    """A program whose update gets a conflict, and what it does then."""
+
+    async def work():
+        client = Client(kube.transport(), user_agent="writer/1")
+        found = await client.get("v1", "ConfigMap", "x", "default")
+        await asyncio.sleep(1)
+        try:
+            await client.update({**found, "data": {"a": "1"}})
+        except ApiError as error:
+            assert error.code == 409
+            await again(client, found)
+        await asyncio.Event().wait()
+
+    kube.apply(CONFIG_MAP)
+    kube.task(work(), name="program")
+    kube.settle()
+    kube.patch("v1", "ConfigMap", "x", {"data": {"b": "2"}})
+    kube.advance(2)
+
+
+async def nowhere(client, found):
+    """Ignore the conflict."""
+
+
+async def after_an_hour(client, found):
+    await asyncio.sleep(3600)
+    await repeated(client, found)
+
+
+async def repeated(client, found):
+    await client.update({**await client.get("v1", "ConfigMap", "x", "default"), "data": {"a": "1"}})
+
+
+async def patched(client, found):
+    await asyncio.sleep(60)
+    await client.patch(found, {"data": {"a": "1"}})
+
+
+async def read_again(client, found):
+    assert (await client.get("v1", "ConfigMap", "x", "default"))["data"] == {"b": "2"}
+
+
+@pytest.mark.parametrize("again", [nowhere, after_an_hour])
+def test_r11_a_conflict_that_is_ignored_without_reconciles(kube, again):
+    updating(kube, again)
+    kube.advance(hours=2)
+    assert texts(kube) == [
+        "[unrepeated-conflict] program (writer): update configmaps default/x -> 409 Conflict, and for five minutes the "
+        "client has neither written nor read the object again: the write is lost"
+    ]
+
+
+@pytest.mark.parametrize("again", [repeated, patched, read_again])
+def test_r11_a_conflict_that_is_answered(kube, again):
+    updating(kube, again)
+    kube.advance(hours=2)
+    assert texts(kube) == []
+
+
+@pytest.mark.parametrize("end", [lambda kube: kube.advance(60), lambda kube: kube.delete("v1", "ConfigMap", "x")])
+def test_r11_a_conflict_of_which_nothing_is_known(kube, end):
+    updating(kube, nowhere)
+    end(kube)
+    assert texts(kube) == []
+
+
+def test_r11_a_conflict_about_a_deleted_object(kube):
+    updating(kube, nowhere)
+    kube.delete("v1", "ConfigMap", "x")
+    kube.advance(hours=2)
     assert texts(kube) == []

@@ -9,23 +9,19 @@ import types
 import warnings
 import weakref
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import Any
 
-import controllerlib
 from controllerlib.observer import current_run
-from fakekube.harness.detectors.detector import Doing, Scene
+from fakekube.harness.detectors.detector import REPEATED, Doing, Scene
+from fakekube.harness.detectors.remains.coroutines import (
+    definition_of,
+    dropped_at,
+    is_of_controllerlib,
+    is_ours,
+    named,
+    unstarted,
+)
 from fakekube.virtualtime.loop import VirtualTimeLoop
-
-#: Where the tasks of the project itself come from, which end with their operator.
-_CONTROLLERLIB, _FAKEKUBE = str(Path(controllerlib.__file__ or "").parent), str(Path(__file__).parents[2])
-_OWN = (_CONTROLLERLIB, _FAKEKUBE)
-
-#: Packages whose tasks belong to connections.
-_CONNECTIONS = tuple(f"/site-packages/{name}/" for name in ("aiohttp", "httpx", "httpcore", "anyio", "grpc"))
-
-#: Reconciles of one key that have started tasks which still run.
-REPEATED = 3
 
 Started = tuple[asyncio.Task[Any], Doing]
 
@@ -75,20 +71,20 @@ class Tasks:
 
     def _created(self, task: asyncio.Task[Any]) -> None:
         doing = self._doing() if current_run() is not None else None
-        if doing is not None and not _is_ours(task.get_coro()):
+        if doing is not None and not is_ours(task.get_coro()):
             self._tasks.append((task, doing))
             if len(self._tasks) > _KEPT:
                 self._tasks = [one for one in self._tasks if not one[0].done() or _is_unretrieved(one[0])]
 
     def _ended(self, task: asyncio.Task[Any]) -> None:
-        if not _is_ours(task.get_coro()):
+        if not is_ours(task.get_coro()):
             self._failed_elsewhere.append(weakref.ref(task))
 
     def _failed(self, loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
         error, task = context.get("exception"), context.get("task") or context.get("future")
         if error is not None and "never retrieved" in context.get("message", "") and task is not None:
             coro = task.get_coro() if isinstance(task, asyncio.Task) else None
-            self._report_failure(_named(coro), error, "a task")
+            self._report_failure(named(coro), error, "a task")
         loop.default_exception_handler(context)
 
     def _report_failure(self, what: str, error: BaseException, of: str) -> None:
@@ -101,14 +97,12 @@ class Tasks:
     def _unawaited(self, coro: Any) -> None:
         if self._real_warning is None or self._loop is None:
             return
-        is_call = _file_of(coro).startswith(_CONTROLLERLIB)  # operators call it; its own modules await each other
-        if (is_call or not _is_ours(coro)) and not self._loop.processes.ending:
+        is_call = is_of_controllerlib(coro)  # operators call it; its own modules await each other
+        if (is_call or not is_ours(coro)) and not self._loop.processes.ending:
             doing = self._doing()
-            called = (
-                f"{coro.__qualname__}(...) was called and never awaited{_place()}"
-                if is_call
-                else (f"{_named(coro)}(...) was called and never awaited")
-            )
+            place = dropped_at(sys._getframe(1))
+            defined = "" if place or is_call else f", defined at {definition_of(coro)},"
+            called = f"{getattr(coro, '__qualname__', coro)}(...){defined} was called and never awaited{place}"
             by = f", in {doing}" if doing is not None else ""
             self._scene.report("unawaited-coroutine", called + by, key=called)
         self._real_warning(coro)
@@ -119,7 +113,7 @@ class Tasks:
             task, doing = one
             if doing.operator.is_killed:
                 continue
-            what = _named(task.get_coro())
+            what = named(task.get_coro())
             if task.done():
                 if _is_unretrieved(task):
                     error = task.exception()  # retrieves it: it is reported once
@@ -138,7 +132,23 @@ class Tasks:
         for reference in self._failed_elsewhere:
             failed = reference()
             if failed is not None and _is_unretrieved(failed) and (error := failed.exception()) is not None:
-                self._report_failure(_named(failed.get_coro()), error, "a task")
+                self._report_failure(named(failed.get_coro()), error, "a task")
+
+    def closed(self) -> None:
+        for operator in self._scene.operators:
+            if operator.manager is not None and not operator.is_killed:
+                for coro in unstarted([operator.manager, vars(operator.manager)]):
+                    self._report_kept(coro, operator.name)
+
+    def _report_kept(self, coro: types.CoroutineType[Any, Any, Any], operator: str) -> None:
+        if is_of_controllerlib(coro) or not is_ours(coro):
+            self._scene.report(
+                "unawaited-coroutine",
+                f"{coro.__qualname__}(...) was called and never awaited: {operator} keeps the coroutine (defined at "
+                f"{definition_of(coro)})",
+                key=(operator, coro.__qualname__),
+            )
+            coro.close()  # Python would warn of it when it is collected
 
     def _judge_running(self, what: str, started: Sequence[Started]) -> None:
         """Tasks of one function for one key. Those that an operator keeps may belong to the object, and end with it."""
@@ -186,27 +196,3 @@ def _is_wakeup(value: object) -> bool:
 
 def _is_unretrieved(task: asyncio.Task[Any]) -> bool:
     return bool(getattr(task, "_log_traceback", False))
-
-
-def _is_ours(coro: Any) -> bool:
-    name = _file_of(coro)
-    return name.startswith(_OWN) or any(one in name for one in _CONNECTIONS)
-
-
-def _file_of(coro: Any) -> str:
-    code = getattr(coro, "cr_code", None) or getattr(coro, "gi_code", None)
-    return getattr(code, "co_filename", "")
-
-
-def _place() -> str:
-    """The line that has dropped a coroutine, unless a library did: " (op.py:30)"."""
-    frame = sys._getframe(2)
-    name = frame.f_code.co_filename
-    return "" if name.startswith((*_OWN, sys.prefix, sys.base_prefix)) else f" ({Path(name).name}:{frame.f_lineno})"
-
-
-def _named(coro: Any) -> str:
-    """The qualified name of a coroutine, with the file and line of its function."""
-    code = getattr(coro, "cr_code", None) or getattr(coro, "gi_code", None)
-    name = getattr(coro, "__qualname__", None) or repr(coro)
-    return f"{name} ({Path(code.co_filename).name}:{code.co_firstlineno})" if code is not None else str(name)

@@ -1,0 +1,1 @@
+"""Detectors of what an operator leaves behind: tasks, coroutines and threads."""

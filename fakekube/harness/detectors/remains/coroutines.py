@@ -1,0 +1,115 @@
+"""Where coroutines come from: their functions, and the code that calls or drops them."""
+
+from __future__ import annotations
+
+import dis
+import gc
+import inspect
+import sysconfig
+import types
+from collections import deque
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import controllerlib
+
+#: Where the tasks of the project itself come from, which end with their operator.
+_CONTROLLERLIB, _FAKEKUBE = str(Path(controllerlib.__file__ or "").parent), str(Path(__file__).parents[3])
+_OWN = (_CONTROLLERLIB, _FAKEKUBE)
+
+#: Where libraries are.
+_LIBRARIES = (*_OWN, *(sysconfig.get_path(name) for name in ("stdlib", "purelib", "platlib")))
+
+#: What refers to no objects of an operator.
+_LEAVES = (type, types.ModuleType, types.CodeType, types.FrameType, str, bytes, int, float, types.NoneType)
+
+#: Packages whose tasks belong to connections.
+_CONNECTIONS = tuple(f"/site-packages/{name}/" for name in ("aiohttp", "httpx", "httpcore", "anyio", "grpc"))
+
+
+#: What objects of these modules refer to is not searched: it is large, or belongs to the library.
+_NOT_SEARCHED = (
+    "asyncio",
+    "fakekube",
+    "logging",
+    "controllerlib.cache",
+    "controllerlib.client",
+    "controllerlib.workqueue",
+)
+
+#: The most objects that are searched.
+_SEARCHED = 5_000
+
+
+def unstarted(roots: Iterable[object]) -> Sequence[types.CoroutineType[Any, Any, Any]]:
+    """The coroutines that have never run and that objects keep, directly or by others."""
+    found, seen, ahead = [], set[int](), deque(roots)
+    while ahead and len(seen) < _SEARCHED:
+        one = ahead.popleft()
+        if id(one) in seen or isinstance(one, _LEAVES) or type(one).__module__.startswith(_NOT_SEARCHED):
+            continue
+        seen.add(id(one))
+        if isinstance(one, types.CoroutineType):
+            if inspect.getcoroutinestate(one) == inspect.CORO_CREATED:
+                found.append(one)
+        elif isinstance(one, types.FunctionType):
+            ahead.extend((one.__closure__, one.__defaults__, one.__kwdefaults__))
+        else:
+            ahead.extend(gc.get_referents(one))
+    return found
+
+
+def is_of_controllerlib(coro: Any) -> bool:
+    """Whether a coroutine is one of controllerlib's functions."""
+    return _file_of(coro).startswith(_CONTROLLERLIB)
+
+
+def is_ours(coro: Any) -> bool:
+    """Whether a coroutine is one of the project itself, or of a connection."""
+    name = _file_of(coro)
+    return name.startswith(_OWN) or any(one in name for one in _CONNECTIONS)
+
+
+def _file_of(coro: Any) -> str:
+    code = getattr(coro, "cr_code", None) or getattr(coro, "gi_code", None)
+    return getattr(code, "co_filename", "")
+
+
+def dropped_at(frame: types.FrameType) -> str:
+    """The line that has dropped a coroutine: " (op.py:30)"; empty if a library or the garbage collection did.
+
+    That is the line of the call, unless a variable had it. To track where coroutines are created would slow down every
+    call of every coroutine.
+    """
+    code = frame.f_code
+    if code.co_filename.startswith(_LIBRARIES):
+        return ""
+    instruction = dis.opname[code.co_code[frame.f_lasti]]
+    lines = [start for start, *_ in code.co_positions()][: frame.f_lasti // 2 + 1]
+    known = next((one for one in reversed(lines) if one is not None), frame.f_lineno)  # jumps have no line
+    line = f"{Path(code.co_filename).name}:{known}"
+    if instruction == "POP_TOP":
+        return f" ({line})"
+    return f" (dropped at {line})" if instruction.startswith(("STORE_", "DELETE_")) else ""
+
+
+def definition_of(coro: Any) -> str:
+    """The file and line of the function of a coroutine."""
+    code = getattr(coro, "cr_code", None) or getattr(coro, "gi_code", None)
+    return f"{Path(code.co_filename).name}:{code.co_firstlineno}" if code is not None else "?"
+
+
+def named(coro: Any) -> str:
+    """The qualified name of a coroutine, with the file and line of its function."""
+    code = getattr(coro, "cr_code", None) or getattr(coro, "gi_code", None)
+    name = getattr(coro, "__qualname__", None) or repr(coro)
+    return f"{name} ({definition_of(coro)})" if code is not None else str(name)
+
+
+def tested_place(coro: Any) -> str:
+    """The outermost function of the code under test in which a task waits: "in Cleaner.run (op.py:30)"."""
+    while coro is not None and _file_of(coro).startswith(_LIBRARIES):
+        coro = getattr(coro, "cr_await", None)
+    frame = getattr(coro, "cr_frame", None)
+    return f"in {coro.__qualname__} ({Path(frame.f_code.co_filename).name}:{frame.f_lineno})" if frame else ""

@@ -1,0 +1,36 @@
+"""Detects tasks that swallow their cancellation at the end of a test."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from typing import Any
+
+from fakekube.harness.detectors.detector import Report
+from fakekube.harness.detectors.remains.coroutines import tested_place
+
+
+class Swallowed:
+    """Reports the tasks of operators that still run 30 virtual seconds after the end of the test has cancelled them.
+
+    Clean-up may wait for less than that. Implements `fakekube.harness.background.Survivors`.
+    """
+
+    def __init__(self, report: Report) -> None:
+        self._report = report
+
+    def is_cancelled(self, task: asyncio.Task[Any]) -> bool:
+        """Whether a task runs code under test and was cancelled."""
+        return task.cancelling() > 0 and not task.done() and bool(tested_place(task.get_coro()))
+
+    def note(self, tasks: Sequence[asyncio.Task[Any]]) -> None:
+        """Report tasks that still run long after they were cancelled."""
+        for task in tasks:
+            where = tested_place(task.get_coro())
+            if where:
+                self._report(
+                    "swallowed-cancellation",
+                    f"{task.get_name()}, {where}, still runs 30 s after it was cancelled at the end of the test: raise "
+                    "CancelledError again, and clean up in less time",
+                    key=where.partition("(")[0],
+                )

@@ -1,0 +1,164 @@
+"""Calls that block the event loop until something has happened outside of the cluster."""
+
+import asyncio
+import http.client
+import http.server
+import subprocess
+import sys
+import threading
+import urllib.request
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from tests.harness.detectors.scenes import operator, run, texts
+from tests.harness.planted import CRD
+
+SLEEPS = [sys.executable, "-c", "pass"]
+
+
+@pytest.fixture(scope="module")
+def port():
+    """The port of a server that is not the cluster's."""
+
+    class Handler(http.server.BaseHTTPRequestHandler):
+        def do_GET(self):
+            self.send_response(200)
+            self.send_header("Content-Length", "2")
+            self.end_headers()
+            self.wfile.write(b"up")
+
+        def log_message(self, *args):
+            """Log nothing."""
+
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        yield server.server_port
+        server.shutdown()
+        thread.join()
+
+
+def opened(port):
+    with urllib.request.urlopen(f"http://127.0.0.1:{port}/") as answer:
+        return answer.read().decode()
+
+
+def connected(port):
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=5)
+    connection.request("GET", "/")
+    answer = connection.getresponse().read().decode()
+    connection.close()
+    return answer
+
+
+def ran(port):
+    subprocess.run(SLEEPS, check=True, capture_output=True)
+    return "up"
+
+
+def waited(port):
+    process = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
+    process.stdin.close()
+    process.wait(timeout=30)
+    return "up"
+
+
+def communicated(port):
+    subprocess.Popen(SLEEPS).communicate()
+    return "up"
+
+
+def resulted(port):
+    with ThreadPoolExecutor(1) as pool:
+        return pool.submit(lambda: "up").result(timeout=5)
+
+
+CALLS = {
+    opened: "connects to 127.0.0.1:",
+    connected: "connects to 127.0.0.1:",
+    ran: "waits for the process ",
+    waited: "waits for the process ",
+    communicated: "waits for the process ",
+    resulted: "waits for the result of a thread in a coroutine",
+}
+
+
+@pytest.mark.parametrize("call", CALLS)
+def test_r8_a_blocking_call_in_a_reconcile(kube, port, call):
+    async def reconcile(request):
+        assert call(port) == "up"
+
+    run(kube, reconcile)
+    (text,) = texts(kube)
+    assert text.startswith("[blocking-call] c reconciling default/a [added], test_blocking.py:")
+    assert f" in {call.__name__} {CALLS[call]}" in text
+    assert text.endswith("nothing else on the event loop runs meanwhile; use what can be awaited, or a thread")
+
+
+@pytest.mark.parametrize("call", CALLS)
+def test_r8_a_blocking_call_of_an_operator_without_reconciles(kube, port, call):
+    async def work():
+        assert call(port) == "up"
+
+    kube.task(work())
+    kube.advance(1)
+    (text,) = texts(kube)
+    assert text.startswith("[blocking-call] test_blocking.py:")
+
+
+@pytest.mark.parametrize("call", CALLS)
+def test_r8_a_blocking_call_in_threads_and_in_the_test(kube, port, call):
+    async def work():
+        assert await asyncio.to_thread(call, port) == "up"
+
+    async def reconcile(request):
+        """Do nothing."""
+
+    def build(manager):
+        assert call(port) == "up"
+        operator(reconcile)(manager)
+
+    kube.apply(CRD)
+    kube.start(build)
+    kube.task(work())
+    kube.thread(call, port)
+    kube.advance(1)
+    assert call(port) == "up"
+    assert texts(kube) == []
+
+
+async def over_a_stream(port):
+    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    writer.write(b"GET / HTTP/1.0\r\n\r\n")
+    await reader.read()
+    writer.close()
+
+
+async def in_a_process(port):
+    process = await asyncio.create_subprocess_exec(*SLEEPS, stdout=subprocess.PIPE)
+    await process.communicate()
+
+
+async def in_a_pool(port):
+    with ThreadPoolExecutor(1) as pool:
+        future = pool.submit(lambda: "up")
+        assert await asyncio.wrap_future(future) == "up"
+        assert future.result() == "up"
+
+
+@pytest.mark.parametrize("call", [over_a_stream, in_a_process, in_a_pool])
+def test_r8_what_is_awaited(kube, port, call):
+    async def reconcile(request):
+        with kube.clock.hold("something outside is awaited"):
+            await call(port)
+
+    run(kube, reconcile)
+    assert texts(kube) == []
+
+
+@pytest.mark.parametrize("call", [opened, ran])
+async def test_r8_an_async_test_itself(fakekube, port, call):
+    assert call(port) == "up"
+    await fakekube.advance(1)
+    assert fakekube.findings == []
