@@ -9,15 +9,13 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from controllerlib.leaderelection import LeaderElection
-from controllerlib.manager.runnablegroup import RunnableGroup
 from fakekube.harness.detectors.detector import Exchange, Observed, Scene
 from fakekube.virtualtime.simulatedprocess import current_client
 
 COLLECTION = "leases.coordination.k8s.io"
 
-
-#: The coroutine that runs a runnable. Its task has the name "GROUP: NAME".
-_RUNS = RunnableGroup._run.__qualname__
+#: The coroutine of controllerlib's managers that runs a runnable. Its task has the name "GROUP: NAME".
+_RUNS = "RunnableGroup._run"
 
 #: Resources that record what each replica does, or have its certificates.
 _OF_EACH_REPLICA = frozenset(
