@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
 from typing import Any
 
+from fakekube.simulation.allocations import Allocations, drawn
 from fakekube.simulation.anchor import UID
 
 Object = Mapping[str, Any]
@@ -18,8 +19,8 @@ SERVER_FIELDS = (
     "metadata.annotations.fakekube.dev/race", "metadata.labels.fakekube.dev/race",
 )  # fmt: skip
 
-#: Kinds that record what happened: they are no part of the desired state.
-RECORDS = frozenset({"event", "ev", "lease", "controllerrevision"})
+#: Kinds that record what happened, or what the server has allocated: they are no part of the desired state.
+RECORDS = frozenset({"event", "ev", "lease", "controllerrevision", "ip", "ipaddress"})
 
 #: The last parts of paths that name an object or a version of one.
 _IDENTITIES = ("uid", "resourceVersion")
@@ -50,14 +51,22 @@ class Mask:
     def __init__(self, ignored: Iterable[str] = ()) -> None:
         self._ignored = tuple(ignored)
         self._unstable: set[tuple[str, str]] = set()
+        self._pinned: frozenset[str] = frozenset()
 
     def learn(self, first: Mapping[str, Object], second: Mapping[str, Object]) -> None:
-        """Leave out what differs between two reference runs."""
+        """Leave out what differs between two reference runs, but for what the server has allocated in each."""
+        self._pinned = drawn(first) & drawn(second)
+        allocated = self.allocations(first, second)
         for target in first.keys() & second.keys():
             old, new = dict(leaves(first[target])), dict(leaves(second[target]))
             for path in {*old, *new}:
-                if old.get(path, _MISSING) != new.get(path, _MISSING):
+                before, after = old.get(path, _MISSING), new.get(path, _MISSING)
+                if before != after and not allocated.are_equal(before, after):
                     self._unstable.add((target, path))
+
+    def allocations(self, expected: Mapping[str, Object], found: Mapping[str, Object]) -> Allocations:
+        """What two runs have allocated, by their final objects."""
+        return Allocations(expected, found, self._pinned)
 
     def counts(self, target: str, path: str, value: Any) -> bool:
         """Whether a leaf is compared."""
@@ -73,13 +82,20 @@ class Mask:
             return False
         return fnmatchcase(path, what)
 
-    def differences(self, target: str, expected: Object, found: Object) -> Sequence[tuple[str, Any, Any]]:
-        """The leaves that differ: path, expected and found value (None: absent). Times count as equal."""
+    def differences(
+        self, target: str, expected: Object, found: Object, allocated: Allocations | None = None
+    ) -> Sequence[tuple[str, Any, Any]]:
+        """The leaves that differ: path, expected and found value (None: absent).
+
+        Times count as equal, and so does what is `allocated`.
+        """
         old, new = dict(leaves(expected)), dict(leaves(found))
         differing = []
         for path in dict.fromkeys([*old, *new]):
             before, after = old.get(path, _MISSING), new.get(path, _MISSING)
             if _same(before, after) or (_is_time(before) and _is_time(after)) or not self.counts(target, path, after):
+                continue
+            if allocated is not None and allocated.are_equal(before, after):
                 continue
             differing.append((path, None if before is _MISSING else before, None if after is _MISSING else after))
         return differing

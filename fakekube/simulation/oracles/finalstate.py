@@ -20,6 +20,7 @@ def final_state(reference: Observation, run: Observation, mask: Mask, oracle: st
     """O2: the final objects are those of the reference, but for what the mask leaves out."""
     expected = _compared(reference.final)
     found = _matched(expected, _compared(run.final), mask)
+    allocated = mask.allocations(reference.final, run.final)
     for target in dict.fromkeys([*expected, *found]):
         if target not in found:
             if is_garbage(expected[target], reference.final):
@@ -27,7 +28,7 @@ def final_state(reference: Observation, run: Observation, mask: Mask, oracle: st
             yield Violation(oracle, target, "is absent at the end (the reference has it)")
         elif target not in expected:
             yield Violation(oracle, target, "is there at the end (the reference does not have it)")
-        elif differing := mask.differences(target, expected[target], found[target]):
+        elif differing := mask.differences(target, expected[target], found[target], allocated):
             shown = "; ".join(f"{path} {was!r} (reference) != {now!r}" for path, was, now in differing[:_LISTED])
             more = f"; {len(differing) - _LISTED} more" if len(differing) > _LISTED else ""
             yield Violation(oracle, target, f"{shown}{more}")
