@@ -27,6 +27,9 @@ _IDENTITIES = ("uid", "resourceVersion")
 
 _TIME = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:?\d\d)?")
 
+#: Numbers between these count as times: seconds since 1970, in the years 2020 to 2050. Also in milliseconds.
+_SECONDS = range(1_577_836_800, 2_524_608_000)
+
 _MISSING = object()
 
 
@@ -109,7 +112,9 @@ def _same(before: Any, after: Any) -> bool:
 
 
 def _is_time(value: Any) -> bool:
-    return isinstance(value, str) and _TIME.fullmatch(value) is not None
+    if isinstance(value, int | float):
+        return int(value) in _SECONDS or int(value / 1000) in _SECONDS
+    return isinstance(value, str) and (_TIME.fullmatch(value) is not None or (value.isdigit() and _is_time(int(value))))
 
 
 def is_compared(target: str) -> bool:
