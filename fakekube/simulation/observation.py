@@ -86,8 +86,8 @@ class Observation:
     """One run.
 
     failure: the failure of the test itself, as text; where: `FILE:LINE`, as far as it is known.
-    inconclusive: whether it failed because an operator was down, so that the run says nothing. steps: the names of the
-    test's steps.
+    inconclusive: whether it failed while an operator was down or a watch late, so that its failure says nothing.
+    steps: the names of the test's steps.
     unsettled: why the cluster did not become quiescent, or empty.
     final: the objects at the end, by target. reads: the reads of reconciles from the server.
     violations: of predicates that must always hold.

@@ -1,9 +1,14 @@
 """Correct operators under plans that made oracles fail, and operators with a bug that the same oracles must find."""
 
+
+import pytest
+
+from controllerlib import Result
+from controllerlib.controller import generation_changed
 from fakekube.simulation.explorer import Explorer, Settings
 from fakekube.simulation.plan import parse_plan
 from fakekube.simulation.scenario import ScenarioRunner
-from tests.simulation.samples.definitions import API, child, custom, definition, find
+from tests.simulation.samples.definitions import API, child, custom, definition, ensure, find
 
 
 def wrong(scenario, atoms, seed=0, **settings):
@@ -100,3 +105,63 @@ def test_x1_o8_a_service_keeps_its_address_where_a_new_one_has_none():
         fakekube.advance(60)
 
     assert any("spec.clusterIP" in one for one in wrong(scenario, "fresh"))
+
+
+# --- atoms last for minutes
+
+
+def scheduling(bug):
+    """Every six hours a job runs. The bug: the next time is computed from a status that may be an old one."""
+
+    def build(manager):
+        live = manager.api_reader
+
+        async def reconcile(request, client):
+            plan = await find(client if bug else live, API, "Plan", request.name, request.namespace)
+            if plan is None:
+                return None
+            status = plan.get("status") or {"runs": 0, "next": 0}
+            now = int(manager.clock.now().timestamp())
+            if now < status["next"]:
+                return Result(requeue_after=status["next"] - now)
+            name = f"{request.name}-{now}" if bug else f"{request.name}-{status['runs'] + 1}"
+            await ensure(live, child(plan, "ConfigMap", name, data={"kind": "run"}))
+            await live.patch_status(plan, {"status": {"runs": status["runs"] + 1, "next": now + 6 * 3600}})
+            return Result(requeue_after=5 if bug else 6 * 3600)
+
+        manager.controller("plan").for_(API, "Plan", predicates=[generation_changed]).complete(reconcile)
+
+    return build
+
+
+def two_days(build):
+    def scenario(fakekube):
+        fakekube.apply(definition("Plan"))
+        fakekube.start(build)
+        fakekube.create(custom("Plan"))
+        fakekube.advance(days=2)
+        fakekube.patch(API, "Plan", "a", {"metadata": {"labels": {"seen": "yes"}}})
+        fakekube.advance(hours=1)
+        assert fakekube.get(API, "Plan", "a")["status"]["runs"] == 9
+
+    return scenario
+
+
+STATUS = "update plan/a{status.next,status.runs}"
+LABELLED = "update plan/a{metadata.labels.seen}#1"
+LONG_ATOMS = [
+    f"hold(plan, create plan/a#1..{LABELLED})",
+    f"gap(plan, {STATUS}#1..{STATUS}#9)",
+    f"down(until={LABELLED})@{STATUS}#1",
+    f"pause(until={LABELLED})@{STATUS}#2",
+]
+
+
+@pytest.mark.parametrize("atom", LONG_ATOMS)
+def test_x2_an_atom_whose_end_does_not_come_lasts_minutes(atom):
+    assert wrong(two_days(scheduling(bug=False)), atom) == []
+
+
+def test_x2_an_operator_that_an_old_status_misleads_is_found():
+    found = wrong(two_days(scheduling(bug=True)), f"hold(plan, {STATUS}#2..{STATUS}#3)")
+    assert [one for one in found if one.startswith(("O2: cm/a-", "O3: cm/a-"))]

@@ -11,7 +11,7 @@ from fakekube.simulation.realism import IllegalPlan, check_legal
 from fakekube.simulation.scenario import ScenarioRunner
 from tests.simulation.samples import SAMPLES
 from tests.simulation.samples.definitions import API, child, custom, definition, find
-from tests.simulation.storeoperator import build, facts, listing, ran, scenario, violations
+from tests.simulation.storeoperator import LISTS, build, facts, listing, ran, scenario, violations
 
 
 def by_operator(observed):
@@ -100,6 +100,52 @@ def test_a_held_watch_delivers_nothing_until_it_is_released():
     assert next(one.at for one in usual.deliveries if one.kind == "store") == 0
     assert {one.at for one in late.deliveries if one.kind == "store"} == {60}
     assert times(late, "create cm/a#1") == [60]
+
+
+def slow(fakekube, **options):
+    """As `scenario`, over hours."""
+    fakekube.apply(definition("Store", size="integer"))
+    fakekube.start(build, **options)
+    fakekube.create(custom("Store", size=1))
+    fakekube.advance(hours=2)
+    fakekube.patch(API, "Store", "a", {"spec": {"size": 2}})
+    fakekube.advance(hours=2)
+
+
+def test_a_watch_is_held_for_five_minutes_at_most():
+    observed, _ = ran(f"hold(store, create store/a#1..{PATCHED})", slow)
+    assert {one.at for one in observed.deliveries if one.kind == "store"} >= {300, 7200}
+    assert times(observed, "create cm/a#1") == [300]
+
+
+def test_an_operator_is_down_for_five_minutes_at_most():
+    observed, _ = ran(f"down(until={PATCHED})@create cm/a#1", slow)
+    assert times(observed, "create secret/a#1") == [300]
+
+
+def test_a_crash_when_the_test_changes_something():
+    observed, _ = ran(f"crash@{PATCHED}", slow)
+    assert {(one.incarnation, one.at) for one in observed.by_operators()} >= {(1, 0), (2, 7200)}
+
+
+def test_no_operator_restarts_on_a_view_older_than_five_minutes():
+    stale = f"stale(store, at=create store/a#1, when={PATCHED})"
+    assert ran(stale, lambda fakekube: slow(fakekube, cache=LISTS))[0].fired == ()
+    assert ran(stale, listing)[0].fired == (0,)
+
+
+def test_a_test_that_fails_while_a_watch_is_late_says_nothing_of_itself():
+    def impatient(fakekube):
+        fakekube.apply(definition("Store", size="integer"))
+        fakekube.start(build)
+        fakekube.create(custom("Store", size=1))
+        fakekube.advance(60)
+        assert fakekube.exists("v1", "ConfigMap", "a")
+        fakekube.patch(API, "Store", "a", {"spec": {"size": 2}})
+
+    observed, _ = ran(f"hold(store, create store/a#1..{PATCHED})", impatient)
+    assert observed.inconclusive
+    assert observed.failure == ""
 
 
 def test_the_watch_of_another_kind_is_not_held():

@@ -215,3 +215,10 @@ def test_the_own_assertion_of_a_test():
 
 def test_oracles_can_be_left_out():
     assert oracles_of(replace(REFERENCE, failure="AssertionError: 3 != 4"), off=["test"]) == []
+
+
+def test_a_run_that_fails_while_an_operator_is_down_is_judged_if_the_test_has_made_all_its_changes():
+    bad = replace(REFERENCE, final={}, inconclusive=True)
+    assert oracles_of(bad) == ["O2"]
+    assert oracles_of(replace(bad, commits=[])) == []
+    assert oracles_of(bad, replace(REFERENCE, ended=60.0)) == []

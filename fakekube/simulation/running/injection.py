@@ -9,6 +9,7 @@ from typing import Protocol, TypeVar
 
 from fakekube.simulation.anchor import Anchor
 from fakekube.simulation.atoms import (
+    LONGEST,
     Atom,
     Crash,
     Dup,
@@ -24,7 +25,7 @@ from fakekube.simulation.atoms import (
     Until,
     Zombie,
 )
-from fakekube.simulation.observation import Commit
+from fakekube.simulation.observation import TEST, Commit
 from fakekube.simulation.plan import Plan
 
 A = TypeVar("A")
@@ -63,13 +64,21 @@ class Hands(Protocol):
     def resync(self) -> None:
         """Enqueue every key that was ever reconciled."""
 
+    def after(self, seconds: float, action: Callable[[], None]) -> Callable[[], None]:
+        """Call `action` after so many virtual seconds; returns what cancels it."""
+
+
+def _nothing() -> None:
+    """The default `cancel`."""
+
 
 @dataclass(slots=True)
 class _Pending:
-    """An atom that has begun and not ended. `end` undoes it."""
+    """An atom that has begun and not ended. `end` undoes it, `cancel` cancels its end after the longest time."""
 
     until: Until
     end: Callable[[], None]
+    cancel: Callable[[], None] = _nothing
     #: whether an operator is down or frozen, and whether a reconcile has begun since
     down: bool = False
     armed: bool = False
@@ -105,7 +114,7 @@ class Injection:
     _resyncing: bool = False
     _pending: list[_Pending] = field(default_factory=list)
     _hits: dict[int, int] = field(default_factory=dict)
-    _revisions: dict[int, int] = field(default_factory=dict)
+    _old: dict[int, Commit] = field(default_factory=dict)
 
     # --- before something happens
 
@@ -168,25 +177,22 @@ class Injection:
     def _begin(self, number: int, atom: Atom, commit: Commit) -> None:
         anchor, who = commit.anchor, commit.actor
         match atom:
-            case Crash(at=at) if at == anchor and commit.by_operator:
-                self._fire(number)
-                self.hands.kill(who)
-                if atom.until is None:
-                    self.hands.start(who)
-                else:
-                    self._pending.append(_Pending(atom.until, lambda: self.hands.start(who), down=True))
+            case Crash(at=at) if at == anchor and (commit.by_operator or who == TEST):
+                for operator in [who] if commit.by_operator else self.operators():
+                    self._fire(number)
+                    self._crash(operator, atom.until)
             case Pause(at=at) if at == anchor and commit.by_operator:
                 self._fire(number)
                 self.hands.stop(who)
-                self._pending.append(_Pending(atom.until, lambda: self.hands.resume(who), down=True))
+                self._wait(_Pending(atom.until, lambda: self.hands.resume(who), down=True))
             case Hold(since=at) if at == anchor:
                 self._fire(number)
                 release = self.hands.hold("", atom.kind, commit.revision - 1)
-                self._pending.append(_Pending(atom.until, release))
+                self._wait(_Pending(atom.until, release))
             case Gap(since=at) if at == anchor:
                 self._fire(number)
                 release = self.hands.hold("", atom.kind, commit.revision - 1)
-                self._pending.append(_Pending(atom.until, partial(self._expire, release)))
+                self._wait(_Pending(atom.until, partial(self._expire, release)))
             case Stale():
                 self._stale(number, atom, commit)
             case Jump(at=at) if at == anchor:
@@ -196,22 +202,32 @@ class Injection:
                 self._fire(number)
                 self.hands.time_out_webhooks()
 
+    def _crash(self, operator: str, until: Until | None) -> None:
+        self.hands.kill(operator)
+        if until is None:
+            self.hands.start(operator)
+        else:
+            self._wait(_Pending(until, lambda: self.hands.start(operator), down=True))
+
     def _expire(self, release: Callable[[], None]) -> None:
         self.hands.compact()
         release()
 
     def _stale(self, number: int, atom: Stale, commit: Commit) -> None:
         if atom.at == commit.anchor:
-            self._revisions[number] = commit.revision
-        if atom.when == commit.anchor and number in self._revisions and number not in self.fired:
+            self._old[number] = commit
+        old = self._old.get(number)
+        if atom.when == commit.anchor and old is not None and number not in self.fired:
+            if commit.at - old.at > LONGEST:
+                return
             self._fire(number)
-            revision = self._revisions[number]
+            revision = old.revision
             for operator in self.operators():
                 self.hands.kill(operator)
                 self.stale[operator, atom.kind] = revision
                 self.hands.start(operator)
                 release = self.hands.hold(operator, atom.kind, revision)
-                self._pending.append(_Pending("reconcile", release))
+                self._wait(_Pending("reconcile", release))
 
     operators: Callable[[], list[str]] = list
     """The operators that run."""
@@ -225,10 +241,20 @@ class Injection:
         """Call `end` when the cluster is quiescent."""
         self._pending.append(_Pending("rest", end))
 
+    def _wait(self, one: _Pending) -> None:
+        """Let an atom go on until its end comes, or for the longest time."""
+        self._pending.append(one)
+        one.cancel = self.hands.after(LONGEST, partial(self._end, one))
+
     @property
     def is_down(self) -> bool:
         """Whether an operator is down or frozen now."""
         return any(one.down for one in self._pending)
+
+    @property
+    def is_late(self) -> bool:
+        """Whether a watch is late now until a change that is still to come."""
+        return any(isinstance(one.until, Anchor) and not one.down for one in self._pending)
 
     def reconcile_started(self) -> None:
         """Called when a reconcile begins."""
@@ -282,6 +308,7 @@ class Injection:
     def _end(self, one: _Pending) -> None:
         if one in self._pending:
             self._pending.remove(one)
+            one.cancel()
             one.end()
 
     on_fired: Callable[[int], None] = _ignore

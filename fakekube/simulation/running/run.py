@@ -31,7 +31,6 @@ from fakekube.simulation.running.recorder import Actor, Kinds, Recorder
 from fakekube.simulation.running.recovery import Recovery
 from fakekube.simulation.running.runend import finished
 from fakekube.simulation.running.streamcheck import StreamCheck
-from fakekube.virtualtime.simulatedprocess import HARNESS, context_of
 
 if TYPE_CHECKING:
     from fakekube.harness.cluster import FakeKube
@@ -272,7 +271,7 @@ class Run:
             self.recovery.late -= 1
             self.hands.resume(name)
 
-        self._cluster._bubble.loop.call_later(seconds, resume, context=context_of(HARNESS))
+        self.hands.after(seconds, resume)
         return Fault(delay=seconds)
 
     def _before_list(self, request: Request, collection: str, kind: str, actor: Actor) -> Fault | None:
