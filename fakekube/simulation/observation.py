@@ -64,7 +64,7 @@ class ReconcileRecord:
 
     seen: the revision of the newest event that the operator's informers had delivered at its start, for each kind.
     error: the text of the exception, `unexpected` whether it is a defect rather than an answer of the server.
-    read: the targets that it has read from the server itself.
+    read: the targets that it has read from the server itself. cause: why it ran, as `retry` or `added+updated`.
     """
 
     operator: str
@@ -79,6 +79,7 @@ class ReconcileRecord:
     unexpected: bool = False
     requeue_after: float | None = None
     read: tuple[str, ...] = ()
+    cause: str = ""
 
 
 @dataclass(frozen=True, slots=True)

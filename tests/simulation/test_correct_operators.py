@@ -5,6 +5,7 @@ import pytest
 
 from controllerlib import Result
 from controllerlib.controller import generation_changed
+from controllerlib.workqueue import ItemFastSlowRateLimiter
 from fakekube.simulation.explorer import Explorer, Settings
 from fakekube.simulation.plan import parse_plan
 from fakekube.simulation.scenario import ScenarioRunner
@@ -165,3 +166,49 @@ def test_x2_an_atom_whose_end_does_not_come_lasts_minutes(atom):
 def test_x2_an_operator_that_an_old_status_misleads_is_found():
     found = wrong(two_days(scheduling(bug=True)), f"hold(plan, {STATUS}#2..{STATUS}#3)")
     assert [one for one in found if one.startswith(("O2: cm/a-", "O3: cm/a-"))]
+
+
+# --- retries
+
+
+def flaky(limiter):
+    """An operator that retries as a limiter has it, which `limiter` makes; None: the default one."""
+
+    def build(manager):
+        live = manager.api_reader
+
+        async def reconcile(request, client):
+            store = await find(live, API, "Store", request.name, request.namespace)
+            if store is not None:
+                await ensure(live, child(store, "ConfigMap", request.name, data={"type": store["spec"]["type"]}))
+
+        options = {"rate_limiter": limiter} if limiter else {}
+        manager.controller("store").for_(API, "Store").with_options(**options).complete(reconcile)
+
+    return build
+
+
+def changed_meanwhile(build):
+    def scenario(fakekube):
+        fakekube.apply(definition("Store", type="string"))
+        fakekube.start(build)
+
+        async def change():
+            await fakekube.clock.sleep_until(1.276)  # right after the eighth retry
+            fakekube.patch(API, "Store", "a", {"spec": {"type": "1"}})
+
+        fakekube.task(change())
+        fakekube.create(custom("Store", type="0"))
+        fakekube.advance(60)
+
+    return scenario
+
+
+def test_x3_events_between_failures_are_no_retries():
+    assert wrong(changed_meanwhile(flaky(None)), "error(503, 12)@create cm/a#1") == []
+
+
+def test_x3_constant_retries_are_found():
+    build = flaky(lambda: ItemFastSlowRateLimiter(0.1, 0.1, 3))
+    found = wrong(changed_meanwhile(build), "error(503, 30)@create cm/a#1")
+    assert "O5: store retries default/a at constant intervals below a second" in found

@@ -1,6 +1,7 @@
 """Each oracle fires when it should, and not when it should not."""
 
 from dataclasses import replace
+from itertools import accumulate
 
 import pytest
 
@@ -104,11 +105,24 @@ def test_o5_far_more_reconciles():
     assert oracles_of(replace(REFERENCE, reconciles=[record()] * 30)) == ["O5"]
 
 
-def test_o5_retries_at_constant_gaps():
-    steady = [record(number * 0.1, error="503") for number in range(12)]
-    growing = [record(0.005 * 2**number, error="503") for number in range(12)]
-    assert oracles_of(replace(REFERENCE, reconciles=steady)) == ["O5"]
-    assert oracles_of(replace(REFERENCE, reconciles=growing)) == []
+@pytest.mark.parametrize(
+    ("gaps", "causes", "oracles"),
+    [
+        ([0.1] * 12, ["retry"], ["O5"]),
+        ([0.3, 0.2, 0.1] * 3, ["retry"], []),
+        ([0.005 * 2**number for number in range(12)], ["retry"], []),
+        ([5.0] * 12, ["retry"], []),
+        ([0.1] * 12, ["updated"], []),
+        ([0.1] * 12, ["retry", "retry", "updated"], []),
+        ([0.16, 0.32, 0.64, 1.28, 2.56, 5.12, 0.01], ["retry"], []),
+    ],
+)
+def test_o5_retries_at_constant_gaps(gaps, causes, oracles):
+    times = accumulate(gaps)
+    made = [
+        record(at, error="503", cause=causes[number % len(causes)]) for number, at in enumerate(times)
+    ]
+    assert oracles_of(replace(REFERENCE, reconciles=made)) == oracles
 
 
 @pytest.mark.parametrize(

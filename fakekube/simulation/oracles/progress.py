@@ -12,8 +12,8 @@ from fakekube.simulation.statemask import is_compared
 #: A run may reconcile this many times as often as the reference, and this many times more.
 FACTOR, MORE = 3, 20
 
-#: So many failures in a row are looked at for growing gaps.
-_RETRIES = 6
+#: So many retries in a row are looked at for growing gaps, which are equal if they differ by so many seconds.
+_RETRIES, _EQUAL = 6, 1e-6
 
 
 def settles(run: Observation) -> Iterator[Violation]:
@@ -61,13 +61,16 @@ def _by_key(records: Sequence[ReconcileRecord]) -> dict[tuple[str, str], list[Re
 
 
 def _retries_steadily(records: Sequence[ReconcileRecord]) -> bool:
-    """Whether failures follow each other at gaps that do not grow."""
+    """Whether six retries follow each other, at gaps that are below a second and do not grow."""
     times: list[float] = []
     for one in records:
-        times = [*times, one.started] if one.error else []
-        if len(times) > _RETRIES:
-            gaps = [later - earlier for earlier, later in pairwise(times)]
-            recent = gaps[-_RETRIES:]
-            if recent[-1] < 1 and recent[-1] <= recent[0]:
-                return True
+        if not one.error:
+            times = []
+        elif one.cause == "retry" and times:
+            times.append(one.started)
+        else:  # an event, which may come at any time
+            times = [one.started]
+        gaps = [later - earlier for earlier, later in pairwise(times[-_RETRIES - 1 :])]
+        if len(gaps) == _RETRIES and gaps[0] < 1 and all(new <= old + _EQUAL for old, new in pairwise(gaps)):
+            return True
     return False

@@ -154,7 +154,13 @@ class Recorder:
         self._running[actor.name, actor.incarnation, controller, key] = _Running(at, self._revision, seen)
 
     def reconcile_ended(
-        self, actor: Actor, controller: str, key: str, error: BaseException | None, requeue_after: float | None
+        self,
+        actor: Actor,
+        controller: str,
+        key: str,
+        error: BaseException | None,
+        requeue_after: float | None,
+        cause: str = "",
     ) -> None:
         running = self._running.pop((actor.name, actor.incarnation, controller, key), None)
         if running is None:
@@ -162,7 +168,7 @@ class Recorder:
         self.reconciles.append(
             ReconcileRecord(
                 actor.name, actor.incarnation, controller, key, running.started, running.first, self._revision,
-                running.seen, text_of(error), is_unexpected(error), requeue_after, tuple(running.read),
+                running.seen, text_of(error), is_unexpected(error), requeue_after, tuple(running.read), cause,
             )
         )  # fmt: skip
 
