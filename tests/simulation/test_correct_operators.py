@@ -1,6 +1,5 @@
 """Correct operators under plans that made oracles fail, and operators with a bug that the same oracles must find."""
 
-
 import pytest
 
 from controllerlib import Result
@@ -9,7 +8,7 @@ from controllerlib.workqueue import ItemFastSlowRateLimiter
 from fakekube.simulation.explorer import Explorer, Settings
 from fakekube.simulation.plan import parse_plan
 from fakekube.simulation.scenario import ScenarioRunner
-from tests.simulation.samples.definitions import API, child, custom, definition, ensure, find
+from tests.simulation.samples.definitions import API, BY_LABEL, child, custom, definition, ensure, find, labelled
 
 
 def wrong(scenario, atoms, seed=0, **settings):
@@ -212,3 +211,57 @@ def test_x3_constant_retries_are_found():
     build = flaky(lambda: ItemFastSlowRateLimiter(0.1, 0.1, 3))
     found = wrong(changed_meanwhile(build), "error(503, 30)@create cm/a#1")
     assert "O5: store retries default/a at constant intervals below a second" in found
+
+
+# --- what a new incarnation has read
+
+
+def counting(manager):
+    """A fleet has as many ConfigMaps as the cache has it."""
+
+    async def reconcile(request, client):
+        fleet = await find(client, API, "Fleet", request.name, request.namespace)
+        size = 0 if fleet is None else fleet["spec"]["size"]
+        have = await client.list("v1", "ConfigMap", request.namespace, label_selector=f"owner={request.name}")
+        for one in have:
+            if int(one["metadata"]["name"].rpartition("-")[2]) >= size:
+                await client.delete(one)
+        for number in range(size):
+            await ensure(manager.api_reader, labelled(fleet, "ConfigMap", f"{request.name}-{number}", data={"x": "y"}))
+
+    manager.controller("fleet").for_(API, "Fleet").watches("v1", "ConfigMap", BY_LABEL).complete(reconcile)
+
+
+def two_fleets(build):
+    def scenario(fakekube):
+        fakekube.apply(definition("Fleet", size="integer"))
+        fakekube.start(build)
+        fakekube.create(custom("Fleet", size=3))
+        fakekube.create(custom("Fleet", "b", size=2))
+        fakekube.create(custom("Fleet", "c", size=1))
+        fakekube.advance(60)
+        fakekube.patch(API, "Fleet", "a", {"spec": {"size": 1}})
+        fakekube.advance(60)
+        fakekube.delete(API, "Fleet", "c")
+        fakekube.advance(60)
+
+    return scenario
+
+
+@pytest.mark.parametrize("until", ["update fleet/a{spec.size}#1", "delete fleet/c#1"])
+def test_x4_a_new_incarnation_has_read_the_current_state(until):
+    assert wrong(two_fleets(counting), f"down(until={until})@create cm/b-1#1") == []
+
+
+def test_x4_a_deletion_because_of_an_old_object_is_found():
+    def scenario(fakekube):
+        fakekube.apply(definition("Fleet", size="integer"))
+        fakekube.start(counting)
+        fakekube.create(custom("Fleet", size=1))
+        fakekube.advance(60)
+        fakekube.patch(API, "Fleet", "a", {"spec": {"size": 2}})
+        fakekube.create({**labelled(fakekube.get(API, "Fleet", "a"), "ConfigMap", "a-1"), "data": {"x": "y"}})
+        fakekube.advance(60)
+
+    found = wrong(scenario, "hold(fleet, update fleet/a{spec.size}#1..delete cm/a-1#1)")
+    assert any(one.startswith("O11: cm/a-1 is deleted because of fleet/a at generation 1") for one in found)

@@ -119,9 +119,7 @@ def test_o5_far_more_reconciles():
 )
 def test_o5_retries_at_constant_gaps(gaps, causes, oracles):
     times = accumulate(gaps)
-    made = [
-        record(at, error="503", cause=causes[number % len(causes)]) for number, at in enumerate(times)
-    ]
+    made = [record(at, error="503", cause=causes[number % len(causes)]) for number, at in enumerate(times)]
     assert oracles_of(replace(REFERENCE, reconciles=made)) == oracles
 
 

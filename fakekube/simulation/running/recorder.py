@@ -137,8 +137,18 @@ class Recorder:
     def delivered(self, collection: str, revision: int, actor: Actor, at: float) -> None:
         """Record an event that a watch of an operator delivers."""
         kind = self.kinds.name(collection)
-        self._seen.setdefault((actor.name, actor.incarnation), {})[kind] = revision
+        self.reached(collection, revision, actor)
         self.deliveries.append(Delivery(revision, at, kind, actor.name, len(self.reconciles) + len(self._running)))
+
+    def reached(self, collection: str, revision: int, actor: Actor) -> None:
+        """Record that a watch of an operator has come to a revision.
+
+        The events of a streamed list have the revisions of their objects, in the order of names; its bookmark has that
+        of the list.
+        """
+        seen = self._seen.setdefault((actor.name, actor.incarnation), {})
+        kind = self.kinds.name(collection)
+        seen[kind] = max(seen.get(kind, 0), revision)
 
     def listed(self, collection: str, revision: int, actor: Actor) -> None:
         """Record that an operator has listed a kind as of a revision."""

@@ -333,7 +333,9 @@ class Run:
 
     def before_event(self, watch: Watch, event: WatchEvent) -> float:
         actor = self._actor(watch.client[1])
-        if actor.name.startswith(OPERATOR) and event.type != "BOOKMARK":
+        if actor.name.startswith(OPERATOR) and event.type == "BOOKMARK":
+            self.recorder.reached(watch.collection, event.entry.revision, actor)
+        elif actor.name.startswith(OPERATOR):
             now = self._cluster.clock.monotonic()
             self.recorder.delivered(watch.collection, event.entry.revision, actor, now)
         self.streams.delivered(watch, event)
