@@ -265,3 +265,65 @@ def test_x4_a_deletion_because_of_an_old_object_is_found():
 
     found = wrong(scenario, "hold(fleet, update fleet/a{spec.size}#1..delete cm/a-1#1)")
     assert any(one.startswith("O11: cm/a-1 is deleted because of fleet/a at generation 1") for one in found)
+
+
+# --- a test that only settles
+
+
+def publishing(bug):
+    """A page has a ConfigMap. The bug: the status is written first, from what may be an old object."""
+
+    def build(manager):
+        async def reconcile(request, client):
+            page = await find(client, API, "Page", request.name, request.namespace)
+            if page is None or (page.get("status") or {}).get("observedGeneration") == page["metadata"]["generation"]:
+                return
+            status = {**page, "status": {"observedGeneration": page["metadata"]["generation"]}}
+            if bug:
+                await client.update_status(status)
+            await ensure(
+                manager.api_reader, child(page, "ConfigMap", request.name, data={"text": page["spec"]["text"]})
+            )
+            if not bug:
+                await client.update_status(status)
+
+        manager.controller("page").for_(API, "Page").complete(reconcile)
+
+    return build
+
+
+def settled(build):
+    def scenario(fakekube):
+        fakekube.apply(definition("Page", text="string"))
+        fakekube.start(build)
+        fakekube.create(custom("Page", text="x"))
+        fakekube.settle()
+        fakekube.patch(API, "Page", "a", {"spec": {"text": "y"}})
+        fakekube.settle()
+        assert fakekube.get("v1", "ConfigMap", "a")["data"]["text"] == "y"
+
+    return scenario
+
+
+OBSERVED = "update page/a{status.observedGeneration}#1"
+TEXT = "update page/a{spec.text}#1"
+
+
+@pytest.mark.parametrize(
+    "atoms",
+    [
+        f"pause(until={TEXT})@create cm/a#1",
+        f"pause(until={TEXT})@create cm/a#1 + crash@{OBSERVED}",
+        f"down(until={TEXT})@create cm/a#1",
+        "error(503, 5)@update cm/a{data.text}#1",
+        "lost(reset)@update cm/a{data.text}#1",
+    ],
+)
+def test_x5_after_a_fault_a_test_settles_when_the_work_is_done(atoms):
+    assert wrong(settled(publishing(bug=False)), atoms) == []
+
+
+def test_x5_work_that_is_never_done_is_found():
+    found = wrong(settled(publishing(bug=True)), "error(503, 1)@update cm/a{data.text}#1")
+    assert any(one.startswith("O2: cm/a data.text") for one in found)
+    assert any("AssertionError" in one for one in found)

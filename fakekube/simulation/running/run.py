@@ -218,7 +218,7 @@ class Run:
         if info.resource.endswith("webhookconfigurations"):
             self._webhooks = True
         if self.hands.frozen and self._actor(client).name in self.hands.frozen:
-            return Fault(delay=_INSTANT)
+            return Fault(delay=self._late(_INSTANT))
         if info.verb in _WRITES and info.is_resource:
             fault = self._before_write(info, client)
             if fault is not None:
@@ -234,7 +234,7 @@ class Run:
         return fault
 
     def _late(self, seconds: float) -> float:
-        """Record a delay, so that the test waits for its end."""
+        """Record a delay, so that the test waits until what it delays is done."""
         if seconds:
             self.recovery.until = max(self.recovery.until, self._cluster.clock.monotonic() + seconds)
         return seconds
