@@ -34,15 +34,25 @@ _MISSING = object()
 
 
 def leaves(value: Any, path: str = "") -> Iterator[tuple[str, Any]]:
-    """The leaves of an object with their paths: `spec.ports[0].name`. An empty mapping or list is a leaf."""
+    """The leaves of an object with their paths: `spec.ports[0].name`. An empty mapping or list is a leaf.
+
+    Items of a list that are told apart by their type, as conditions are, are named by it, as their order means nothing.
+    """
     if isinstance(value, Mapping) and value:
         for name, one in value.items():
             yield from leaves(one, f"{path}.{name}" if path else str(name))
     elif isinstance(value, list | tuple) and value:
-        for index, one in enumerate(value):
+        for index, one in _items(value):
             yield from leaves(one, f"{path}[{index}]")
     else:
         yield path, value
+
+
+def _items(value: Sequence[Any]) -> Iterable[tuple[object, Any]]:
+    types = [one.get("type") if isinstance(one, Mapping) else None for one in value]
+    if len(set(types)) == len(types) and all(isinstance(one, str) for one in types):
+        return zip(types, value, strict=True)
+    return enumerate(value)
 
 
 class Mask:

@@ -85,6 +85,19 @@ def test_o2_times_count_as_equal(before, after, other):
     assert oracles_of(replace(REFERENCE, final={"store/a": {"status": {"at": other}}}), reference) == ["O2"]
 
 
+def conditions(**statuses):
+    return {"status": {"conditions": [{"type": name, "status": status} for name, status in statuses.items()]}}
+
+
+def test_o2_conditions_are_compared_by_their_type():
+    reference = replace(REFERENCE, final={"store/a": conditions(Ready="True", Degraded="False")})
+    other_order = replace(REFERENCE, final={"store/a": conditions(Degraded="False", Ready="True")})
+    assert oracles_of(other_order, reference) == []
+    swapped = replace(REFERENCE, final={"store/a": conditions(Ready="False", Degraded="True")})
+    (found,) = Judge(reference).violations(swapped)
+    assert str(found).startswith("O2: store/a status.conditions[Ready].status 'True' (reference) != 'False'")
+
+
 def test_o3_how_often_an_object_is_created():
     twice = replace(REFERENCE, commits=[*REFERENCE.commits, commit(3, "create", "pod/a-0", occurrence=2)])
     assert oracles_of(twice) == ["O3"]
