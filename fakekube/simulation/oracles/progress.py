@@ -50,7 +50,15 @@ def effort(reference: Observation, run: Observation) -> Iterator[Violation]:
 
 
 def _counted(run: Observation) -> Counter[str]:
-    return Counter(one.controller for one in run.reconciles)
+    """The reconciles of each controller, but for those that it has put off by a second or more: these poll."""
+    found: Counter[str] = Counter()
+    delays: dict[tuple[str, str], float | None] = {}
+    for one in run.reconciles:
+        delay = delays.get((one.controller, one.key))
+        if one.cause != "requeue_after" or delay is None or delay < 1:
+            found[one.controller] += 1
+        delays[one.controller, one.key] = one.requeue_after
+    return found
 
 
 def _by_key(records: Sequence[ReconcileRecord]) -> dict[tuple[str, str], list[ReconcileRecord]]:
