@@ -98,6 +98,22 @@ def test_o2_conditions_are_compared_by_their_type():
     assert str(found).startswith("O2: store/a status.conditions[Ready].status 'True' (reference) != 'False'")
 
 
+def test_o2_o3_a_reference_that_is_not_at_rest():
+    """A reconcile once more deletes a-0 and resizes a-1; a run may have done so before its end."""
+    deleted = commit(8, "delete", "pod/a-0", before=CHILD)
+    old, new = obj("Pod", "a-1", spec={"size": 1}), obj("Pod", "a-1", spec={"size": 2})
+    resized = commit(9, "update", "pod/a-1", before=old, after=new)
+    rest = [replace(one, rest=True) for one in (deleted, resized)]
+    reference = replace(REFERENCE, final={"pod/a-0": CHILD, "pod/a-1": old}, commits=[*REFERENCE.commits, *rest])
+    run = replace(REFERENCE, commits=[*REFERENCE.commits, deleted, resized])
+    assert oracles_of(replace(run, final={"pod/a-1": new}), reference) == []
+    assert oracles_of(replace(run, final={"pod/a-0": CHILD, "pod/a-1": new}), reference) == []
+    other = obj("Pod", "a-1", spec={"size": 3})
+    assert oracles_of(replace(run, final={"pod/a-1": other}), reference) == ["O2"]
+    twice = replace(run, final={"pod/a-1": new}, commits=[*run.commits, replace(deleted, revision=12)])
+    assert oracles_of(twice, reference) == ["O3"]
+
+
 def test_o3_how_often_an_object_is_created():
     twice = replace(REFERENCE, commits=[*REFERENCE.commits, commit(3, "create", "pod/a-0", occurrence=2)])
     assert oracles_of(twice) == ["O3"]
@@ -116,6 +132,12 @@ def test_o4_a_write_at_rest():
 def test_o5_far_more_reconciles():
     assert oracles_of(replace(REFERENCE, reconciles=[record()] * 29)) == []
     assert oracles_of(replace(REFERENCE, reconciles=[record()] * 30)) == ["O5"]
+
+
+@pytest.mark.parametrize(("delay", "oracles"), [(0.1, ["O5"]), (1.0, []), (None, ["O5"])])
+def test_o5_a_controller_that_polls_is_no_hot_loop(delay, oracles):
+    polled = [record(number, requeue_after=delay, cause="requeue_after") for number in range(100)]
+    assert oracles_of(replace(REFERENCE, reconciles=polled)) == oracles
 
 
 @pytest.mark.parametrize(
