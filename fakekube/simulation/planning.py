@@ -46,6 +46,9 @@ _PAUSED = 2
 #: The virtual seconds by which watches are late in a cluster that has no failure.
 _LAG = 5.0
 
+#: By how many seconds clocks differ that are kept by NTP.
+_SKEW = 5
+
 #: The HTTP codes with which requests fail.
 _CODES = (503, 500, 504)
 
@@ -215,7 +218,7 @@ class Planner:
             for one in self._writes:
                 yield Hook(one.anchor)
         for one in self._writes:
-            yield Jump(one.anchor, 3600)
+            yield Jump(one.anchor, _SKEW)
 
     # --- events of the trace
 
