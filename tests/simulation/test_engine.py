@@ -5,8 +5,10 @@ from datetime import datetime, timedelta
 
 import pytest
 
+from fakekube.simulation.atoms import Jump
 from fakekube.simulation.explorer import Explorer, Settings
 from fakekube.simulation.plan import parse_plan
+from fakekube.simulation.planning import Planner
 from fakekube.simulation.realism import IllegalPlan, check_legal
 from fakekube.simulation.scenario import ScenarioRunner
 from tests.simulation.samples import SAMPLES
@@ -118,6 +120,24 @@ def test_a_watch_is_held_for_five_minutes_at_most():
     assert times(observed, "create cm/a#1") == [300]
 
 
+def deleted(fakekube):
+    """A store is created, resized, and deleted."""
+    fakekube.apply(definition("Store", size="integer"))
+    fakekube.start(build)
+    fakekube.create(custom("Store", size=1))
+    fakekube.advance(60)
+    fakekube.patch(API, "Store", "a", {"spec": {"size": 2}})
+    fakekube.advance(10)
+    fakekube.delete(API, "Store", "a")
+    fakekube.advance(60)
+
+
+def test_a_watch_is_held_no_longer_than_the_object_of_its_end_exists():
+    observed, _ = ran(f"hold(store, {PATCHED}..update store/a{{status.ready}}#1)", deleted)
+    assert times(observed, "delete store/a#1") == [70]
+    assert {one.at for one in observed.deliveries if one.kind == "store"} == {0, 70}
+
+
 def test_an_operator_is_down_for_five_minutes_at_most():
     observed, _ = ran(f"down(until={PATCHED})@create cm/a#1", slow)
     assert times(observed, "create secret/a#1") == [300]
@@ -216,6 +236,14 @@ def test_a_paused_operator_goes_on_where_it_was():
 
 def created(observed, target):
     return datetime.fromisoformat(observed.final[target]["metadata"]["creationTimestamp"])
+
+
+def test_clocks_differ_by_seconds_in_plans():
+    """No operator that compares its clock with timestamps of the server can be right if they differ by an hour."""
+    planner = Planner(ran("")[0])
+    jumps = [atom.seconds for plan in planner.singles() for atom in plan.atoms if isinstance(atom, Jump)]
+    assert jumps
+    assert max(jumps) <= 5
 
 
 def test_the_clock_of_the_server_jumps():

@@ -84,11 +84,11 @@ class _Pending:
     armed: bool = False
 
 
-def _is_deletion(until: Until, anchor: Anchor) -> bool:
-    """Whether an object is deleted at once that is only marked in the reference, where it has finalizers."""
-    if not isinstance(until, Anchor) or until.target != anchor.target or anchor.verb != "delete":
+def _is_over(until: Until, anchor: Anchor) -> bool:
+    """Whether the end of an atom is an update of an object that is deleted, so that it comes no more."""
+    if not isinstance(until, Anchor) or until.target != anchor.target:
         return False
-    return until.verb == "update" and any(field.startswith("metadata.deletion") for field in until.fields)
+    return until.verb == "update" and anchor.verb == "delete"
 
 
 def _itself(anchor: Anchor) -> Anchor:
@@ -302,7 +302,7 @@ class Injection:
         return bool(waiting)
 
     def _end_pending(self, anchor: Anchor) -> None:
-        for one in [one for one in self._pending if one.until == anchor or _is_deletion(one.until, anchor)]:
+        for one in [one for one in self._pending if one.until == anchor or _is_over(one.until, anchor)]:
             self._end(one)
 
     def _end(self, one: _Pending) -> None:
