@@ -98,6 +98,28 @@ def test_o2_conditions_are_compared_by_their_type():
     assert str(found).startswith("O2: store/a status.conditions[Ready].status 'True' (reference) != 'False'")
 
 
+def numbered(path, *numbers):
+    return {
+        f"claim/{name}": obj("Claim", name, **{path: {"of": one}}) for name, one in zip("abc", numbers, strict=True)
+    }
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "oracles"),
+    [
+        ((0, 1, 2), (0, 2, 1), []),
+        (("disk-1", "disk-2", "disk-3"), ("disk-3", "disk-2", "disk-1"), []),
+        ((0, 1, 2), (0, 1, 1), ["O2"]),
+        ((0, 1, 2), (0, 1, 3), ["O2"]),
+        ((0, 0, 1), (0, 1, 0), ["O2", "O2"]),
+        (("blue1", "red1", "red2"), ("red1", "blue1", "red2"), ["O2", "O2"]),
+    ],
+)
+def test_o2_numbers_that_are_handed_out_in_another_order(before, after, oracles):
+    reference = replace(REFERENCE, final=numbered("status", *before))
+    assert oracles_of(replace(REFERENCE, final=numbered("status", *after)), reference) == oracles
+
+
 def test_o2_o3_a_reference_that_is_not_at_rest():
     """A reconcile once more deletes a-0 and resizes a-1; a run may have done so before its end."""
     deleted = commit(8, "delete", "pod/a-0", before=CHILD)

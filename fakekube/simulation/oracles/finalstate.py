@@ -9,6 +9,7 @@ from typing import Any
 
 from fakekube.simulation.allocations import Allocations
 from fakekube.simulation.observation import Commit, Observation, Violation
+from fakekube.simulation.oracles.numbering import handed_out
 from fakekube.simulation.statemask import Mask, is_compared
 
 Object = Mapping[str, Any]
@@ -23,9 +24,10 @@ def final_state(reference: Observation, run: Observation, mask: Mask, oracle: st
     Where the reference is not at rest, they may also be as it leaves them when everything is reconciled once more.
     """
     expected = _compared(reference.final)
-    found = _matched(expected, _compared(run.final), mask)
     allocated = mask.allocations(reference.final, run.final)
+    found = _matched(expected, _compared(run.final), mask, allocated)
     rested = _at_rest(reference)
+    numbers: frozenset[tuple[str, str]] | None = None
     for target in dict.fromkeys([*expected, *found]):
         if target in rested and _is_as(rested[target], found.get(target), target, mask, allocated):
             continue
@@ -36,6 +38,10 @@ def final_state(reference: Observation, run: Observation, mask: Mask, oracle: st
         elif target not in expected:
             yield Violation(oracle, target, "is there at the end (the reference does not have it)")
         elif differing := mask.differences(target, expected[target], found[target], allocated):
+            numbers = handed_out(expected, found) if numbers is None else numbers
+            differing = [one for one in differing if (target.partition("/")[0], one[0]) not in numbers]
+            if not differing:
+                continue
             shown = "; ".join(f"{path} {was!r} (reference) != {now!r}" for path, was, now in differing[:_LISTED])
             more = f"; {len(differing) - _LISTED} more" if len(differing) > _LISTED else ""
             yield Violation(oracle, target, f"{shown}{more}")
@@ -52,7 +58,9 @@ def _is_as(expected: Object | None, found: Object | None, target: str, mask: Mas
     return not mask.differences(target, expected, found, allocated)
 
 
-def _matched(expected: Mapping[str, Object], found: Mapping[str, Object], mask: Mask) -> Mapping[str, Object]:
+def _matched(
+    expected: Mapping[str, Object], found: Mapping[str, Object], mask: Mask, allocated: Allocations
+) -> Mapping[str, Object]:
     """`found`, with objects whose names are generated under the targets of the equal ones in the reference, if any.
 
     `pod/a-*` and `pod/a-*~2` are numbered as they are created, which another order does not make wrong.
@@ -62,8 +70,8 @@ def _matched(expected: Mapping[str, Object], found: Mapping[str, Object], mask: 
     unmatched = []
     for target, obj in expected.items():
         if "*" in target:
-            base = _base(target)
-            same = [one for one in waiting if _base(one) == base and not mask.differences(target, obj, waiting[one])]
+            alike = [one for one in waiting if _base(one) == _base(target)]
+            same = [one for one in alike if not mask.differences(target, obj, waiting[one], allocated)]
             if same:
                 result[target] = waiting.pop(same[0])
             else:

@@ -209,7 +209,9 @@ class Run:
             return
         actor = Actor(f"{OPERATOR}{reconcile.operator}", reconcile.incarnation)
         after = None if reconcile.after is None else reconcile.after.total_seconds()
-        self.recorder.reconcile_ended(actor, reconcile.controller, reconcile.key, reconcile.error, after, reconcile.cause)
+        self.recorder.reconcile_ended(
+            actor, reconcile.controller, reconcile.key, reconcile.error, after, reconcile.cause
+        )
         self.injection.reconcile_ended()
 
     # --- points of requests and watches ----------------------------------------------------------------------------
