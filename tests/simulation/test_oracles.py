@@ -144,6 +144,23 @@ def test_o3_how_often_an_object_is_created():
     assert oracles_of(by_test) == []
 
 
+@pytest.mark.parametrize(
+    ("owner", "deleted_by", "oracles"),
+    [("u-a", "cluster", []), ("u-b", "cluster", ["O3", "O3"]), ("u-a", "operator db", ["O3", "O3"])],
+)
+def test_o3_what_is_created_for_an_owner_that_is_gone_and_collected(owner, deleted_by, oracles):
+    child = obj("Pod", "a-1")
+    child["metadata"]["ownerReferences"] = [{"kind": "Store", "name": owner, "uid": owner}]
+    commits = [
+        *REFERENCE.commits,
+        commit(7, "delete", "store/a", "test", before=obj("Store", "a")),
+        commit(8, "create", "pod/a-1", after=child),
+        commit(9, "delete", "pod/a-1", deleted_by, before=child),
+    ]
+    reference = replace(REFERENCE, commits=commits[:3])
+    assert oracles_of(replace(REFERENCE, commits=commits), reference) == oracles
+
+
 def test_o4_a_write_at_rest():
     late = commit(9, "update", "pod/a-0", before=CHILD, after=obj("Pod", "a-0", spec={"image": "3"}), rest=True)
     assert oracles_of(replace(REFERENCE, commits=[*REFERENCE.commits, late])) == ["O4"]
