@@ -18,7 +18,7 @@
 - `rollback`: the last change of the test is taken back at its end
 
 `reconcile` in place of E2 is the end of the next reconcile, `rest` the next time that the cluster is quiescent. What
-waits for an end ends after LONGEST seconds at the latest.
+waits for an end ends after LONGEST seconds at the latest; what waits for `rest` after LAG seconds.
 """
 
 from __future__ import annotations
@@ -36,6 +36,9 @@ Until = Anchor | Literal["reconcile", "rest"]
 #: For how many virtual seconds an atom lasts at most. Clients of client-go open a new watch after 5 to 10 minutes
 #: (`reflector.go`, defaultMinWatchTimeout), and a kubelet starts a container after at most 5 (MaxContainerBackOff).
 LONGEST = 300.0
+
+#: The virtual seconds by which watches are late in a cluster that has no failure.
+LAG = 5.0
 
 #: What a competing writer does in `race(OP)`.
 RACES = ("annotate", "label")

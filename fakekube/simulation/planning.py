@@ -10,6 +10,7 @@ from itertools import combinations, zip_longest
 from fakekube.simulation.anchor import Anchor
 from fakekube.simulation.atoms import (
     FAULTS,
+    LAG,
     LONGEST,
     Atom,
     Crash,
@@ -42,9 +43,6 @@ _IN_A_STEP = 6
 
 #: At most so many of the last writes before a change of the test, after which the operator is frozen.
 _PAUSED = 2
-
-#: The virtual seconds by which watches are late in a cluster that has no failure.
-_LAG = 5.0
 
 #: By how many seconds clocks differ that are kept by NTP.
 _SKEW = 5
@@ -240,7 +238,7 @@ class Planner:
         commits = [one for one in self._reference.commits if not one.rest]
         for first in self._foreign():
             later = [one for one in commits if one.actor == TEST and one.revision > first.revision]
-            soon = [one for one in later if one.at - first.at <= _LAG]
+            soon = [one for one in later if one.at - first.at <= LAG]
             if first.actor != TEST or not soon:
                 continue
             end = later[len(soon)].revision if len(later) > len(soon) else commits[-1].revision + 1

@@ -11,9 +11,9 @@ from fakekube.simulation.scenario import ScenarioRunner
 from tests.simulation.samples.definitions import API, BY_LABEL, child, custom, definition, ensure, find, labelled
 
 
-def wrong(scenario, atoms, seed=0, **settings):
+def wrong(scenario, atoms, seed=0, cluster=None, **settings):
     """What a run under a plan does wrong, as texts. The plan must take effect."""
-    runner = ScenarioRunner(scenario)
+    runner = ScenarioRunner(scenario, cluster or {})
     explorer = Explorer(runner.run, Settings(seed=seed, **settings), lambda: runner.facts)
     judge = explorer.reference()[1]
     plan = parse_plan(f"FK1 seed={seed} {atoms}")
@@ -327,3 +327,52 @@ def test_x5_work_that_is_never_done_is_found():
     found = wrong(settled(publishing(bug=True)), "error(503, 1)@update cm/a{data.text}#1")
     assert any(one.startswith("O2: cm/a data.text") for one in found)
     assert any("AssertionError" in one for one in found)
+
+
+# --- owners that are gone
+
+
+def pooling(owned):
+    """A pool has a worker, which belongs to it; the pool is read from the cache."""
+
+    def build(manager):
+        async def reconcile(request, client):
+            pool = await find(client, API, "Pool", request.name, request.namespace)
+            if pool is not None and not await client.list(
+                "v1", "ConfigMap", request.namespace, label_selector="owner=a"
+            ):
+                make = child if owned else labelled
+                await client.create(make(pool, "ConfigMap", f"{request.name}-", data={"x": "y"}))
+
+        manager.controller("pool").for_(API, "Pool").watches("v1", "ConfigMap", BY_LABEL).complete(reconcile)
+
+    return build
+
+
+def deleted_pool(build):
+    def scenario(fakekube):
+        fakekube.apply(definition("Pool"))
+        fakekube.start(build)
+        fakekube.create(custom("Pool"))
+        fakekube.advance(60)
+        fakekube.delete(API, "Pool", "a")
+        for worker in fakekube.list("v1", "ConfigMap", label_selector="owner=a"):
+            fakekube.delete("v1", "ConfigMap", worker["metadata"]["name"])
+        fakekube.advance(60)
+
+    return scenario
+
+
+GONE = "hold(pool, delete pool/a#1..rest)"
+
+
+@pytest.mark.parametrize("atom", [GONE, "gap(pool, delete pool/a#1..rest)"])
+def test_workers_of_a_pool_that_is_gone_are_collected(atom):
+    collected = {"controllers": ["garbagecollector"]}
+    assert wrong(deleted_pool(pooling(owned=True)), atom, cluster=collected) == []
+
+
+def test_workers_without_an_owner_are_left():
+    collected = {"controllers": ["garbagecollector"]}
+    found = wrong(deleted_pool(pooling(owned=False)), GONE, cluster=collected)
+    assert any(one.startswith("O2: cm/a-*~1 is there at the end") for one in found)

@@ -5,6 +5,7 @@ from datetime import datetime, timedelta
 
 import pytest
 
+from controllerlib import Result
 from fakekube.simulation.atoms import Jump
 from fakekube.simulation.explorer import Explorer, Settings
 from fakekube.simulation.plan import parse_plan
@@ -118,6 +119,44 @@ def test_a_watch_is_held_for_five_minutes_at_most():
     observed, _ = ran(f"hold(store, create store/a#1..{PATCHED})", slow)
     assert {one.at for one in observed.deliveries if one.kind == "store"} >= {300, 7200}
     assert times(observed, "create cm/a#1") == [300]
+
+
+def ticking(manager):
+    """Reconciles each store twice a second, for a minute."""
+    live = manager.api_reader
+
+    async def reconcile(request, client):
+        if await find(client, API, "Store", request.name, request.namespace) is None:
+            return None
+        count = (await live.get("v1", "ConfigMap", "count", "default"))["data"]["count"]
+        if int(count) == 120:
+            return None
+        name = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "count", "namespace": "default"}}
+        await live.patch(name, {"data": {"count": str(int(count) + 1)}})
+        return Result(requeue_after=0.5)
+
+    manager.controller("store").for_(API, "Store").complete(reconcile)
+
+
+def test_a_cluster_that_is_never_at_rest_ends_a_hold_after_seconds():
+    def busy_scenario(fakekube):
+        fakekube.apply(definition("Store", size="integer"))
+        fakekube.create(
+            {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "count"}, "data": {"count": "0"}}
+        )
+        fakekube.start(ticking)
+        fakekube.create(custom("Store", size=1))
+        fakekube.advance(10)
+
+        async def resize():
+            fakekube.patch(API, "Store", "a", {"spec": {"size": 2}})
+
+        fakekube.task(resize())
+        fakekube.advance(60)
+
+    observed, _ = ran(f"hold(store, {PATCHED}..rest)", busy_scenario)
+    seen = [one.at for one in observed.deliveries if one.kind == "store"]
+    assert 10 <= max(seen) <= 15
 
 
 def deleted(fakekube):

@@ -173,6 +173,16 @@ def test_o5_far_more_reconciles():
     assert oracles_of(replace(REFERENCE, reconciles=[record()] * 30)) == ["O5"]
 
 
+@pytest.mark.parametrize(
+    ("seen", "gone_at", "oracles"), [({"store": 5}, 50, []), ({"store": 5}, 150, ["O5"]), ({"store": 60}, 50, ["O5"])]
+)
+def test_o5_reconciles_of_an_object_whose_deletion_is_not_seen(seen, gone_at, oracles):
+    deleted = commit(gone_at, "delete", "store/a", "test", before=obj("Store", "a"))
+    many = [replace(record(number, seen=seen), first=100) for number in range(100)]
+    run = replace(REFERENCE, commits=[*REFERENCE.commits, deleted], reconciles=many)
+    assert oracles_of(run, replace(REFERENCE, commits=[*REFERENCE.commits, deleted])) == oracles
+
+
 @pytest.mark.parametrize(("delay", "oracles"), [(0.1, ["O5"]), (1.0, []), (None, ["O5"])])
 def test_o5_a_controller_that_polls_is_no_hot_loop(delay, oracles):
     polled = [record(number, requeue_after=delay, cause="requeue_after") for number in range(100)]

@@ -50,15 +50,35 @@ def effort(reference: Observation, run: Observation) -> Iterator[Violation]:
 
 
 def _counted(run: Observation) -> Counter[str]:
-    """The reconciles of each controller, but for those that it has put off by a second or more: these poll."""
+    """The reconciles of each controller that count.
+
+    Those that it has put off by a second or more do not: these poll. Nor do those of an object that is gone, which the
+    operator cannot know yet: they go on for as long as its watch is late.
+    """
     found: Counter[str] = Counter()
     delays: dict[tuple[str, str], float | None] = {}
+    deletions = _deletions(run)
     for one in run.reconciles:
         delay = delays.get((one.controller, one.key))
-        if one.cause != "requeue_after" or delay is None or delay < 1:
+        polls = one.cause == "requeue_after" and delay is not None and delay >= 1
+        if not polls and not _is_gone(one, deletions.get(one.key, ())):
             found[one.controller] += 1
         delays[one.controller, one.key] = one.requeue_after
     return found
+
+
+def _deletions(run: Observation) -> dict[str, list[Commit]]:
+    """The deletions by the key of the object."""
+    found: dict[str, list[Commit]] = {}
+    for one in run.commits:
+        if one.anchor.verb == "delete":
+            key = f"{one.namespace}/{one.name}" if one.namespace else one.name
+            found.setdefault(key, []).append(one)
+    return found
+
+
+def _is_gone(record: ReconcileRecord, deletions: Sequence[Commit]) -> bool:
+    return any(record.seen.get(one.kind, one.revision) < one.revision <= record.first for one in deletions)
 
 
 def _by_key(records: Sequence[ReconcileRecord]) -> dict[tuple[str, str], list[ReconcileRecord]]:

@@ -9,6 +9,7 @@ from typing import Protocol, TypeVar
 
 from fakekube.simulation.anchor import Anchor
 from fakekube.simulation.atoms import (
+    LAG,
     LONGEST,
     Atom,
     Crash,
@@ -29,6 +30,9 @@ from fakekube.simulation.observation import TEST, Commit
 from fakekube.simulation.plan import Plan
 
 A = TypeVar("A")
+
+#: After so many reconciles a cluster is not waited for to be at rest: the atom itself may keep it busy.
+_BUSY = 10
 
 
 class Hands(Protocol):
@@ -82,6 +86,8 @@ class _Pending:
     #: whether an operator is down or frozen, and whether a reconcile has begun since
     down: bool = False
     armed: bool = False
+    #: how many reconciles have ended since
+    reconciles: int = 0
 
 
 def _is_over(until: Until, anchor: Anchor) -> bool:
@@ -242,9 +248,12 @@ class Injection:
         self._pending.append(_Pending("rest", end))
 
     def _wait(self, one: _Pending) -> None:
-        """Let an atom go on until its end comes, or for the longest time."""
+        """Let an atom go on until its end comes, or for the longest time.
+
+        A cluster may be busy because of the atom, so that it is never at rest.
+        """
         self._pending.append(one)
-        one.cancel = self.hands.after(LONGEST, partial(self._end, one))
+        one.cancel = self.hands.after(LAG if one.until == "rest" else LONGEST, partial(self._end, one))
 
     @property
     def is_down(self) -> bool:
@@ -262,9 +271,14 @@ class Injection:
             one.armed = True
 
     def reconcile_ended(self) -> None:
-        """Called when a reconcile has ended: what waits for the end of one that has begun since ends."""
-        for one in [one for one in self._pending if one.until == "reconcile" and one.armed]:
-            self._end(one)
+        """Called when a reconcile has ended: what waits for the end of one that has begun since ends.
+
+        So does what waits for rest, if it does not come.
+        """
+        for one in [one for one in self._pending if one.armed]:
+            one.reconciles += 1
+            if one.until == "reconcile" or (one.until == "rest" and one.reconciles == _BUSY):
+                self._end(one)
 
     def at_rest(self, time_moves: bool) -> bool:
         """Called when the cluster is quiescent. Whether something goes on that had waited.
