@@ -36,7 +36,7 @@ _MISSING = object()
 def leaves(value: Any, path: str = "") -> Iterator[tuple[str, Any]]:
     """The leaves of an object with their paths: `spec.ports[0].name`. An empty mapping or list is a leaf.
 
-    Items of a list that are told apart by their type, as conditions are, are named by it, as their order means nothing.
+    Items of a list that have different types, such as conditions, are named by their type: they have no order.
     """
     if isinstance(value, Mapping) and value:
         for name, one in value.items():

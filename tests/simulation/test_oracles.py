@@ -161,6 +161,26 @@ def test_o3_what_is_created_for_an_owner_that_is_gone_and_collected(owner, delet
     assert oracles_of(replace(REFERENCE, commits=commits), reference) == oracles
 
 
+def test_o3_what_controllers_make_for_garbage_is_garbage():
+    def owned(kind, name, owner, uid):
+        made = obj(kind, name, uid)
+        made["metadata"]["ownerReferences"] = [{"uid": owner}] if owner else []
+        return made
+
+    made = {
+        "svc/s": owned("Service", "s", "u-a", "u-s"),
+        "endpointslice/s-1": owned("EndpointSlice", "s-1", "u-s", "u-es"),
+        "ep/s": owned("Endpoints", "s", "", "u-ep"),
+    }
+    gone = [*REFERENCE.commits, commit(7, "delete", "store/a", "test", before=obj("Store", "a"))]
+    created = [commit(8 + at, "create", name, after=one) for at, (name, one) in enumerate(made.items())]
+    deleted = [commit(12 + at, "delete", name, "cluster", before=one) for at, (name, one) in enumerate(made.items())]
+    reference = replace(REFERENCE, commits=gone)
+    assert oracles_of(replace(REFERENCE, commits=[*gone, *created, *deleted]), reference) == []
+    without_service = [*gone, *created[1:], *deleted[1:]]
+    assert set(oracles_of(replace(REFERENCE, commits=without_service), reference)) == {"O3"}
+
+
 def test_o4_a_write_at_rest():
     late = commit(9, "update", "pod/a-0", before=CHILD, after=obj("Pod", "a-0", spec={"image": "3"}), rest=True)
     assert oracles_of(replace(REFERENCE, commits=[*REFERENCE.commits, late])) == ["O4"]

@@ -141,15 +141,19 @@ def _counted(commits: Sequence[Commit]) -> Counter[str]:
 def _created_as_garbage(commits: Sequence[Commit]) -> frozenset[str]:
     """The uids of objects that are created when all their owners are gone, and that the garbage collector deletes.
 
-    An operator cannot know at once that an owner is gone.
+    An operator cannot know at once that an owner is gone. What controllers make for such an object is garbage, too:
+    it has that object as its owner, or it is the Endpoints of a Service.
     """
+    services: set[tuple[str, str]] = set()
     gone: set[str] = set()
     found: set[str] = set()
     deleted: set[str] = set()
     for one in commits:
         owners = ((one.after or {}).get("metadata") or {}).get("ownerReferences") or ()
-        if one.anchor.verb == "create" and owners and all(owner.get("uid") in gone for owner in owners):
+        is_orphan = bool(owners) and all(owner.get("uid") in gone | found for owner in owners)
+        if one.anchor.verb == "create" and (is_orphan or (one.kind == "ep" and (one.namespace, one.name) in services)):
             found.add(one.uid)
+            services |= {(one.namespace, one.name)} if one.kind == "svc" else set()
         if one.anchor.verb == "delete":
             gone.add(one.uid)
             deleted |= set() if one.by_operator else {one.uid}
