@@ -17,7 +17,8 @@
 - `fresh`: a new cluster is given the last spec at once
 - `rollback`: the last change of the test is taken back at its end
 
-`reconcile` in place of E2 is the end of the next reconcile, `rest` the next time that the cluster is quiescent.
+`reconcile` in place of E2 is the end of the next reconcile, `rest` the next time that the cluster is quiescent. What
+waits for an end ends after LONGEST seconds at the latest; what waits for `rest` after LAG seconds.
 """
 
 from __future__ import annotations
@@ -31,6 +32,13 @@ from fakekube.simulation.anchor import Anchor, parse_anchor
 
 Until = Anchor | Literal["reconcile", "rest"]
 """When an atom ends: at a state change, after the next reconcile, or when the cluster is quiescent."""
+
+#: For how many virtual seconds an atom lasts at most. Clients of client-go open a new watch after 5 to 10 minutes
+#: (`reflector.go`, defaultMinWatchTimeout), and a kubelet starts a container after at most 5 (MaxContainerBackOff).
+LONGEST = 300.0
+
+#: The virtual seconds by which watches are late in a cluster that has no failure.
+LAG = 5.0
 
 #: What a competing writer does in `race(OP)`.
 RACES = ("annotate", "label")

@@ -64,7 +64,7 @@ class ReconcileRecord:
 
     seen: the revision of the newest event that the operator's informers had delivered at its start, for each kind.
     error: the text of the exception, `unexpected` whether it is a defect rather than an answer of the server.
-    read: the targets that it has read from the server itself.
+    read: the targets that it has read from the server itself. cause: why it ran, as `retry` or `added+updated`.
     """
 
     operator: str
@@ -79,6 +79,7 @@ class ReconcileRecord:
     unexpected: bool = False
     requeue_after: float | None = None
     read: tuple[str, ...] = ()
+    cause: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,8 +87,8 @@ class Observation:
     """One run.
 
     failure: the failure of the test itself, as text; where: `FILE:LINE`, as far as it is known.
-    inconclusive: whether it failed because an operator was down, so that the run says nothing. steps: the names of the
-    test's steps.
+    inconclusive: whether it failed while an operator was down or a watch late, so that its failure says nothing.
+    steps: the names of the test's steps.
     unsettled: why the cluster did not become quiescent, or empty.
     final: the objects at the end, by target. reads: the reads of reconciles from the server.
     violations: of predicates that must always hold.

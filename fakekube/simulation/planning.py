@@ -10,6 +10,8 @@ from itertools import combinations, zip_longest
 from fakekube.simulation.anchor import Anchor
 from fakekube.simulation.atoms import (
     FAULTS,
+    LAG,
+    LONGEST,
     Atom,
     Crash,
     Dup,
@@ -41,6 +43,9 @@ _IN_A_STEP = 6
 
 #: At most so many of the last writes before a change of the test, after which the operator is frozen.
 _PAUSED = 2
+
+#: By how many seconds clocks differ that are kept by NTP.
+_SKEW = 5
 
 #: The HTTP codes with which requests fail.
 _CODES = (503, 500, 504)
@@ -141,8 +146,10 @@ class Planner:
                 step.append(one)
             elif one.actor == TEST:
                 latest, step = step or latest, []
-                for write in latest[: -_IN_A_STEP - 1 : -1]:
-                    yield Crash(write.anchor, one.anchor)
+                near = [write for write in latest[: -_IN_A_STEP - 1 : -1] if _are_near(write, one)]
+                yield from (Crash(write.anchor, one.anchor) for write in near)
+                if latest and not near:
+                    yield Crash(one.anchor)
 
     def _pauses(self) -> Iterator[Atom]:
         """The operator is frozen in the middle of its work, while the test changes something."""
@@ -154,7 +161,8 @@ class Planner:
                 latest.append(one)
             elif one.actor == TEST and latest:
                 for write in latest[: -_PAUSED - 1 : -1]:
-                    yield Pause(write.anchor, one.anchor)
+                    if _are_near(write, one):
+                        yield Pause(write.anchor, one.anchor)
                 latest = []
 
     def _failures(self) -> Iterator[Atom]:
@@ -170,9 +178,12 @@ class Planner:
 
     def _cancelled(self) -> Iterator[Atom]:
         """Notifications that a later event of the same object undoes: one watch is late, or misses both."""
-        for first, second in self._undone():
+        for first, second in self._answered():
             yield Hold(first.kind, first.anchor, second.anchor)
-            yield Gap(first.kind, first.anchor, second.anchor)
+        for first, second in self._undone():
+            if _are_near(first, second):
+                yield Hold(first.kind, first.anchor, second.anchor)
+                yield Gap(first.kind, first.anchor, second.anchor)
         for one in self._foreign():
             yield Hold(one.kind, one.anchor, "rest")
             yield Gap(one.kind, one.anchor, "rest")
@@ -191,9 +202,11 @@ class Planner:
             ]
             for reason in reasons[-1:]:
                 for one in later[: _OF_ONE_SIGNATURE + 1]:
-                    yield Stale(reason.kind, reason.anchor, one.anchor)
+                    if _are_near(reason, one):
+                        yield Stale(reason.kind, reason.anchor, one.anchor)
         for first, second in self._undone():
-            yield Stale(first.kind, first.anchor, second.anchor)
+            if _are_near(first, second):
+                yield Stale(first.kind, first.anchor, second.anchor)
 
     def _rare(self) -> Iterator[Atom]:
         if self._has_election:
@@ -203,7 +216,7 @@ class Planner:
             for one in self._writes:
                 yield Hook(one.anchor)
         for one in self._writes:
-            yield Jump(one.anchor, 3600)
+            yield Jump(one.anchor, _SKEW)
 
     # --- events of the trace
 
@@ -217,6 +230,23 @@ class Planner:
             ]
         )
 
+    def _answered(self) -> Iterator[tuple[Commit, Commit]]:
+        """A change of the test that it follows up within seconds, and the last write with which operators answer.
+
+        What lasts longer may have to be seen.
+        """
+        commits = [one for one in self._reference.commits if not one.rest]
+        for first in self._foreign():
+            later = [one for one in commits if one.actor == TEST and one.revision > first.revision]
+            soon = [one for one in later if one.at - first.at <= LAG]
+            if first.actor != TEST or not soon:
+                continue
+            end = later[len(soon)].revision if len(later) > len(soon) else commits[-1].revision + 1
+            answers = [one for one in self._reference.by_operators() if soon[-1].revision < one.revision < end]
+            answers = [one for one in answers if is_compared(one.kind) and _are_near(first, one)]
+            if answers:
+                yield first, answers[-1]
+
     def _undone(self) -> Iterator[tuple[Commit, Commit]]:
         """Pairs of events of one object, of which the second undoes the first."""
         found = 0
@@ -229,6 +259,11 @@ class Planner:
                     break
             if found >= 12:
                 return
+
+
+def _are_near(first: Commit, second: Commit) -> bool:
+    """Whether an atom can last from one change to the other."""
+    return second.at - first.at <= LONGEST
 
 
 def _same(first: Commit, second: Commit) -> bool:

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
 from typing import Any
 
+from fakekube.simulation.allocations import Allocations, drawn
 from fakekube.simulation.anchor import UID
 
 Object = Mapping[str, Any]
@@ -18,27 +19,40 @@ SERVER_FIELDS = (
     "metadata.annotations.fakekube.dev/race", "metadata.labels.fakekube.dev/race",
 )  # fmt: skip
 
-#: Kinds that record what happened: they are no part of the desired state.
-RECORDS = frozenset({"event", "ev", "lease", "controllerrevision"})
+#: Kinds that record what happened, or what the server has allocated: they are no part of the desired state.
+RECORDS = frozenset({"event", "ev", "lease", "controllerrevision", "ip", "ipaddress"})
 
 #: The last parts of paths that name an object or a version of one.
 _IDENTITIES = ("uid", "resourceVersion")
 
 _TIME = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:?\d\d)?")
 
+#: Numbers between these count as times: seconds since 1970, in the years 2020 to 2050. Also in milliseconds.
+_SECONDS = range(1_577_836_800, 2_524_608_000)
+
 _MISSING = object()
 
 
 def leaves(value: Any, path: str = "") -> Iterator[tuple[str, Any]]:
-    """The leaves of an object with their paths: `spec.ports[0].name`. An empty mapping or list is a leaf."""
+    """The leaves of an object with their paths: `spec.ports[0].name`. An empty mapping or list is a leaf.
+
+    Items of a list that have different types, such as conditions, are named by their type: they have no order.
+    """
     if isinstance(value, Mapping) and value:
         for name, one in value.items():
             yield from leaves(one, f"{path}.{name}" if path else str(name))
     elif isinstance(value, list | tuple) and value:
-        for index, one in enumerate(value):
+        for index, one in _items(value):
             yield from leaves(one, f"{path}[{index}]")
     else:
         yield path, value
+
+
+def _items(value: Sequence[Any]) -> Iterable[tuple[object, Any]]:
+    types = [one.get("type") if isinstance(one, Mapping) else None for one in value]
+    if len(set(types)) == len(types) and all(isinstance(one, str) for one in types):
+        return zip(types, value, strict=True)
+    return enumerate(value)
 
 
 class Mask:
@@ -50,14 +64,22 @@ class Mask:
     def __init__(self, ignored: Iterable[str] = ()) -> None:
         self._ignored = tuple(ignored)
         self._unstable: set[tuple[str, str]] = set()
+        self._pinned: frozenset[str] = frozenset()
 
     def learn(self, first: Mapping[str, Object], second: Mapping[str, Object]) -> None:
-        """Leave out what differs between two reference runs."""
+        """Leave out what differs between two reference runs, but for what the server has allocated in each."""
+        self._pinned = drawn(first) & drawn(second)
+        allocated = self.allocations(first, second)
         for target in first.keys() & second.keys():
             old, new = dict(leaves(first[target])), dict(leaves(second[target]))
             for path in {*old, *new}:
-                if old.get(path, _MISSING) != new.get(path, _MISSING):
+                before, after = old.get(path, _MISSING), new.get(path, _MISSING)
+                if before != after and not allocated.are_equal(before, after):
                     self._unstable.add((target, path))
+
+    def allocations(self, expected: Mapping[str, Object], found: Mapping[str, Object]) -> Allocations:
+        """What two runs have allocated, by their final objects."""
+        return Allocations(expected, found, self._pinned)
 
     def counts(self, target: str, path: str, value: Any) -> bool:
         """Whether a leaf is compared."""
@@ -73,13 +95,20 @@ class Mask:
             return False
         return fnmatchcase(path, what)
 
-    def differences(self, target: str, expected: Object, found: Object) -> Sequence[tuple[str, Any, Any]]:
-        """The leaves that differ: path, expected and found value (None: absent). Times count as equal."""
+    def differences(
+        self, target: str, expected: Object, found: Object, allocated: Allocations | None = None
+    ) -> Sequence[tuple[str, Any, Any]]:
+        """The leaves that differ: path, expected and found value (None: absent).
+
+        Times count as equal, and so does what is `allocated`.
+        """
         old, new = dict(leaves(expected)), dict(leaves(found))
         differing = []
         for path in dict.fromkeys([*old, *new]):
             before, after = old.get(path, _MISSING), new.get(path, _MISSING)
             if _same(before, after) or (_is_time(before) and _is_time(after)) or not self.counts(target, path, after):
+                continue
+            if allocated is not None and allocated.are_equal(before, after):
                 continue
             differing.append((path, None if before is _MISSING else before, None if after is _MISSING else after))
         return differing
@@ -93,7 +122,9 @@ def _same(before: Any, after: Any) -> bool:
 
 
 def _is_time(value: Any) -> bool:
-    return isinstance(value, str) and _TIME.fullmatch(value) is not None
+    if isinstance(value, int | float):
+        return int(value) in _SECONDS or int(value / 1000) in _SECONDS
+    return isinstance(value, str) and (_TIME.fullmatch(value) is not None or (value.isdigit() and _is_time(int(value))))
 
 
 def is_compared(target: str) -> bool:

@@ -5,13 +5,16 @@ from datetime import datetime, timedelta
 
 import pytest
 
+from controllerlib import Result
+from fakekube.simulation.atoms import Jump
 from fakekube.simulation.explorer import Explorer, Settings
 from fakekube.simulation.plan import parse_plan
+from fakekube.simulation.planning import Planner
 from fakekube.simulation.realism import IllegalPlan, check_legal
 from fakekube.simulation.scenario import ScenarioRunner
 from tests.simulation.samples import SAMPLES
 from tests.simulation.samples.definitions import API, child, custom, definition, find
-from tests.simulation.storeoperator import build, facts, listing, ran, scenario, violations
+from tests.simulation.storeoperator import LISTS, build, facts, listing, ran, scenario, violations
 
 
 def by_operator(observed):
@@ -102,6 +105,108 @@ def test_a_held_watch_delivers_nothing_until_it_is_released():
     assert times(late, "create cm/a#1") == [60]
 
 
+def slow(fakekube, **options):
+    """As `scenario`, over hours."""
+    fakekube.apply(definition("Store", size="integer"))
+    fakekube.start(build, **options)
+    fakekube.create(custom("Store", size=1))
+    fakekube.advance(hours=2)
+    fakekube.patch(API, "Store", "a", {"spec": {"size": 2}})
+    fakekube.advance(hours=2)
+
+
+def test_a_watch_is_held_for_five_minutes_at_most():
+    observed, _ = ran(f"hold(store, create store/a#1..{PATCHED})", slow)
+    assert {one.at for one in observed.deliveries if one.kind == "store"} >= {300, 7200}
+    assert times(observed, "create cm/a#1") == [300]
+
+
+def ticking(manager):
+    """Reconciles each store twice a second, for a minute."""
+    live = manager.api_reader
+
+    async def reconcile(request, client):
+        if await find(client, API, "Store", request.name, request.namespace) is None:
+            return None
+        count = (await live.get("v1", "ConfigMap", "count", "default"))["data"]["count"]
+        if int(count) == 120:
+            return None
+        name = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "count", "namespace": "default"}}
+        await live.patch(name, {"data": {"count": str(int(count) + 1)}})
+        return Result(requeue_after=0.5)
+
+    manager.controller("store").for_(API, "Store").complete(reconcile)
+
+
+def test_a_cluster_that_is_never_at_rest_ends_a_hold_after_seconds():
+    def busy_scenario(fakekube):
+        fakekube.apply(definition("Store", size="integer"))
+        fakekube.create(
+            {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "count"}, "data": {"count": "0"}}
+        )
+        fakekube.start(ticking)
+        fakekube.create(custom("Store", size=1))
+        fakekube.advance(10)
+
+        async def resize():
+            fakekube.patch(API, "Store", "a", {"spec": {"size": 2}})
+
+        fakekube.task(resize())
+        fakekube.advance(60)
+
+    observed, _ = ran(f"hold(store, {PATCHED}..rest)", busy_scenario)
+    seen = [one.at for one in observed.deliveries if one.kind == "store"]
+    assert 10 <= max(seen) <= 15
+
+
+def deleted(fakekube):
+    """A store is created, resized, and deleted."""
+    fakekube.apply(definition("Store", size="integer"))
+    fakekube.start(build)
+    fakekube.create(custom("Store", size=1))
+    fakekube.advance(60)
+    fakekube.patch(API, "Store", "a", {"spec": {"size": 2}})
+    fakekube.advance(10)
+    fakekube.delete(API, "Store", "a")
+    fakekube.advance(60)
+
+
+def test_a_watch_is_held_no_longer_than_the_object_of_its_end_exists():
+    observed, _ = ran(f"hold(store, {PATCHED}..update store/a{{status.ready}}#1)", deleted)
+    assert times(observed, "delete store/a#1") == [70]
+    assert {one.at for one in observed.deliveries if one.kind == "store"} == {0, 70}
+
+
+def test_an_operator_is_down_for_five_minutes_at_most():
+    observed, _ = ran(f"down(until={PATCHED})@create cm/a#1", slow)
+    assert times(observed, "create secret/a#1") == [300]
+
+
+def test_a_crash_when_the_test_changes_something():
+    observed, _ = ran(f"crash@{PATCHED}", slow)
+    assert {(one.incarnation, one.at) for one in observed.by_operators()} >= {(1, 0), (2, 7200)}
+
+
+def test_no_operator_restarts_on_a_view_older_than_five_minutes():
+    stale = f"stale(store, at=create store/a#1, when={PATCHED})"
+    assert ran(stale, lambda fakekube: slow(fakekube, cache=LISTS))[0].fired == ()
+    assert ran(stale, listing)[0].fired == (0,)
+
+
+def test_a_test_that_fails_while_a_watch_is_late_says_nothing_of_itself():
+    def impatient(fakekube):
+        fakekube.apply(definition("Store", size="integer"))
+        fakekube.start(build)
+        fakekube.create(custom("Store", size=1))
+        fakekube.advance(60)
+        assert fakekube.exists("v1", "ConfigMap", "a")
+        fakekube.patch(API, "Store", "a", {"spec": {"size": 2}})
+
+    observed, _ = ran(f"hold(store, create store/a#1..{PATCHED})", impatient)
+    assert observed.inconclusive
+    assert observed.failure == ""
+
+
 def test_the_watch_of_another_kind_is_not_held():
     observed, _ = ran("hold(cm, create cm/a#1..rest)")
     assert next(one.at for one in observed.deliveries if one.kind == "store") == 0
@@ -170,6 +275,14 @@ def test_a_paused_operator_goes_on_where_it_was():
 
 def created(observed, target):
     return datetime.fromisoformat(observed.final[target]["metadata"]["creationTimestamp"])
+
+
+def test_clocks_differ_by_seconds_in_plans():
+    """No operator that compares its clock with timestamps of the server can be right if they differ by an hour."""
+    planner = Planner(ran("")[0])
+    jumps = [atom.seconds for plan in planner.singles() for atom in plan.atoms if isinstance(atom, Jump)]
+    assert jumps
+    assert max(jumps) <= 5
 
 
 def test_the_clock_of_the_server_jumps():

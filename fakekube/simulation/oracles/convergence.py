@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from fakekube.simulation.allocations import Allocations
 from fakekube.simulation.intents import last_step, state_before
 from fakekube.simulation.observation import Observation, Violation
 from fakekube.simulation.oracles.finalstate import is_garbage
@@ -18,10 +19,8 @@ HISTORY = frozenset(
     {"pvc", "persistentvolumeclaim", "pv", "persistentvolume", "job", "rs", "replicaset", "controllerrevision", "event"}
 )
 
-#: Fields that the server allocates, in another order if objects come in another one.
-_ALLOCATED = re.compile(
-    r"spec\.(clusterIPs?|ports\[\d+\]\.nodePort|healthCheckNodePort|nodeName|volumeName)\b|metadata\.annotations\.\S*revision"
-)
+#: Fields that the cluster chooses, in another order if objects come in another one.
+_CHOSEN = re.compile(r"spec\.(nodeName|volumeName)\b|metadata\.annotations\.\S*revision")
 
 #: Fields of a status that tell whether an object is well.
 _HEALTH = re.compile(r"status\.(phase|state|ready|health)|status\.conditions\[.*\]\.(status|type)", re.IGNORECASE)
@@ -59,6 +58,7 @@ def same_as_new(reference: Observation, run: Observation, mask: Mask) -> Iterato
     keep history (HISTORY).
     """
     targets = _made(reference) | _made(run)
+    allocated = mask.allocations(run.final, reference.final)
     for target in [one for one in dict.fromkeys([*reference.final, *run.final]) if one in targets]:
         old, new = reference.final.get(target), run.final.get(target)
         if old is None:
@@ -69,7 +69,7 @@ def same_as_new(reference: Observation, run: Observation, mask: Mask) -> Iterato
             text = "is left at the end (a new cluster that is given the last spec does not have it)"
             yield Violation("O8", target, text)
         else:
-            yield from _content(target, old, new, mask)
+            yield from _content(target, old, new, mask, allocated)
     for name, items in reference.external.items():
         for item in items:
             if item not in run.external.get(name, ()):
@@ -90,11 +90,11 @@ def _made(run: Observation) -> set[str]:
     }
 
 
-def _content(target: str, old: Object, new: Object, mask: Mask) -> Iterator[Violation]:
+def _content(target: str, old: Object, new: Object, mask: Mask, allocated: Allocations) -> Iterator[Violation]:
     differing = [
         (path, was, now)
-        for path, was, now in mask.differences(target, new, old)
-        if not path.startswith("status") and not _ALLOCATED.match(path) and not _counts(path, was, now)
+        for path, was, now in mask.differences(target, new, old, allocated)
+        if not path.startswith("status") and not _CHOSEN.match(path) and not _counts(path, was, now)
     ]
     if differing:
         shown = "; ".join(f"{path} {now!r}, in a new cluster {was!r}" for path, was, now in differing[:3])

@@ -7,7 +7,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
 from typing import Any
 
+from fakekube.simulation.allocations import Allocations
 from fakekube.simulation.observation import Commit, Observation, Violation
+from fakekube.simulation.oracles.numbering import handed_out
 from fakekube.simulation.statemask import Mask, is_compared
 
 Object = Mapping[str, Any]
@@ -17,23 +19,48 @@ _LISTED = 3
 
 
 def final_state(reference: Observation, run: Observation, mask: Mask, oracle: str = "O2") -> Iterator[Violation]:
-    """O2: the final objects are those of the reference, but for what the mask leaves out."""
+    """O2: the final objects are those of the reference, but for what the mask leaves out.
+
+    Where the reference is not at rest, they may also be as it leaves them when everything is reconciled once more.
+    """
     expected = _compared(reference.final)
-    found = _matched(expected, _compared(run.final), mask)
+    allocated = mask.allocations(reference.final, run.final)
+    found = _matched(expected, _compared(run.final), mask, allocated)
+    rested = _at_rest(reference)
+    numbers: frozenset[tuple[str, str]] | None = None
     for target in dict.fromkeys([*expected, *found]):
+        if target in rested and _is_as(rested[target], found.get(target), target, mask, allocated):
+            continue
         if target not in found:
             if is_garbage(expected[target], reference.final):
                 continue  # its owners are gone: it is there because no garbage collector runs
             yield Violation(oracle, target, "is absent at the end (the reference has it)")
         elif target not in expected:
             yield Violation(oracle, target, "is there at the end (the reference does not have it)")
-        elif differing := mask.differences(target, expected[target], found[target]):
+        elif differing := mask.differences(target, expected[target], found[target], allocated):
+            numbers = handed_out(expected, found) if numbers is None else numbers
+            differing = [one for one in differing if (target.partition("/")[0], one[0]) not in numbers]
+            if not differing:
+                continue
             shown = "; ".join(f"{path} {was!r} (reference) != {now!r}" for path, was, now in differing[:_LISTED])
             more = f"; {len(differing) - _LISTED} more" if len(differing) > _LISTED else ""
             yield Violation(oracle, target, f"{shown}{more}")
 
 
-def _matched(expected: Mapping[str, Object], found: Mapping[str, Object], mask: Mask) -> Mapping[str, Object]:
+def _at_rest(reference: Observation) -> Mapping[str, Object | None]:
+    """What the reference makes of objects when everything is reconciled once more: it has not been at rest before."""
+    return {one.anchor.target: one.after for one in reference.commits if one.rest and "*" not in one.anchor.target}
+
+
+def _is_as(expected: Object | None, found: Object | None, target: str, mask: Mask, allocated: Allocations) -> bool:
+    if expected is None or found is None:
+        return expected is found
+    return not mask.differences(target, expected, found, allocated)
+
+
+def _matched(
+    expected: Mapping[str, Object], found: Mapping[str, Object], mask: Mask, allocated: Allocations
+) -> Mapping[str, Object]:
     """`found`, with objects whose names are generated under the targets of the equal ones in the reference, if any.
 
     `pod/a-*` and `pod/a-*~2` are numbered as they are created, which another order does not make wrong.
@@ -43,8 +70,8 @@ def _matched(expected: Mapping[str, Object], found: Mapping[str, Object], mask: 
     unmatched = []
     for target, obj in expected.items():
         if "*" in target:
-            base = _base(target)
-            same = [one for one in waiting if _base(one) == base and not mask.differences(target, obj, waiting[one])]
+            alike = [one for one in waiting if _base(one) == _base(target)]
+            same = [one for one in alike if not mask.differences(target, obj, waiting[one], allocated)]
             if same:
                 result[target] = waiting.pop(same[0])
             else:
@@ -84,11 +111,13 @@ def _compared(final: Mapping[str, Object]) -> Mapping[str, Object]:
 def counts(reference: Observation, run: Observation, expected: Sequence[str] = ()) -> Iterator[Violation]:
     """O3: no object is created or deleted more often than in the reference.
 
-    It may happen less often: what an operator does not see because it is down, it need not do.
+    It may happen less often: what an operator does not see because it is down, it need not do. What the reference does
+    when everything is reconciled once more may be done earlier.
 
     `expected`: shell patterns of changes whose number may differ, `create job/*`.
     """
-    before, after = _counted(reference.commits), _counted(run.commits)
+    before = _counted(reference.commits)
+    after = _counted([one for one in run.commits if not one.rest])
     for change in dict.fromkeys([*before, *after]):
         if after[change] > before[change] and not any(fnmatchcase(change, one) for one in expected):
             verb, _, target = change.partition(" ")
@@ -97,12 +126,38 @@ def counts(reference: Observation, run: Observation, expected: Sequence[str] = (
 
 
 def _counted(commits: Sequence[Commit]) -> Counter[str]:
-    """How often operators and controllers create and delete each object."""
+    """How often operators and controllers create and delete each object, but for those that are created as garbage."""
+    garbage = _created_as_garbage(commits)
     return Counter(
         f"{one.anchor.verb} {one.anchor.target}"
         for one in commits
-        if one.anchor.verb != "update" and one.actor not in ("test", "race") and not one.rest and is_compared(one.kind)
+        if one.anchor.verb != "update"
+        and one.actor not in ("test", "race")
+        and is_compared(one.kind)
+        and one.uid not in garbage
     )
+
+
+def _created_as_garbage(commits: Sequence[Commit]) -> frozenset[str]:
+    """The uids of objects that are created when all their owners are gone, and that the garbage collector deletes.
+
+    An operator cannot know at once that an owner is gone. What controllers make for such an object is garbage, too:
+    it has that object as its owner, or it is the Endpoints of a Service.
+    """
+    services: set[tuple[str, str]] = set()
+    gone: set[str] = set()
+    found: set[str] = set()
+    deleted: set[str] = set()
+    for one in commits:
+        owners = ((one.after or {}).get("metadata") or {}).get("ownerReferences") or ()
+        is_orphan = bool(owners) and all(owner.get("uid") in gone | found for owner in owners)
+        if one.anchor.verb == "create" and (is_orphan or (one.kind == "ep" and (one.namespace, one.name) in services)):
+            found.add(one.uid)
+            services |= {(one.namespace, one.name)} if one.kind == "svc" else set()
+        if one.anchor.verb == "delete":
+            gone.add(one.uid)
+            deleted |= set() if one.by_operator else {one.uid}
+    return frozenset(found & deleted)
 
 
 def _times(number: int) -> str:

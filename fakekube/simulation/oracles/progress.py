@@ -12,8 +12,8 @@ from fakekube.simulation.statemask import is_compared
 #: A run may reconcile this many times as often as the reference, and this many times more.
 FACTOR, MORE = 3, 20
 
-#: So many failures in a row are looked at for growing gaps.
-_RETRIES = 6
+#: So many retries in a row are looked at for growing gaps, which are equal if they differ by so many seconds.
+_RETRIES, _EQUAL = 6, 1e-6
 
 
 def settles(run: Observation) -> Iterator[Violation]:
@@ -50,7 +50,35 @@ def effort(reference: Observation, run: Observation) -> Iterator[Violation]:
 
 
 def _counted(run: Observation) -> Counter[str]:
-    return Counter(one.controller for one in run.reconciles)
+    """The reconciles of each controller that count.
+
+    Those that it has put off by a second or more do not: these poll. Nor do those of an object that is gone, which the
+    operator cannot know yet: they go on for as long as its watch is late.
+    """
+    found: Counter[str] = Counter()
+    delays: dict[tuple[str, str], float | None] = {}
+    deletions = _deletions(run)
+    for one in run.reconciles:
+        delay = delays.get((one.controller, one.key))
+        polls = one.cause == "requeue_after" and delay is not None and delay >= 1
+        if not polls and not _is_gone(one, deletions.get(one.key, ())):
+            found[one.controller] += 1
+        delays[one.controller, one.key] = one.requeue_after
+    return found
+
+
+def _deletions(run: Observation) -> dict[str, list[Commit]]:
+    """The deletions by the key of the object."""
+    found: dict[str, list[Commit]] = {}
+    for one in run.commits:
+        if one.anchor.verb == "delete":
+            key = f"{one.namespace}/{one.name}" if one.namespace else one.name
+            found.setdefault(key, []).append(one)
+    return found
+
+
+def _is_gone(record: ReconcileRecord, deletions: Sequence[Commit]) -> bool:
+    return any(record.seen.get(one.kind, one.revision) < one.revision <= record.first for one in deletions)
 
 
 def _by_key(records: Sequence[ReconcileRecord]) -> dict[tuple[str, str], list[ReconcileRecord]]:
@@ -61,13 +89,16 @@ def _by_key(records: Sequence[ReconcileRecord]) -> dict[tuple[str, str], list[Re
 
 
 def _retries_steadily(records: Sequence[ReconcileRecord]) -> bool:
-    """Whether failures follow each other at gaps that do not grow."""
+    """Whether six retries follow each other, at gaps that are below a second and do not grow."""
     times: list[float] = []
     for one in records:
-        times = [*times, one.started] if one.error else []
-        if len(times) > _RETRIES:
-            gaps = [later - earlier for earlier, later in pairwise(times)]
-            recent = gaps[-_RETRIES:]
-            if recent[-1] < 1 and recent[-1] <= recent[0]:
-                return True
+        if not one.error:
+            times = []
+        elif one.cause == "retry" and times:
+            times.append(one.started)
+        else:  # an event, which may come at any time
+            times = [one.started]
+        gaps = [later - earlier for earlier, later in pairwise(times[-_RETRIES - 1 :])]
+        if len(gaps) == _RETRIES and gaps[0] < 1 and all(new <= old + _EQUAL for old, new in pairwise(gaps)):
+            return True
     return False

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from fakekube.server.manifests import collection_path
 from fakekube.simulation.observation import OPERATOR, Commit
 from fakekube.simulation.running.recorder import Actor, Recorder
+from fakekube.virtualtime.simulatedprocess import HARNESS, context_of
 
 if TYPE_CHECKING:
     from fakekube.harness.background import Program
@@ -138,6 +139,9 @@ class ClusterHands:
         """Enqueue every key that was ever reconciled."""
         for operator in self.running().values():
             operator.enqueue_all()
+
+    def after(self, seconds: float, action: Callable[[], None]) -> Callable[[], None]:
+        return self._cluster._bubble.loop.call_later(seconds, action, context=context_of(HARNESS)).cancel
 
     def _path_of(self, commit: Commit) -> str:
         resource = self._recorder.kinds.resource(commit.kind)

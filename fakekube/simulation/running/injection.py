@@ -9,6 +9,8 @@ from typing import Protocol, TypeVar
 
 from fakekube.simulation.anchor import Anchor
 from fakekube.simulation.atoms import (
+    LAG,
+    LONGEST,
     Atom,
     Crash,
     Dup,
@@ -24,10 +26,13 @@ from fakekube.simulation.atoms import (
     Until,
     Zombie,
 )
-from fakekube.simulation.observation import Commit
+from fakekube.simulation.observation import TEST, Commit
 from fakekube.simulation.plan import Plan
 
 A = TypeVar("A")
+
+#: After so many reconciles a cluster is not waited for to be at rest: the atom itself may keep it busy.
+_BUSY = 10
 
 
 class Hands(Protocol):
@@ -63,23 +68,33 @@ class Hands(Protocol):
     def resync(self) -> None:
         """Enqueue every key that was ever reconciled."""
 
+    def after(self, seconds: float, action: Callable[[], None]) -> Callable[[], None]:
+        """Call `action` after so many virtual seconds; returns what cancels it."""
+
+
+def _nothing() -> None:
+    """The default `cancel`."""
+
 
 @dataclass(slots=True)
 class _Pending:
-    """An atom that has begun and not ended. `end` undoes it."""
+    """An atom that has begun and not ended. `end` undoes it, `cancel` cancels its end after the longest time."""
 
     until: Until
     end: Callable[[], None]
+    cancel: Callable[[], None] = _nothing
     #: whether an operator is down or frozen, and whether a reconcile has begun since
     down: bool = False
     armed: bool = False
+    #: how many reconciles have ended since
+    reconciles: int = 0
 
 
-def _is_deletion(until: Until, anchor: Anchor) -> bool:
-    """Whether an object is deleted at once that is only marked in the reference, where it has finalizers."""
-    if not isinstance(until, Anchor) or until.target != anchor.target or anchor.verb != "delete":
+def _is_over(until: Until, anchor: Anchor) -> bool:
+    """Whether the end of an atom is an update of an object that is deleted, so that it comes no more."""
+    if not isinstance(until, Anchor) or until.target != anchor.target:
         return False
-    return until.verb == "update" and any(field.startswith("metadata.deletion") for field in until.fields)
+    return until.verb == "update" and anchor.verb == "delete"
 
 
 def _itself(anchor: Anchor) -> Anchor:
@@ -105,7 +120,7 @@ class Injection:
     _resyncing: bool = False
     _pending: list[_Pending] = field(default_factory=list)
     _hits: dict[int, int] = field(default_factory=dict)
-    _revisions: dict[int, int] = field(default_factory=dict)
+    _old: dict[int, Commit] = field(default_factory=dict)
 
     # --- before something happens
 
@@ -168,25 +183,22 @@ class Injection:
     def _begin(self, number: int, atom: Atom, commit: Commit) -> None:
         anchor, who = commit.anchor, commit.actor
         match atom:
-            case Crash(at=at) if at == anchor and commit.by_operator:
-                self._fire(number)
-                self.hands.kill(who)
-                if atom.until is None:
-                    self.hands.start(who)
-                else:
-                    self._pending.append(_Pending(atom.until, lambda: self.hands.start(who), down=True))
+            case Crash(at=at) if at == anchor and (commit.by_operator or who == TEST):
+                for operator in [who] if commit.by_operator else self.operators():
+                    self._fire(number)
+                    self._crash(operator, atom.until)
             case Pause(at=at) if at == anchor and commit.by_operator:
                 self._fire(number)
                 self.hands.stop(who)
-                self._pending.append(_Pending(atom.until, lambda: self.hands.resume(who), down=True))
+                self._wait(_Pending(atom.until, lambda: self.hands.resume(who), down=True))
             case Hold(since=at) if at == anchor:
                 self._fire(number)
                 release = self.hands.hold("", atom.kind, commit.revision - 1)
-                self._pending.append(_Pending(atom.until, release))
+                self._wait(_Pending(atom.until, release))
             case Gap(since=at) if at == anchor:
                 self._fire(number)
                 release = self.hands.hold("", atom.kind, commit.revision - 1)
-                self._pending.append(_Pending(atom.until, partial(self._expire, release)))
+                self._wait(_Pending(atom.until, partial(self._expire, release)))
             case Stale():
                 self._stale(number, atom, commit)
             case Jump(at=at) if at == anchor:
@@ -196,22 +208,32 @@ class Injection:
                 self._fire(number)
                 self.hands.time_out_webhooks()
 
+    def _crash(self, operator: str, until: Until | None) -> None:
+        self.hands.kill(operator)
+        if until is None:
+            self.hands.start(operator)
+        else:
+            self._wait(_Pending(until, lambda: self.hands.start(operator), down=True))
+
     def _expire(self, release: Callable[[], None]) -> None:
         self.hands.compact()
         release()
 
     def _stale(self, number: int, atom: Stale, commit: Commit) -> None:
         if atom.at == commit.anchor:
-            self._revisions[number] = commit.revision
-        if atom.when == commit.anchor and number in self._revisions and number not in self.fired:
+            self._old[number] = commit
+        old = self._old.get(number)
+        if atom.when == commit.anchor and old is not None and number not in self.fired:
+            if commit.at - old.at > LONGEST:
+                return
             self._fire(number)
-            revision = self._revisions[number]
+            revision = old.revision
             for operator in self.operators():
                 self.hands.kill(operator)
                 self.stale[operator, atom.kind] = revision
                 self.hands.start(operator)
                 release = self.hands.hold(operator, atom.kind, revision)
-                self._pending.append(_Pending("reconcile", release))
+                self._wait(_Pending("reconcile", release))
 
     operators: Callable[[], list[str]] = list
     """The operators that run."""
@@ -225,10 +247,23 @@ class Injection:
         """Call `end` when the cluster is quiescent."""
         self._pending.append(_Pending("rest", end))
 
+    def _wait(self, one: _Pending) -> None:
+        """Let an atom go on until its end comes, or for the longest time.
+
+        A cluster may be busy because of the atom, so that it is never at rest.
+        """
+        self._pending.append(one)
+        one.cancel = self.hands.after(LAG if one.until == "rest" else LONGEST, partial(self._end, one))
+
     @property
     def is_down(self) -> bool:
         """Whether an operator is down or frozen now."""
         return any(one.down for one in self._pending)
+
+    @property
+    def is_late(self) -> bool:
+        """Whether a watch is late now until a change that is still to come."""
+        return any(isinstance(one.until, Anchor) and not one.down for one in self._pending)
 
     def reconcile_started(self) -> None:
         """Called when a reconcile begins."""
@@ -236,9 +271,14 @@ class Injection:
             one.armed = True
 
     def reconcile_ended(self) -> None:
-        """Called when a reconcile has ended: what waits for the end of one that has begun since ends."""
-        for one in [one for one in self._pending if one.until == "reconcile" and one.armed]:
-            self._end(one)
+        """Called when a reconcile has ended: what waits for the end of one that has begun since ends.
+
+        So does what waits for rest, if it does not come.
+        """
+        for one in [one for one in self._pending if one.armed]:
+            one.reconciles += 1
+            if one.until == "reconcile" or (one.until == "rest" and one.reconciles == _BUSY):
+                self._end(one)
 
     def at_rest(self, time_moves: bool) -> bool:
         """Called when the cluster is quiescent. Whether something goes on that had waited.
@@ -276,12 +316,13 @@ class Injection:
         return bool(waiting)
 
     def _end_pending(self, anchor: Anchor) -> None:
-        for one in [one for one in self._pending if one.until == anchor or _is_deletion(one.until, anchor)]:
+        for one in [one for one in self._pending if one.until == anchor or _is_over(one.until, anchor)]:
             self._end(one)
 
     def _end(self, one: _Pending) -> None:
         if one in self._pending:
             self._pending.remove(one)
+            one.cancel()
             one.end()
 
     on_fired: Callable[[int], None] = _ignore

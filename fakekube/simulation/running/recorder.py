@@ -137,8 +137,18 @@ class Recorder:
     def delivered(self, collection: str, revision: int, actor: Actor, at: float) -> None:
         """Record an event that a watch of an operator delivers."""
         kind = self.kinds.name(collection)
-        self._seen.setdefault((actor.name, actor.incarnation), {})[kind] = revision
+        self.reached(collection, revision, actor)
         self.deliveries.append(Delivery(revision, at, kind, actor.name, len(self.reconciles) + len(self._running)))
+
+    def reached(self, collection: str, revision: int, actor: Actor) -> None:
+        """Record that a watch of an operator has come to a revision.
+
+        The events of a streamed list have the revisions of their objects, in the order of names; its bookmark has that
+        of the list.
+        """
+        seen = self._seen.setdefault((actor.name, actor.incarnation), {})
+        kind = self.kinds.name(collection)
+        seen[kind] = max(seen.get(kind, 0), revision)
 
     def listed(self, collection: str, revision: int, actor: Actor) -> None:
         """Record that an operator has listed a kind as of a revision."""
@@ -154,7 +164,13 @@ class Recorder:
         self._running[actor.name, actor.incarnation, controller, key] = _Running(at, self._revision, seen)
 
     def reconcile_ended(
-        self, actor: Actor, controller: str, key: str, error: BaseException | None, requeue_after: float | None
+        self,
+        actor: Actor,
+        controller: str,
+        key: str,
+        error: BaseException | None,
+        requeue_after: float | None,
+        cause: str = "",
     ) -> None:
         running = self._running.pop((actor.name, actor.incarnation, controller, key), None)
         if running is None:
@@ -162,7 +178,7 @@ class Recorder:
         self.reconciles.append(
             ReconcileRecord(
                 actor.name, actor.incarnation, controller, key, running.started, running.first, self._revision,
-                running.seen, text_of(error), is_unexpected(error), requeue_after, tuple(running.read),
+                running.seen, text_of(error), is_unexpected(error), requeue_after, tuple(running.read), cause,
             )
         )  # fmt: skip
 

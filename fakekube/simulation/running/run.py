@@ -31,7 +31,6 @@ from fakekube.simulation.running.recorder import Actor, Kinds, Recorder
 from fakekube.simulation.running.recovery import Recovery
 from fakekube.simulation.running.runend import finished
 from fakekube.simulation.running.streamcheck import StreamCheck
-from fakekube.virtualtime.simulatedprocess import HARNESS, context_of
 
 if TYPE_CHECKING:
     from fakekube.harness.cluster import FakeKube
@@ -210,7 +209,9 @@ class Run:
             return
         actor = Actor(f"{OPERATOR}{reconcile.operator}", reconcile.incarnation)
         after = None if reconcile.after is None else reconcile.after.total_seconds()
-        self.recorder.reconcile_ended(actor, reconcile.controller, reconcile.key, reconcile.error, after)
+        self.recorder.reconcile_ended(
+            actor, reconcile.controller, reconcile.key, reconcile.error, after, reconcile.cause
+        )
         self.injection.reconcile_ended()
 
     # --- points of requests and watches ----------------------------------------------------------------------------
@@ -219,7 +220,7 @@ class Run:
         if info.resource.endswith("webhookconfigurations"):
             self._webhooks = True
         if self.hands.frozen and self._actor(client).name in self.hands.frozen:
-            return Fault(delay=_INSTANT)
+            return Fault(delay=self._late(_INSTANT))
         if info.verb in _WRITES and info.is_resource:
             fault = self._before_write(info, client)
             if fault is not None:
@@ -235,7 +236,7 @@ class Run:
         return fault
 
     def _late(self, seconds: float) -> float:
-        """Record a delay, so that the test waits for its end."""
+        """Record a delay, so that the test waits until what it delays is done."""
         if seconds:
             self.recovery.until = max(self.recovery.until, self._cluster.clock.monotonic() + seconds)
         return seconds
@@ -272,7 +273,7 @@ class Run:
             self.recovery.late -= 1
             self.hands.resume(name)
 
-        self._cluster._bubble.loop.call_later(seconds, resume, context=context_of(HARNESS))
+        self.hands.after(seconds, resume)
         return Fault(delay=seconds)
 
     def _before_list(self, request: Request, collection: str, kind: str, actor: Actor) -> Fault | None:
@@ -334,7 +335,9 @@ class Run:
 
     def before_event(self, watch: Watch, event: WatchEvent) -> float:
         actor = self._actor(watch.client[1])
-        if actor.name.startswith(OPERATOR) and event.type != "BOOKMARK":
+        if actor.name.startswith(OPERATOR) and event.type == "BOOKMARK":
+            self.recorder.reached(watch.collection, event.entry.revision, actor)
+        elif actor.name.startswith(OPERATOR):
             now = self._cluster.clock.monotonic()
             self.recorder.delivered(watch.collection, event.entry.revision, actor, now)
         self.streams.delivered(watch, event)

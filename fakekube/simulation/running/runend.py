@@ -53,7 +53,7 @@ def finished(run: Run, cluster: FakeKube, failure: BaseException | None, *, with
     unsettled = text_of(failure) if isinstance(failure, _STUCK) else ""
     violated = isinstance(failure, Violated)
     failed = "" if failure is None or unsettled or violated else text_of(failure)
-    inconclusive = bool(failed) and run.injection.is_down
+    inconclusive = bool(failed) and (run.injection.is_down or run.injection.is_late)
     if violated:
         ending.violations.append(str(failure))
     if mode and not unsettled:
