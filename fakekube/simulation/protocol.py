@@ -184,7 +184,7 @@ class ItemExplorer:
             self._facts = stash[RUN].facts
         del stash[RUN]
         bad = next((report for report in reports if report.failed), None)
-        if bad is not None and not (found.failure or found.unsettled):
+        if bad is not None and not (found.failure or found.unsettled or found.inconclusive):
             found = replace(found, failure=str(bad.longreprtext).strip().rpartition("\n")[2])
         return found
 

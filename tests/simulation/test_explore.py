@@ -143,6 +143,33 @@ def test_a_plan_that_is_not_exercised(run):
     assert "no oracle fails, but the plan was not exercised" in text_of(result)
 
 
+LATE = """
+@pytest.mark.fakekube_explore(runs=5)
+def test_late(fakekube):
+    def build(manager):
+        async def reconcile(request, client):
+            vault = await client.get(API, "Vault", request.name, request.namespace)
+            data = {"size": ["", "MQ==", "Mg=="][vault["spec"]["size"]]}
+            await ensure(manager.api_reader, child(vault, "Secret", request.name, data=data))
+
+        manager.controller("vault").for_(API, "Vault").complete(reconcile)
+
+    fakekube.apply(definition("Vault", size="integer"))
+    fakekube.start(build)
+    fakekube.create(custom("Vault", size=1))
+    fakekube.advance(60)
+    fakekube.patch(API, "Vault", "a", {"spec": {"size": 2}})
+    fakekube.advance(60)
+    assert fakekube.get("v1", "Secret", "a")["data"]["size"] == "Mg=="
+"""
+
+
+def test_a_test_that_does_not_wait_for_a_late_watch_says_nothing_about_the_operator(run):
+    """The watch is late until the operator does what it cannot do before, so for five minutes."""
+    plan = "FK1 seed=0 hold(vault, update vault/a{spec.size}#1..update secret/a{data.size}#1)"
+    assert "no oracle fails, but the plan was not exercised" in text_of(run(LATE, "--fakekube-plan", plan))
+
+
 IDLE = "def test_idle(fakekube):\n    fakekube.advance(60)\n"
 
 

@@ -120,6 +120,31 @@ def test_o2_numbers_that_are_handed_out_in_another_order(before, after, oracles)
     assert oracles_of(replace(REFERENCE, final=numbered("status", *after)), reference) == oracles
 
 
+def test_o2_numbers_of_objects_that_are_gone_count_as_handed_out():
+    (_, first), (_, second), (_, other) = numbered("status", "vm-1", "vm-2", "vm-1").items()
+    gone = commit(8, "delete", "claim/a", "test", before=first)
+    reference = replace(REFERENCE, final={"claim/b": second}, commits=[*REFERENCE.commits, gone])
+    late = replace(gone, before=obj("Claim", "a"))
+    run = replace(reference, commits=[*REFERENCE.commits, late])
+    assert oracles_of(replace(run, final={"claim/b": replace_name(other, "b")}), reference) == []
+    third = numbered("status", 0, "vm-3", 0)["claim/b"]
+    assert oracles_of(replace(run, final={"claim/b": third}), reference) == ["O2"]
+    assert oracles_of(replace(run, final={"claim/b": obj("Claim", "b", status={"of": []})}), reference) == ["O2"]
+
+
+def replace_name(found, name):
+    return {**found, "metadata": {**found["metadata"], "name": name}}
+
+
+def test_o2_a_creation_of_the_test_that_met_the_old_object_is_not_judged():
+    """The test deletes an object and applies it again; where a watch is late, it meets the one that is being deleted."""
+    again = commit(9, "create", "store/a", "test", occurrence=2)
+    reference = replace(REFERENCE, commits=[*REFERENCE.commits, again])
+    reference = replace(reference, final={**REFERENCE.final, "store/a": obj("Store", "a")})
+    assert oracles_of(replace(REFERENCE, final={}), reference) == []
+    assert oracles_of(replace(REFERENCE, final={}, commits=reference.commits), reference) == ["O2", "O2"]
+
+
 def test_o2_o3_a_reference_that_is_not_at_rest():
     """A reconcile once more deletes a-0 and resizes a-1; a run may have done so before its end."""
     deleted = commit(8, "delete", "pod/a-0", before=CHILD)
@@ -305,7 +330,8 @@ def test_o11_a_deletion_for_a_reason_that_no_longer_holds():
 
 def test_o11_a_reconcile_knows_what_it_has_written_itself():
     run = decided(5)
-    own = commit(5, "delete", "secret/a", before=obj("Secret", "a"), controller="db", key="default/a", incarnation=1)
+    states = obj("Secret", "a"), obj("Secret", "a", generation=2)
+    own = commit(5, "update", "secret/a", "operator db", *states, controller="db", key="default/a", incarnation=1)
     made = commit(2, "create", "secret/a", "test", after=obj("Secret", "a"))
     one = record(seen={"store": 5, "secret": 2})
     run = replace(run, commits=[made, *run.commits[:1], own, *run.commits[2:]], reconciles=[replace(one, first=4)])
@@ -313,6 +339,16 @@ def test_o11_a_reconcile_knows_what_it_has_written_itself():
     by_another = replace(own, controller="other")
     run = replace(run, commits=[by_another if one is own else one for one in run.commits])
     assert oracles_of(run, replace(run, final={})) == ["O11"]
+
+
+@pytest.mark.parametrize("terminates", [True, False])
+def test_o11_what_is_deleted_because_of_an_object_that_is_going_would_go_with_it(terminates):
+    run = decided(3)
+    gone = obj("Store", "a", generation=2)
+    gone["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
+    going = replace(run.commits[1], after=gone) if terminates else commit(5, "delete", "store/a", "test", before=gone)
+    run = replace(run, commits=[run.commits[0], going, run.commits[2]])
+    assert oracles_of(run, replace(run, final={})) == []
 
 
 def test_o12_exceptions():

@@ -8,7 +8,7 @@ from fnmatch import fnmatchcase
 from typing import Any
 
 from fakekube.simulation.allocations import Allocations
-from fakekube.simulation.observation import Commit, Observation, Violation
+from fakekube.simulation.observation import TEST, Commit, Observation, Violation
 from fakekube.simulation.oracles.numbering import handed_out
 from fakekube.simulation.statemask import Mask, is_compared
 
@@ -22,12 +22,15 @@ def final_state(reference: Observation, run: Observation, mask: Mask, oracle: st
     """O2: the final objects are those of the reference, but for what the mask leaves out.
 
     Where the reference is not at rest, they may also be as it leaves them when everything is reconciled once more.
+    Nothing is judged if an object is gone that the test did not create, because it met the one that was being deleted.
     """
+    if any(target not in run.final for target in _not_created(reference, run)):
+        return
     expected = _compared(reference.final)
     allocated = mask.allocations(reference.final, run.final)
     found = _matched(expected, _compared(run.final), mask, allocated)
     rested = _at_rest(reference)
-    numbers: frozenset[tuple[str, str]] | None = None
+    numbers: Mapping[tuple[str, str], frozenset[Any]] | None = None
     for target in dict.fromkeys([*expected, *found]):
         if target in rested and _is_as(rested[target], found.get(target), target, mask, allocated):
             continue
@@ -38,13 +41,40 @@ def final_state(reference: Observation, run: Observation, mask: Mask, oracle: st
         elif target not in expected:
             yield Violation(oracle, target, "is there at the end (the reference does not have it)")
         elif differing := mask.differences(target, expected[target], found[target], allocated):
-            numbers = handed_out(expected, found) if numbers is None else numbers
-            differing = [one for one in differing if (target.partition("/")[0], one[0]) not in numbers]
+            if numbers is None:
+                numbers = handed_out({**_deleted(reference), **expected}, {**_deleted(run), **found})
+            differing = [one for one in differing if not _is_handed_out(target, one, numbers)]
             if not differing:
                 continue
             shown = "; ".join(f"{path} {was!r} (reference) != {now!r}" for path, was, now in differing[:_LISTED])
             more = f"; {len(differing) - _LISTED} more" if len(differing) > _LISTED else ""
             yield Violation(oracle, target, f"{shown}{more}")
+
+
+def _is_handed_out(
+    target: str, difference: tuple[str, Any, Any], numbers: Mapping[tuple[str, str], frozenset[Any]]
+) -> bool:
+    path, *values = difference
+    known = numbers.get((target.partition("/")[0], path), frozenset())
+    return all(isinstance(one, str | int) and one in known for one in values)
+
+
+def _not_created(reference: Observation, run: Observation) -> Iterator[str]:
+    """What the test has created less often than in the reference."""
+    before, after = (
+        Counter(one.anchor.target for one in each.commits if one.actor == TEST and one.anchor.verb == "create")
+        for each in (reference, run)
+    )
+    return (target for target, times in before.items() if 0 < after[target] < times)
+
+
+def _deleted(run: Observation) -> Mapping[str, Object]:
+    """The last states of objects that were deleted."""
+    return {
+        one.anchor.target: one.before
+        for one in run.commits
+        if one.anchor.verb == "delete" and one.before is not None and is_compared(one.kind)
+    }
 
 
 def _at_rest(reference: Observation) -> Mapping[str, Object | None]:

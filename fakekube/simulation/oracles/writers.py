@@ -58,7 +58,7 @@ def stale_decisions(run: Observation) -> Iterator[Violation]:
     """O11: no deletion by a reconcile that has read an older generation of its object than the current one.
 
     A reconcile that has read its object from the server itself has read the current one, and it knows what it has
-    written itself.
+    written itself. What is deleted because of an object that is being deleted, or is gone by then, would go with it.
     """
     by_key: dict[tuple[str, str, str], list[Commit]] = {}
     for one in run.commits:
@@ -75,8 +75,9 @@ def stale_decisions(run: Observation) -> Iterator[Violation]:
             if any(one.startswith(f"{kind}/") for one in record.read):
                 continue
             seen = _generation(changes, record.seen[kind])
-            current = _generation([one for one in changes if not _is_within(record, one)], deletion.revision)
-            if seen is not None and seen != current:
+            by_others = [one for one in changes if not _is_within(record, one)]
+            current = _generation(by_others, deletion.revision)
+            if seen is not None and seen != current and not _is_going(by_others, deletion.revision):
                 text = f"is deleted because of {kind}/{name} at {seen}, which is at {current} by then"
                 yield Violation("O11", deletion.anchor.target, text)
 
@@ -98,6 +99,14 @@ def _is_within(record: ReconcileRecord, commit: Commit) -> bool:
 
 def _key(namespace: str, name: str) -> str:
     return f"{namespace}/{name}" if namespace else name
+
+
+def _is_going(changes: Sequence[Commit], revision: int) -> bool:
+    """Whether an object is being deleted, or is gone, as of a revision."""
+    last = next((one for one in reversed(changes) if one.revision <= revision), None)
+    if last is None or last.after is None:
+        return last is not None
+    return "deletionTimestamp" in (last.after.get("metadata") or {})
 
 
 def _generation(changes: Sequence[Commit], revision: int) -> str | None:
