@@ -3,36 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from controllerlib import Manager
 from controllerlib.controller import EnqueueRequestForObject, EnqueueRequestForOwner, KindSource, OwnerKind
 from controllerlib.observer import Call
+from fakekube.harness.detectors.createdchild import Child, child_of
 from fakekube.harness.detectors.detector import Doing, Observed, Scene, meta_of
-
-
-@dataclass(frozen=True, slots=True)
-class Child:
-    """An object that a reconcile created."""
-
-    doing: Doing
-    api_version: str
-    kind: str
-    namespace: str
-    name: str
-    uid: str
-
-    @property
-    def key(self) -> str:
-        return f"{self.namespace}/{self.name}" if self.namespace else self.name
-
-    def stored(self, scene: Scene) -> Mapping[str, Any] | None:
-        """The metadata of the object, if it still exists."""
-        resource = scene.runner.apiserver.catalog.find_kind(self.api_version, self.kind)
-        entry = scene.store.get(resource.collection, self.key) if resource is not None else None
-        meta = meta_of(entry.object) if entry is not None else {}
-        return meta if meta.get("uid") == self.uid else None
 
 
 class Children:
@@ -54,15 +32,11 @@ class Children:
     def called(self, doing: Doing, call: Call, code: int, answer: Any) -> None:
         if call.verb != "create" or code != 201 or not isinstance(answer, dict):
             return
-        meta = meta_of(answer)
-        api_version, kind = answer.get("apiVersion", ""), answer.get("kind", "")
-        child = Child(
-            doing, api_version, kind, meta.get("namespace", ""), meta.get("name", ""), str(meta.get("uid", ""))
-        )
-        owner = doing.operator.owned.get(doing.run.controller, {}).get((api_version, kind))
+        child = child_of(doing, answer)
+        owner = doing.operator.owned.get(doing.run.controller, {}).get((child.api_version, child.kind))
         if owner is not None and not owner.names_in(answer) and _can_be_owned(child):
             self._ownerless.append((child, owner))
-        if generated := meta.get("generateName"):
+        if generated := meta_of(answer).get("generateName"):
             self._check_twice(child, generated)
 
     def _check_twice(self, child: Child, generated: str) -> None:
