@@ -68,12 +68,17 @@ class Page:
             await self.command("Input.dispatchMouseEvent", type=kind, x=x, y=y, button="left", clickCount=1)
 
     async def text(self, selector):
-        """The visible text of an element."""
-        return await self.evaluate(f"document.querySelector({json.dumps(selector)})?.innerText ?? null")
+        """The visible text of an element, when the page has been drawn."""
+        return await self._drawn(f"document.querySelector({json.dumps(selector)})?.innerText ?? null")
 
     async def texts(self, selector):
-        """The visible texts of all matching elements."""
-        return await self.evaluate(f"[...document.querySelectorAll({json.dumps(selector)})].map(one => one.innerText)")
+        """The visible texts of all matching elements, when the page has been drawn."""
+        return await self._drawn(f"[...document.querySelectorAll({json.dumps(selector)})].map(one => one.innerText)")
+
+    async def _drawn(self, script):
+        """The value of an expression after the next frame: before it, the visible texts of new rows are empty."""
+        wait = f"requestAnimationFrame(() => requestAnimationFrame(() => done({script})))"
+        return await self.evaluate(f"new Promise(done => {wait})")
 
 
 @asynccontextmanager
