@@ -43,8 +43,10 @@ def test_ctrl_c_ends_the_run_and_names_the_thread(tmp_path, function, times):
         os.close(reader)
         # One at a time: signals that are pending together are one. As from a keyboard, again if nothing happens: an
         # interrupt that is raised in a destructor is lost.
+        sent = 0
         for pause in [1] * (times - 1) + [5] * 3:
             run.send_signal(signal.SIGINT)
+            sent += 1
             with suppress(subprocess.TimeoutExpired):
                 output = run.communicate(timeout=pause)[0]  # all less than the patience
                 break
@@ -52,6 +54,6 @@ def test_ctrl_c_ends_the_run_and_names_the_thread(tmp_path, function, times):
             pytest.fail("the run goes on")
     assert "KeyboardInterrupt" in output
     assert "RuntimeError" not in output
-    if times == 1:
+    if sent == times == 1:
         assert "KeyboardInterrupt: while thread the-operator ran, at File" in output
         assert f"in {function}" in output
