@@ -149,7 +149,7 @@ class Ledger:
         if running.number == 1:
             self._first(running)
         writes = running.writes
-        if writes is not None and _RENEWED.search(writes[0].path) and _is_heartbeat(running, writes):
+        if writes is not None and _is_heartbeat(running, writes):
             self._heartbeats.append(running)
             return
         self._others.append(running)
@@ -258,9 +258,9 @@ def _is_heartbeat(found: Running, writes: Sequence[Write]) -> bool:
 
     Other controllers may write the status of a node for other reasons.
     """
-    if found.outcome.error is not None or not all(cause.kind == "requeue_after" for cause in found.run.causes):
-        return False
     if "/leases/" not in writes[0].path and found.identity.operator != CLUSTER:
+        return False
+    if found.outcome.error is not None or not all(cause.kind == "requeue_after" for cause in found.run.causes):
         return False
     return all(write.code == 200 and _RENEWED.search(write.path) and write.verb != "delete" for write in writes)
 

@@ -54,7 +54,6 @@ class ReconcileObserver(Observer):
             for name, controller in controllers.items():
                 if controller.reconciled_kind is not None:
                     self._ledger.identities.reconciles(identity, name, *controller.reconciled_kind)
-        if self._ledger is not None:
             self._ledger.attach(self)
 
     def trace(self) -> str:
