@@ -41,8 +41,8 @@ def test_ctrl_c_ends_the_run_and_names_the_thread(tmp_path, function, times):
         os.close(writer)
         assert os.read(reader, 1) == b"!"
         os.close(reader)
-        # One at a time: signals that are pending together are one. As from a keyboard, again if nothing happens: an
-        # interrupt that is raised in a destructor is lost.
+        # One at a time: signals that are pending together are one. Again if nothing happens, as from a keyboard: on a busy
+        # machine the first one has not always ended the run, and why is not known.
         sent = 0
         for pause in [1] * (times - 1) + [5] * 3:
             run.send_signal(signal.SIGINT)
