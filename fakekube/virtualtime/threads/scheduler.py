@@ -44,6 +44,10 @@ _MAX_CLOSES = 20
 _INTERRUPTED = 0.01
 
 
+#: Real seconds after which a wait for a thread looks for signals.
+_SIGNALS_SEEN = 0.5
+
+
 class State(enum.Enum):
     READY = "ready"
     RUNNING = "running"
@@ -105,7 +109,7 @@ class BubbleThread:
         """
         self.state, self.overdue = State.RUNNING, True
         self._resumed.release()
-        suspended = self._suspended.acquire(timeout=patience)
+        suspended = _acquire(self._suspended, patience)
         self.overdue = not suspended
         return suspended
 
@@ -141,6 +145,19 @@ class BubbleThread:
 
     def __repr__(self) -> str:
         return f"<BubbleThread {self.name} {self.state.value}: {self.where}>"
+
+
+def _acquire(lock: "_thread.LockType", seconds: float) -> bool:
+    """As `lock.acquire(timeout=seconds)`, but Ctrl-C ends it within half a second.
+
+    A signal is handled after the wait if it comes when the waiting thread has released the interpreter and does not
+    yet wait in the kernel. With few cores that is likely, since the thread that was resumed runs at this moment.
+    """
+    while seconds > _SIGNALS_SEEN:
+        if lock.acquire(timeout=_SIGNALS_SEEN):
+            return True
+        seconds -= _SIGNALS_SEEN
+    return lock.acquire(timeout=seconds)
 
 
 def _locked() -> "_thread.LockType":
