@@ -126,6 +126,9 @@ class Perturbed(Protocol):
     def awaited(self) -> None:
         """Called when the test waits for an operator."""
 
+    def moves(self) -> None:
+        """Called when a step of the test begins."""
+
     def step(self, name: str) -> AbstractContextManager[None]:
         """A step of the test."""
 
@@ -437,6 +440,8 @@ class FakeKube:
     @contextmanager
     def _reporting(self) -> Iterator[None]:
         """Raises what failed in the background instead of its consequences; names the writes of a hot loop."""
+        if self._perturbed is not None:
+            self._perturbed.moves()
         try:
             try:
                 with self._detection.step():
@@ -1065,7 +1070,8 @@ class FakeKube:
     def external(self, name: str, fake: E) -> E:
         """An outside API of which the operator makes and removes items: `fakekube.external("buckets", buckets)`.
 
-        `fake` is iterable; what it has at the end of a run must be what it has without faults. Returns `fake`.
+        `fake` is iterable. An exploration crashes operators after they have changed it; what it has at the end of a run
+        must be what it has without faults, and nothing is made more often. Returns `fake`.
         """
         iter(fake)
         if self._perturbed is not None:

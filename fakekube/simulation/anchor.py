@@ -17,6 +17,12 @@ Object = Mapping[str, Any]
 
 VERBS = ("create", "update", "delete")
 
+#: The first part of targets that are items of external APIs: `create external/buckets/photos#1`.
+EXTERNAL = "external"
+
+#: Characters that an anchor has no place for, and the longest item in one.
+_RESERVED, _LONGEST_ITEM = re.compile(r"[\s{},#()+@]|\.\.+"), 100
+
 #: Requests of an operator that change nothing; only `error` is anchored at them. They are counted as changes are.
 READS = ("get", "list")
 
@@ -77,6 +83,11 @@ def target_of(kind: str, namespace: str, name: str, generate_name: str = "") -> 
     """`KIND/NAME`, with the namespace unless it is `default`. The random part of a generated name and uids are `*`."""
     name = f"{generate_name}*" if generate_name and name.startswith(generate_name) else UID.sub("*", name)
     return f"{kind}/{namespace}/{name}" if namespace not in ("", "default") else f"{kind}/{name}"
+
+
+def external_target(name: str, item: str) -> str:
+    """`external/NAME/ITEM`, the target of an item of an external API."""
+    return f"{EXTERNAL}/{_RESERVED.sub('_', name)}/{_RESERVED.sub('_', item)[:_LONGEST_ITEM]}"
 
 
 def changed_fields(before: Object, after: Object) -> tuple[str, ...]:

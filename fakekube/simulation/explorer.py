@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from time import monotonic
 
+from fakekube.simulation.anchor import EXTERNAL
 from fakekube.simulation.atoms import FAULTS, Fresh, Rollback, Unanchored
 from fakekube.simulation.coverage import Coverage
 from fakekube.simulation.intents import intents_of, last_step
@@ -143,6 +144,7 @@ class Explorer:
         self._known[skipped] = first
         mask = Mask(settings.mask)
         mask.learn(first.final, second.final)
+        mask.learn_external(*([*one.external, *_changed_outside(one)] for one in (first, second)))
         return first, Judge(first, mask, settings.expect_delta, settings.owner_labels, settings.off)
 
     def seeded(self, seed: int) -> None:
@@ -232,6 +234,10 @@ class Explorer:
         if plan.skipped not in references:
             references[plan.skipped] = self.reference(plan.skipped)
         return references[plan.skipped][1].violations(observed)
+
+
+def _changed_outside(run: Observation) -> Iterator[str]:
+    return (one.anchor.target for one in run.commits if one.kind == EXTERNAL)
 
 
 @contextmanager

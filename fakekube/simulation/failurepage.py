@@ -11,6 +11,7 @@ import orjson
 
 from fakekube.harness.records.entrykeys import is_mark
 from fakekube.harness.records.timelinecomparison import TimelineComparison
+from fakekube.simulation.anchor import EXTERNAL
 from fakekube.simulation.observation import Observation, Violation
 from fakekube.simulation.plan import Plan
 from fakekube.simulation.report import NAMES, compared, replay_line
@@ -31,7 +32,8 @@ def comparison_of(found: PlanResult) -> TimelineComparison:
     """The timelines of both runs, aligned by the changes that the text report aligns."""
     documents = [orjson.loads(one.timeline) for one in (found.reference, found.observed)]
     changes = [
-        [(commit.revision, key) for commit, key in compared(one.commits)] for one in (found.reference, found.observed)
+        [(commit.revision, key) for commit, key in compared(one.commits) if commit.kind != EXTERNAL]
+        for one in (found.reference, found.observed)
     ]
     return TimelineComparison.of(documents[0], documents[1], names=NAMES, changes=(changes[0], changes[1]))
 

@@ -93,7 +93,7 @@ class Observation:
     final: the objects at the end, by target. reads: the reads of reconciles from the server.
     violations: of predicates that must always hold.
     lost: exceptions of tasks that were not retrieved, and failures in the background.
-    external: the items that each declared external API has at the end.
+    external: the targets of the items that declared external APIs have at the end.
     fired: the atoms that took effect. streams: what was wrong with watch streams of the server.
     ended: the virtual seconds at which the test ended. rests: the revisions at which the cluster was quiescent.
     mode: whether the run gave a new cluster the last spec, or took the last change back.
@@ -111,7 +111,7 @@ class Observation:
     reads: Sequence[Anchor] = ()
     violations: Sequence[str] = ()
     lost: Sequence[str] = ()
-    external: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    external: Sequence[str] = ()
     fired: Sequence[int] = ()
     streams: Sequence[str] = ()
     steps: Sequence[str] = ()

@@ -7,7 +7,7 @@ import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import combinations, zip_longest
 
-from fakekube.simulation.anchor import Anchor
+from fakekube.simulation.anchor import EXTERNAL, Anchor
 from fakekube.simulation.atoms import (
     FAULTS,
     LAG,
@@ -71,7 +71,8 @@ class Planner:
     ) -> None:
         self._reference, self._faults, self._seed = reference, frozenset(faults), seed
         self._has_election, self._has_webhooks, self._off = has_election, has_webhooks, off
-        self._writes = _capped([one for one in reference.by_operators() if is_compared(one.kind)])
+        self._changes = _capped([one for one in reference.by_operators() if is_compared(one.kind)])
+        self._writes = [one for one in self._changes if one.kind != EXTERNAL]
         self._watched = {one.kind for one in reference.deliveries}
 
     def singles(self) -> Sequence[Plan]:
@@ -122,7 +123,7 @@ class Planner:
     # --- families
 
     def _crashes(self) -> Iterator[Atom]:
-        for one in self._writes:
+        for one in self._changes:
             yield Crash(one.anchor)
 
     def _losses(self) -> Iterator[Atom]:
@@ -194,7 +195,7 @@ class Planner:
         for deletion in self._reference.by_operators():
             if deletion.anchor.verb != "delete" or not deletion.key:
                 continue
-            reasons = [one for one in commits if _is_of(one, deletion) and one.revision < deletion.revision]
+            reasons = [one for one in commits if _is_of(one, deletion) and one.revision <= deletion.revision]
             later = [
                 one
                 for one in commits

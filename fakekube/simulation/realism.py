@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from fakekube.simulation.anchor import EXTERNAL, Anchor
 from fakekube.simulation.atoms import (
     Atom,
     Crash,
@@ -111,6 +112,15 @@ def _reads_change_nothing(atom: Atom, facts: Facts) -> str:
     return ""
 
 
+def _external_calls(atom: Atom, facts: Facts) -> str:
+    anchors = [getattr(atom, name, None) for name in ("at", "since", "when")]
+    if any(isinstance(one, Anchor) and one.kind == EXTERNAL for one in anchors) and not isinstance(
+        atom, Crash | Pause | Jump
+    ):
+        return f"{atom}: the server has no part in a change of an external API; crash, down, pause and jump follow one"
+    return ""
+
+
 #: The rules by name; each returns what is wrong with an atom, or nothing.
 RULES: Mapping[str, Callable[[Atom, Facts], str]] = {
     "stale-reads": _stale_reads,
@@ -123,6 +133,7 @@ RULES: Mapping[str, Callable[[Atom, Facts], str]] = {
     "time-goes-forward": _forward,
     "at-least-once": _positive,
     "reads-commit-nothing": _reads_change_nothing,
+    "external-apis-are-outside": _external_calls,
 }
 
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
 from typing import Any
 
 from fakekube.simulation.allocations import Allocations, drawn
-from fakekube.simulation.anchor import UID
+from fakekube.simulation.anchor import EXTERNAL, UID
 
 Object = Mapping[str, Any]
 
@@ -65,6 +66,21 @@ class Mask:
         self._ignored = tuple(ignored)
         self._unstable: set[tuple[str, str]] = set()
         self._pinned: frozenset[str] = frozenset()
+        self._unnamed: frozenset[str] = frozenset()
+
+    def learn_external(self, first: Iterable[str], second: Iterable[str]) -> None:
+        """Compare only the number of items of external APIs whose items have other names in each reference run.
+
+        `first`, `second`: the targets of what was made and removed.
+        """
+        differing = Counter(first) - Counter(second) | Counter(second) - Counter(first)
+        self._unnamed = frozenset(api_of(target) for target in differing)
+
+    def external(self, target: str) -> str:
+        """The target of an item of an external API as it is compared."""
+        if not self._unnamed or not target.startswith(f"{EXTERNAL}/"):
+            return target
+        return f"{EXTERNAL}/{api_of(target)}/*" if api_of(target) in self._unnamed else target
 
     def learn(self, first: Mapping[str, Object], second: Mapping[str, Object]) -> None:
         """Leave out what differs between two reference runs, but for what the server has allocated in each."""
@@ -125,6 +141,11 @@ def _is_time(value: Any) -> bool:
     if isinstance(value, int | float):
         return int(value) in _SECONDS or int(value / 1000) in _SECONDS
     return isinstance(value, str) and (_TIME.fullmatch(value) is not None or (value.isdigit() and _is_time(int(value))))
+
+
+def api_of(target: str) -> str:
+    """The name of the external API of an item."""
+    return target.split("/", 2)[1]
 
 
 def is_compared(target: str) -> bool:

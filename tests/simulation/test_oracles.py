@@ -270,10 +270,34 @@ def test_o6_leaks(meta, labels, oracles):
     assert oracles_of(run, reference, mask=mask, owner_labels=labels) == oracles
 
 
-def test_o6_items_of_an_external_api():
-    reference = replace(REFERENCE, external={"buckets": ["b"]})
-    assert oracles_of(replace(REFERENCE, external={"buckets": ["a", "b"]}), reference) == ["O6"]
-    assert oracles_of(replace(REFERENCE, external={"buckets": ["b"]}), reference) == []
+A, B, X, Y = (f"external/buckets/{name}" for name in "abxy")
+
+
+@pytest.mark.parametrize(
+    ("items", "oracles"), [([B], []), ([A, B], ["O6"]), ([B, B], ["O6"]), ([], ["O2"]), ([A], ["O2", "O6"])]
+)
+def test_o2_and_o6_items_of_an_external_api(items, oracles):
+    assert oracles_of(replace(REFERENCE, external=items), replace(REFERENCE, external=[B])) == oracles
+
+
+@pytest.mark.parametrize(("times", "oracles"), [(0, []), (1, []), (2, ["O3"])])
+def test_o3_items_of_an_external_api(times, oracles):
+    reference = replace(REFERENCE, commits=[*REFERENCE.commits, commit(2, "create", A)])
+    made = [commit(2, "create", A, occurrence=number) for number in range(1, times + 1)]
+    assert oracles_of(replace(REFERENCE, commits=[*REFERENCE.commits, *made]), reference) == oracles
+
+
+def test_items_that_have_another_name_in_each_reference_are_counted():
+    mask = Mask()
+    mask.learn_external([X, "external/zones/a"], [Y, "external/zones/a"])
+    made = [*REFERENCE.commits, commit(2, "create", X)]
+    reference = replace(REFERENCE, external=[X, "external/zones/a"], commits=made)
+    other = [*REFERENCE.commits, commit(2, "create", A)]
+    run = replace(REFERENCE, external=[A, "external/zones/a"], commits=other)
+    assert oracles_of(run, reference, mask=mask) == []
+    assert oracles_of(replace(run, external=[A, B, "external/zones/a"]), reference, mask=mask) == ["O6"]
+    assert oracles_of(replace(run, external=[A, "external/zones/b"]), reference, mask=mask) == ["O2", "O6"]
+    assert oracles_of(replace(run, commits=[*other, commit(2, "create", B)]), reference, mask=mask) == ["O3"]
 
 
 def flip(*actors):

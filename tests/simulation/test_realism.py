@@ -18,6 +18,9 @@ REFUSED = [
     ("time-goes-forward", "jump(-60)@create pod/a#1"),
     ("at-least-once", "error(503, 0)@create pod/a#1"),
     ("reads-commit-nothing", "crash@get pod/a#1"),
+    ("external-apis-are-outside", "lost(reset)@create external/buckets/a#1"),
+    ("external-apis-are-outside", "error(503, 1)@create external/buckets/a#1"),
+    ("external-apis-are-outside", "hold(external, create external/buckets/a#1..rest)"),
     ("one-lag-a-watch", "hold(pod, create pod/a#1..rest) + gap(pod, create pod/b#1..rest)"),
     ("down-once", "down(until=rest)@create pod/a#1 + pause(until=rest)@create pod/b#1"),
 ]
@@ -43,6 +46,8 @@ def test_what_a_test_does_not_have_cannot_fail(rule, atoms):
     "atoms",
     [
         "crash@create pod/a#1",
+        "crash@create external/buckets/a#1",
+        "pause(until=rest)@delete external/buckets/a#1",
         "stale(store, at=create store/a#1, when=update store/a{spec}#1)",
         "error(429, 2)@get pod/a#1",
         "hold(pod, create pod/a#1..delete pod/a#1) + gap(store, create store/a#1..rest)",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -70,11 +71,9 @@ def same_as_new(reference: Observation, run: Observation, mask: Mask) -> Iterato
             yield Violation("O8", target, text)
         else:
             yield from _content(target, old, new, mask, allocated)
-    for name, items in reference.external.items():
-        for item in items:
-            if item not in run.external.get(name, ()):
-                text = f"{item!r} is left at the end (with the last spec alone it is never made)"
-                yield Violation("O8", f"external {name}", text)
+    usual, new_items = (Counter(map(mask.external, one.external)) for one in (reference, run))
+    for target in usual - new_items:
+        yield Violation("O8", target, "is left at the end (with the last spec alone it is never made)")
 
 
 def _made(run: Observation) -> set[str]:

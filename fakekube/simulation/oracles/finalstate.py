@@ -49,6 +49,9 @@ def final_state(reference: Observation, run: Observation, mask: Mask, oracle: st
             shown = "; ".join(f"{path} {was!r} (reference) != {now!r}" for path, was, now in differing[:_LISTED])
             more = f"; {len(differing) - _LISTED} more" if len(differing) > _LISTED else ""
             yield Violation(oracle, target, f"{shown}{more}")
+    usual, left = (Counter(map(mask.external, one.external)) for one in (reference, run))
+    for target in usual - left:
+        yield Violation(oracle, target, "is absent at the end (the reference has it)")
 
 
 def _is_handed_out(
@@ -138,7 +141,9 @@ def _compared(final: Mapping[str, Object]) -> Mapping[str, Object]:
     return {target: obj for target, obj in final.items() if is_compared(target)}
 
 
-def counts(reference: Observation, run: Observation, expected: Sequence[str] = ()) -> Iterator[Violation]:
+def counts(
+    reference: Observation, run: Observation, expected: Sequence[str] = (), mask: Mask | None = None
+) -> Iterator[Violation]:
     """O3: no object is created or deleted more often than in the reference.
 
     It may happen less often: what an operator does not see because it is down, it need not do. What the reference does
@@ -146,8 +151,9 @@ def counts(reference: Observation, run: Observation, expected: Sequence[str] = (
 
     `expected`: shell patterns of changes whose number may differ, `create job/*`.
     """
-    before = _counted(reference.commits)
-    after = _counted([one for one in run.commits if not one.rest])
+    mask = mask or Mask()
+    before = _counted(reference.commits, mask)
+    after = _counted([one for one in run.commits if not one.rest], mask)
     for change in dict.fromkeys([*before, *after]):
         if after[change] > before[change] and not any(fnmatchcase(change, one) for one in expected):
             verb, _, target = change.partition(" ")
@@ -155,11 +161,11 @@ def counts(reference: Observation, run: Observation, expected: Sequence[str] = (
             yield Violation("O3", target, text)
 
 
-def _counted(commits: Sequence[Commit]) -> Counter[str]:
+def _counted(commits: Sequence[Commit], mask: Mask) -> Counter[str]:
     """How often operators and controllers create and delete each object, but for those that are created as garbage."""
     garbage = _created_as_garbage(commits)
     return Counter(
-        f"{one.anchor.verb} {one.anchor.target}"
+        f"{one.anchor.verb} {mask.external(one.anchor.target)}"
         for one in commits
         if one.anchor.verb != "update"
         and one.actor not in ("test", "race")

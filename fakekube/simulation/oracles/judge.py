@@ -52,8 +52,8 @@ class Judge:
             yield from exceptions(self.reference, run)
             return
         yield from final_state(self.reference, run, self.mask)
-        yield from counts(self.reference, run, self.expect_delta)
-        yield from leaks(self.reference, run, self.owner_labels)
+        yield from counts(self.reference, run, self.expect_delta, self.mask)
+        yield from leaks(self.reference, run, self.owner_labels, self.mask)
         yield from stale_decisions(run)
         yield from flips(self.reference, run)
         yield from status_truth(self.reference, run)

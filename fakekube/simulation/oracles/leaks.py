@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from fakekube.simulation.observation import Observation, Violation
-from fakekube.simulation.statemask import is_compared
+from fakekube.simulation.statemask import Mask, is_compared
 
 Object = Mapping[str, Any]
 
 
-def leaks(reference: Observation, run: Observation, owner_labels: Sequence[str] = ()) -> Iterator[Violation]:
+def leaks(
+    reference: Observation, run: Observation, owner_labels: Sequence[str] = (), mask: Mask | None = None
+) -> Iterator[Violation]:
     """O6: children, finalizers and external items whose owner is gone, which the reference does not have.
 
     `owner_labels`: labels whose value is the name of the owner.
@@ -20,10 +23,20 @@ def leaks(reference: Observation, run: Observation, owner_labels: Sequence[str] 
     for target, text in _leaks(run, owner_labels):
         if (target, text) not in known:
             yield Violation("O6", target, text)
-    for name, items in run.external.items():
-        for item in items:
-            if item not in reference.external.get(name, ()):
-                yield Violation("O6", f"external {name}", f"{item!r} is left (the reference has removed it)")
+    yield from _external(reference, run, mask or Mask())
+
+
+def _external(reference: Observation, run: Observation, mask: Mask) -> Iterator[Violation]:
+    """Items of external APIs that the reference does not have at the end."""
+    usual = Counter(map(mask.external, reference.external))
+    known = {mask.external(one.anchor.target) for one in reference.commits}
+    found = Counter(map(mask.external, run.external))
+    for target, times in found.items():
+        if times > max(usual[target], 1):
+            yield Violation("O6", target, f"is there {times} times at the end (in the reference {usual[target]})")
+        elif times > usual[target]:
+            what = "has removed it" if target in known else "does not make it"
+            yield Violation("O6", target, f"is left at the end (the reference {what})")
 
 
 def _leaks(run: Observation, owner_labels: Sequence[str]) -> Iterator[tuple[str, str]]:

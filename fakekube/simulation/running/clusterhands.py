@@ -52,6 +52,11 @@ class ClusterHands:
         """The names of all operators that run, as in commits."""
         return [f"{OPERATOR}{name}" for name in (*self.running(), *self.programs())]
 
+    def only(self) -> Actor | None:
+        """The operator that runs, if it is the only one."""
+        known: Sequence[Operator | Program] = [*self.running().values(), *self.programs().values()]
+        return Actor(f"{OPERATOR}{known[0].name}", known[0].incarnation) if len(known) == 1 else None
+
     def actor_of(self, process: object) -> Actor | None:
         """The operator whose process this is."""
         known: Sequence[Operator | Program] = (*self._launched(), *self._programs())

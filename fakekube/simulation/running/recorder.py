@@ -107,9 +107,30 @@ class Recorder:
         anchor = self.anchor_of(change.collection, change.path, before, after)
         anchor = self._occurrences.next(anchor.verb, anchor.target, anchor.fields)
         namespace, _, name = change.path.rpartition("/")
+        kind = self.kinds.name(change.collection)
+        self._revision = change.revision
+        return self._made(actor, at, anchor, kind, namespace, name, before, after)
+
+    def changed_outside(self, verb: str, target: str, actor: Actor, at: float) -> Commit:
+        """Record a change of an external API. Its revision is that of the last stored change."""
+        anchor = self._occurrences.next(verb, target, ())
+        kind, name, item = target.split("/", 2)
+        return self._made(actor, at, anchor, kind, name, item)
+
+    def _made(
+        self,
+        actor: Actor,
+        at: float,
+        anchor: Anchor,
+        kind: str,
+        namespace: str,
+        name: str,
+        before: Object | None = None,
+        after: Object | None = None,
+    ) -> Commit:
         run = current_run() if actor.name.startswith(OPERATOR) else None
         made = Commit(
-            change.revision, at, anchor, self.kinds.name(change.collection), namespace, name,
+            self._revision, at, anchor, kind, namespace, name,
             RACE if self.racing else actor.name,
             actor.incarnation,
             run.controller if run is not None else "",
@@ -119,7 +140,6 @@ class Recorder:
             after,
         )  # fmt: skip
         self.commits.append(made)
-        self._revision = change.revision
         return made
 
     def read(self, verb: str, collection: str, namespace: str, name: str, actor: Actor) -> Anchor:

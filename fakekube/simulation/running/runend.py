@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from controllerlib import ApiError
@@ -13,6 +13,7 @@ from fakekube.simulation.lastspec import Step
 from fakekube.simulation.observation import Observation
 from fakekube.simulation.plan import Plan
 from fakekube.simulation.running.clusterhands import ClusterHands
+from fakekube.simulation.running.externalitems import ExternalItems
 from fakekube.simulation.running.foldedrequests import FoldedRequests
 from fakekube.simulation.running.injection import Injection
 from fakekube.simulation.running.recorder import Recorder, place_of, text_of
@@ -35,7 +36,7 @@ class Run(Protocol):
     streams: StreamCheck
     folded: FoldedRequests | None
     lost: list[str]
-    externals: dict[str, Iterable[Any]]
+    externals: ExternalItems
     steps: list[str]
 
 
@@ -63,7 +64,6 @@ def finished(run: Run, cluster: FakeKube, failure: BaseException | None, *, with
     if not unsettled:
         unsettled = ending.attempt(ending.rest)
     ending.collect()
-    external = {name: tuple(map(str, fake)) for name, fake in run.externals.items()}
     return run.recorder.observation(
         run.plan.seed,
         failure="" if inconclusive or mode else failed.partition("\n")[0],
@@ -73,7 +73,7 @@ def finished(run: Run, cluster: FakeKube, failure: BaseException | None, *, with
         final=final,
         violations=tuple(text.partition("\n")[0] for text in ending.violations),
         lost=tuple(run.lost),
-        external=external,
+        external=tuple(run.externals.targets()),
         fired=tuple(run.injection.fired),
         streams=tuple(run.streams.found),
         steps=tuple(run.steps),
