@@ -84,6 +84,19 @@ def test_the_atom_is_marked_right_after_the_request_that_it_hit(name, tmp_path):
     assert run.index(request) + 1 == run.index(mark["serial"])
 
 
+@pytest.mark.parametrize(
+    ("name", "plan"),
+    [
+        ("late_leader", "FK1 seed=0 zombie@delete pod/a#1"),
+        ("call_before_record", "FK1 seed=0 crash@create external/accounts/a#1"),
+    ],
+)
+def test_an_atom_that_takes_effect_before_a_request_has_no_cause(name, plan):
+    document = comparison_of(result_of(name, plan)).document()
+    (mark,) = [one for one in document["entries"] if one["actor"] == "fault"]
+    assert (mark["because"], mark["side"]) == ([], 1)
+
+
 @pytest.mark.parametrize("name", PLANS)
 def test_each_side_keeps_its_order(name):
     document = comparison_of(result_of(name)).document()

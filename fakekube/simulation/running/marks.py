@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 
 from fakekube.apiserver.requestlog import RequestRecord
 from fakekube.harness.records.entry import Summary
+from fakekube.simulation.anchor import EXTERNAL
+from fakekube.simulation.atoms import Atom, Zombie
 from fakekube.simulation.plan import Plan
 
 if TYPE_CHECKING:
@@ -29,9 +31,7 @@ class Marks:
 
     def fired(self, number: int) -> None:
         """Called with the number of an atom when it takes effect."""
-        if (
-            self._server.answering is None or self._plan.atoms[number].name == "zombie"
-        ):  # its request is not handled yet
+        if self._server.answering is None or _is_before_request(self._plan.atoms[number]):
             self._mark(number, ())
         else:
             self._fired.append(number)
@@ -44,6 +44,12 @@ class Marks:
     def _mark(self, number: int, because: tuple[int, ...]) -> None:
         what, facts = str(self._plan.atoms[number]), (("atom", str(number)),)
         self._timeline.add(self._clock.now(), _summary, what, because, facts)
+
+
+def _is_before_request(atom: Atom) -> bool:
+    """Whether an atom takes effect before a request of the operator is handled, which is not its cause."""
+    at = getattr(atom, "at", None)
+    return isinstance(atom, Zombie) or (at is not None and at.kind == EXTERNAL)
 
 
 def _summary(what: str, because: tuple[int, ...], facts: tuple[tuple[str, str], ...]) -> Summary:
