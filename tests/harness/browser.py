@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import os
 import shutil
 import tempfile
 from contextlib import asynccontextmanager, suppress
@@ -89,6 +90,7 @@ async def browser():
         process = await asyncio.create_subprocess_exec(
             program(), *options, "--window-size=1600,1000", "--remote-debugging-port=0", f"--user-data-dir={profile}",
             "about:blank", stdout=asyncio.subprocess.DEVNULL, stderr=asyncio.subprocess.DEVNULL,
+            env={**os.environ, "TMPDIR": profile},
         )  # fmt: skip
         try:
             port = await _port(Path(profile) / "DevToolsActivePort", process)
