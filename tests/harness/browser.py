@@ -4,6 +4,7 @@ import asyncio
 import json
 import os
 import shutil
+import signal
 import tempfile
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
@@ -90,7 +91,7 @@ async def browser():
         process = await asyncio.create_subprocess_exec(
             program(), *options, "--window-size=1600,1000", "--remote-debugging-port=0", f"--user-data-dir={profile}",
             "about:blank", stdout=asyncio.subprocess.DEVNULL, stderr=asyncio.subprocess.DEVNULL,
-            env={**os.environ, "TMPDIR": profile},
+            env={**os.environ, "TMPDIR": profile}, start_new_session=True,
         )  # fmt: skip
         try:
             port = await _port(Path(profile) / "DevToolsActivePort", process)
@@ -101,7 +102,7 @@ async def browser():
                     yield Page(socket)
         finally:
             with suppress(ProcessLookupError):
-                process.kill()
+                os.killpg(process.pid, signal.SIGKILL)  # with its children, which write to the profile, too
             await process.wait()
 
 
