@@ -30,12 +30,24 @@ class Kinds:
         self._names: dict[str, str] = {}
 
     def name(self, collection: str) -> str:
-        """The short name of the resource, if its kind is long and it has one, else the lower-case kind."""
+        """The short name of the resource, if its kind is long and it has one, else the lower-case kind.
+
+        The group follows if another kind has that name, as for a custom Job: `job.example.com`.
+        """
         found = self._names.get(collection)
         if found is None:
-            self._names |= {one.collection: kind_name(one) for one in reversed(list(self._resources))}
+            self._name_new()
             found = self._names.setdefault(collection, collection.partition(".")[0])
         return found
+
+    def _name_new(self) -> None:
+        """Name the kinds that have no name, built-in ones first."""
+        taken = set(self._names.values())
+        for one in sorted(self._resources, key=lambda one: one.custom):
+            if one.collection not in self._names:
+                name = kind_name(one)
+                self._names[one.collection] = f"{name}.{one.group}" if name in taken else name
+                taken.add(name)
 
     def resource(self, name: str) -> Resource | None:
         """The resource whose kind has this name, in the version in which its objects are stored."""

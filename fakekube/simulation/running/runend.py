@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import count
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from controllerlib import ApiError
@@ -178,8 +179,7 @@ def final_objects(run: Run, cluster: FakeKube) -> dict[str, Object]:
     for collection in store.sizes():
         for path, entry in store.collection(collection).live.items():
             target = run.recorder.anchor_of(collection, path, None, entry.object).target
-            number = 1
-            while (unique := f"{target}~{number}" if "*" in target else target) in found:
-                number += 1
-            found[unique] = entry.object
+            if "*" in target:
+                target = next(one for number in count(1) if (one := f"{target}~{number}") not in found)
+            found[target] = entry.object
     return found
