@@ -1,8 +1,9 @@
-"""The delays of the atom `order`: which watch events and requests are late, and by how much, is drawn from the seed."""
+"""The delays of requests and watch events in a run: those that `order` draws from the seed, and of many writes."""
 
 from __future__ import annotations
 
 import random
+from collections import Counter
 
 from fakekube.simulation.atoms import Order
 from fakekube.simulation.plan import Plan
@@ -12,6 +13,11 @@ _EVENTS, _REQUESTS = 0.15, 0.08
 
 #: Virtual seconds, short of what a test sees, and long enough for everything else that is ready to go first.
 _LATE = (0.000_1, 0.001, 0.005)
+
+
+#: After so many writes of an operator without a second between them, each takes so many virtual seconds; after as many
+#: of these twice as many, and so on up to the longest.
+_AT_ONCE, _EACH, _LONGEST = 50, 0.01, 0.5
 
 
 class Delays:
@@ -32,3 +38,27 @@ class Delays:
     def _drawn(self, share: float) -> float:
         late, seconds = self._random.random() < share, self._random.choice(_LATE)
         return seconds if late else 0.0
+
+
+class Pace:
+    """Slows operators that write again and again without time passing, so that a fault ends.
+
+    An operator whose watch is late may create what the garbage collector deletes. On a real server a write takes
+    milliseconds; without them it would be a hot loop, which is no bug of the operator.
+    """
+
+    def __init__(self) -> None:
+        self._last: dict[str, float] = {}
+        self._writes: Counter[str] = Counter()
+        self._slowed: Counter[str] = Counter()
+
+    def of_write(self, operator: str, now: float) -> float:
+        """The seconds by which the next write of an operator is late: 0 for the first ones after a second without."""
+        if now - self._last.get(operator, -1.0) >= 1.0:
+            self._writes[operator] = self._slowed[operator] = 0
+        self._last[operator] = now
+        self._writes[operator] += 1
+        if self._writes[operator] <= _AT_ONCE:
+            return 0.0
+        self._slowed[operator] += 1
+        return min(_EACH * (1 + self._slowed[operator] // _AT_ONCE), _LONGEST)

@@ -23,7 +23,7 @@ from fakekube.simulation.observation import OPERATOR, TEST, Commit, Observation
 from fakekube.simulation.plan import Plan
 from fakekube.simulation.realism import Facts
 from fakekube.simulation.running.clusterhands import ClusterHands
-from fakekube.simulation.running.delays import Delays
+from fakekube.simulation.running.delays import Delays, Pace
 from fakekube.simulation.running.externalitems import ExternalItems
 from fakekube.simulation.running.foldedrequests import FoldedRequests, Send
 from fakekube.simulation.running.injection import Injection
@@ -32,6 +32,7 @@ from fakekube.simulation.running.recorder import Actor, Kinds, Recorder
 from fakekube.simulation.running.recovery import Recovery
 from fakekube.simulation.running.runend import finished
 from fakekube.simulation.running.streamcheck import StreamCheck
+from fakekube.virtualtime import HotLoop
 
 if TYPE_CHECKING:
     from fakekube.harness.cluster import FakeKube
@@ -70,7 +71,7 @@ class Run:
         self._marks = Marks(cluster, plan)
         self.injection.on_fired = self._fired
         self.streams: StreamCheck = StreamCheck()
-        self._delays = Delays(plan)
+        self._delays, self._pace = Delays(plan), Pace()
         self.lost: list[str] = []
         self.externals: ExternalItems = ExternalItems()
         self.steps: list[str] = []
@@ -121,9 +122,9 @@ class Run:
     def absorbs(self, error: BaseException) -> bool:
         """Whether an operator has ended because of the plan, and starts again, as the kubelet would have it.
 
-        A leader that has lost its lease ends, and a manager whose caches do not sync in time.
+        A leader that has lost its lease ends, and a manager whose caches do not sync in time. A hot loop is a failure.
         """
-        if not self.injection.fired or self._restarts == _RESTARTS:
+        if not self.injection.fired or self._restarts == _RESTARTS or isinstance(error, HotLoop):
             return False
         self._restarts += 1
         self.injection.later(self.hands.start_ended)
@@ -257,10 +258,19 @@ class Run:
             if fault is not None:
                 return fault
         fault = self._next.before_request(request, info, client) if self._next is not None else None
+        if fault is None and self.injection.fired and info.verb in _WRITES:
+            delay = self._paced(self._actor(client))
+            if delay:
+                return Fault(delay=delay)
         if fault is None and self._delays.active and self._actor(client).name.startswith(OPERATOR):
             delay = self._late(self._delays.of_request())
             return Fault(delay=delay) if delay else None
         return fault
+
+    def _paced(self, actor: Actor) -> float:
+        if not actor.name.startswith(OPERATOR):
+            return 0.0
+        return self._late(self._pace.of_write(actor.name, self._cluster.clock.monotonic()))
 
     def _late(self, seconds: float) -> float:
         """Record a delay, so that the test waits until what it delays is done."""
