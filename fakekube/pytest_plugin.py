@@ -468,6 +468,15 @@ def pytest_runtest_setup(item: pytest.Item) -> Generator[None, None, None]:
         )
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> None:
+    """Seeds `random` for each run of an explored test: pytest-randomly has given it the same seed in all runs."""
+    if pyfuncitem.stash.get(PLAN, None) is not None and _CLUSTER in pyfuncitem.stash:
+        from fakekube.virtualtime.patches.randomness import seed_functions
+
+        seed_functions(pyfuncitem.stash[_CLUSTER].bubble.seed)
+
+
 def _backend(item: pytest.Item) -> object:
     found = getattr(item, "funcargs", {}).get("anyio_backend")
     return found[0] if isinstance(found, tuple) else found

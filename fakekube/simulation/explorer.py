@@ -16,6 +16,7 @@ from fakekube.simulation.observation import Observation, Violation
 from fakekube.simulation.oracles.judge import Judge
 from fakekube.simulation.plan import Plan
 from fakekube.simulation.planning import Planner
+from fakekube.simulation.randomnames import RandomNames
 from fakekube.simulation.realism import Facts, broken_rules
 from fakekube.simulation.reducer import Reduced, reduce
 from fakekube.simulation.statemask import Mask
@@ -142,10 +143,11 @@ class Explorer:
             if one.unsettled or (one.failure and not skipped):
                 raise ReferenceFails(one.failure or one.unsettled)
         self._known[skipped] = first
-        mask = Mask(settings.mask)
-        mask.learn(first.final, second.final)
+        mask, names = Mask(settings.mask), RandomNames.of(first, second)
+        compared = names.applied(first)
+        mask.learn(compared.final, names.applied(second).final)
         mask.learn_external(*([*one.external, *_changed_outside(one)] for one in (first, second)))
-        return first, Judge(first, mask, settings.expect_delta, settings.owner_labels, settings.off)
+        return first, Judge(compared, mask, settings.expect_delta, settings.owner_labels, settings.off, names)
 
     def seeded(self, seed: int) -> None:
         """Use another seed for the reference: that of a plan which is run again."""

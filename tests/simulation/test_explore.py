@@ -381,6 +381,17 @@ def test_after(once):
         assert file.read().count("up") == 10
 
 
+def test_what_random_draws_differs_between_the_references_whatever_has_seeded_it(run, pytester):
+    pytester.makeconftest("import random\n\ndef pytest_runtest_call(item):\n    random.seed(5)\n")
+    source = MARKED.replace("scenario(fakekube)", "scenario(fakekube, bug=False)") + (
+        "    import random\n    with open('draws', 'a') as file:\n        print(random.random(), file=file)\n"
+    )
+    run(source).assert_outcomes(passed=1)
+    with open("draws") as file:
+        first, second, third, *_ = file.read().split()
+    assert first == third != second
+
+
 def test_names_that_are_generated_differ_between_the_references(run):
     source = MARKED.replace("scenario(fakekube)", "scenario(fakekube, bug=False)") + (
         "    with open('seeds', 'a') as file:\n        print(fakekube.seed, file=file)\n"

@@ -14,6 +14,7 @@ from fakekube.simulation.oracles.leaks import leaks
 from fakekube.simulation.oracles.progress import effort, rest, settles
 from fakekube.simulation.oracles.truth import status_truth
 from fakekube.simulation.oracles.writers import flips, stale_decisions
+from fakekube.simulation.randomnames import RandomNames
 from fakekube.simulation.statemask import Mask
 
 
@@ -22,7 +23,7 @@ class Judge:
     """The reference of a test, and what is declared benign.
 
     expect_delta: changes whose number may differ, as `create job/*`. owner_labels: labels that name an owner.
-    off: the oracles that are not asked, `O5`.
+    off: the oracles that are not asked, `O5`. names: the names that are compared without their random part.
     """
 
     reference: Observation
@@ -30,10 +31,11 @@ class Judge:
     expect_delta: Sequence[str] = ()
     owner_labels: Sequence[str] = ()
     off: Sequence[str] = ()
+    names: RandomNames = field(default_factory=RandomNames)
 
     def violations(self, run: Observation) -> Sequence[Violation]:
         """What the run does wrong, the most telling first; empty if it is correct."""
-        return [one for one in self._all(run) if one.oracle not in self.off]
+        return [one for one in self._all(self.names.applied(run)) if one.oracle not in self.off]
 
     def _all(self, run: Observation) -> Iterator[Violation]:
         if run.inconclusive and (run.mode or not _is_complete(self.reference, run)):

@@ -21,6 +21,11 @@ from fakekube.virtualtime.seeds import Seed
 _SOURCES = frozenset({"random", "secrets", "uuid", __name__})
 
 
+def seed_functions(seed: Seed) -> None:
+    """Seed the generator of the functions of `random`."""
+    random.setstate(seed.random("random").getstate())
+
+
 class RandomnessPatches:
     """Threads outside the bubble keep the randomness of the operating system."""
 
@@ -39,7 +44,7 @@ class RandomnessPatches:
     def start(self) -> None:
         """Seed the generator of the functions of `random`."""
         self._before = random.getstate()
-        random.setstate(self._seed.random("random").getstate())
+        seed_functions(self._seed)
 
     def stop(self) -> None:
         random.setstate(self._before)  # type: ignore[arg-type]
