@@ -14,6 +14,10 @@ Object = Mapping[str, Any]
 TEST, RACE, OPERATOR = "test", "race", "operator "
 
 
+#: The annotation or label that `race` sets.
+MARK = "fakekube.dev/race"
+
+
 @dataclass(frozen=True, slots=True)
 class Commit:
     """A stored change.
@@ -91,6 +95,7 @@ class Observation:
     steps: the names of the test's steps.
     unsettled: why the cluster did not become quiescent, or empty.
     final: the objects at the end, by target. reads: the reads of reconciles from the server.
+    raced: the revisions of writes right before which another client wrote the object, while they were handled.
     violations: of predicates that must always hold.
     lost: exceptions of tasks that were not retrieved, and failures in the background.
     external: the targets of the items that declared external APIs have at the end.
@@ -109,6 +114,7 @@ class Observation:
     deliveries: Sequence[Delivery] = ()
     reconciles: Sequence[ReconcileRecord] = ()
     reads: Sequence[Anchor] = ()
+    raced: Sequence[int] = ()
     violations: Sequence[str] = ()
     lost: Sequence[str] = ()
     external: Sequence[str] = ()

@@ -300,6 +300,30 @@ def test_items_that_have_another_name_in_each_reference_are_counted():
     assert oracles_of(replace(run, commits=[*other, commit(2, "create", B)]), reference, mask=mask) == ["O3"]
 
 
+MARKED = {"metadata": {"name": "a", "uid": "u", "annotations": {"fakekube.dev/race": "1"}}}
+PLAIN = {"metadata": {"name": "a", "uid": "u"}}
+
+
+@pytest.mark.parametrize(
+    ("maker", "after", "raced", "oracles"),
+    [
+        ("test", PLAIN, (11,), ["O2"]),
+        ("test", MARKED, (11,), []),
+        ("test", PLAIN, (), []),  # it has read the object again
+        ("operator db", PLAIN, (11,), []),  # an object of its own
+    ],
+)
+def test_o2_what_another_client_writes_meanwhile(maker, after, raced, oracles):
+    made = commit(9, "create", "cm/a", maker, None, PLAIN)
+    reference = replace(REFERENCE, commits=[*REFERENCE.commits, made])
+    raced_by = [
+        commit(10, "update", "cm/a", "race", PLAIN, MARKED),
+        commit(11, "update", "cm/a", before=MARKED, after=after),
+    ]
+    run = replace(reference, commits=[*reference.commits, *raced_by], raced=raced)
+    assert oracles_of(run, reference) == oracles
+
+
 def flip(*actors):
     states = [obj("Store", "a", spec={"size": size}) for size in (1, 2, 1, 2)]
     return [

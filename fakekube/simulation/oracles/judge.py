@@ -13,7 +13,7 @@ from fakekube.simulation.oracles.finalstate import counts, final_state
 from fakekube.simulation.oracles.leaks import leaks
 from fakekube.simulation.oracles.progress import effort, rest, settles
 from fakekube.simulation.oracles.truth import status_truth
-from fakekube.simulation.oracles.writers import flips, stale_decisions
+from fakekube.simulation.oracles.writers import flips, lost_updates, stale_decisions
 from fakekube.simulation.randomnames import RandomNames
 from fakekube.simulation.statemask import Mask
 
@@ -55,6 +55,7 @@ class Judge:
             return
         yield from final_state(self.reference, run, self.mask)
         yield from counts(self.reference, run, self.expect_delta, self.mask)
+        yield from lost_updates(run)
         yield from leaks(self.reference, run, self.owner_labels, self.mask)
         yield from stale_decisions(run)
         yield from flips(self.reference, run)

@@ -1,11 +1,11 @@
-"""O7 and O11: no two writers fight over a field, and nothing is destroyed for a reason that no longer holds."""
+"""O2, O7, O11: no write of others is lost, no two writers fight over a field, nothing is deleted for an old reason."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from fakekube.simulation.observation import Commit, Observation, ReconcileRecord, Violation
+from fakekube.simulation.observation import MARK, TEST, Commit, Observation, ReconcileRecord, Violation
 from fakekube.simulation.statemask import is_compared, leaves
 
 _ABSENT = object()
@@ -52,6 +52,31 @@ def _fields(obj: Mapping[str, Any] | None) -> dict[str, Any]:
     for name in ("spec", "data", "status"):
         found.update(leaves((obj or {}).get(name), name))
     return found
+
+
+def lost_updates(run: Observation) -> Iterator[Violation]:
+    """O2: no operator overwrites what another client writes between its read and its write, in an object of the test.
+
+    An object of its own it may write as a whole.
+    """
+    made_by_test = {one.uid for one in run.commits if one.anchor.verb == "create" and one.actor == TEST}
+    for one in run.commits:
+        if one.revision in run.raced and one.uid in made_by_test and one.after is not None:
+            lost = _marks(one.before) - _marks(one.after)
+            if lost:
+                text = f"loses {', '.join(sorted(lost))}, which another client wrote after {one.actor} had read it"
+                yield Violation("O2", one.anchor.target, text)
+
+
+def _marks(obj: Mapping[str, Any] | None) -> set[str]:
+    """What a competing writer has set."""
+    meta = (obj or {}).get("metadata") or {}
+    return {
+        f"metadata.{field}.{name}"
+        for field in ("annotations", "labels")
+        for name in meta.get(field) or ()
+        if name == MARK
+    }
 
 
 def stale_decisions(run: Observation) -> Iterator[Violation]:

@@ -8,7 +8,7 @@ from contextvars import copy_context
 from typing import TYPE_CHECKING
 
 from fakekube.server.manifests import collection_path
-from fakekube.simulation.observation import OPERATOR, Commit
+from fakekube.simulation.observation import MARK, OPERATOR, Commit
 from fakekube.simulation.running.recorder import Actor, Recorder
 from fakekube.virtualtime.simulatedprocess import HARNESS, context_of
 
@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from fakekube.harness.operator import Operator
     from fakekube.virtualtime.simulatedprocess import SimulatedProcess
 
-#: The User-Agent of competing writes, and the annotation that they set.
-RACER, MARK = "race", "fakekube.dev/race"
+#: The User-Agent of competing writes.
+RACER = "race"
 
 
 class ClusterHands:

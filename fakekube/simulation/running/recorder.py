@@ -43,7 +43,7 @@ class Kinds:
     def _name_new(self) -> None:
         """Name the kinds that have no name, built-in ones first."""
         taken = set(self._names.values())
-        for one in sorted(self._resources, key=lambda one: one.custom):
+        for one in sorted(self._resources, key=lambda one: one.stored_version is not None):
             if one.collection not in self._names:
                 name = kind_name(one)
                 self._names[one.collection] = f"{name}.{one.group}" if name in taken else name
@@ -93,6 +93,7 @@ class Recorder:
         self.deliveries: list[Delivery] = []
         self.reconciles: list[ReconcileRecord] = []
         self.reads: list[Anchor] = []
+        self.raced: list[int] = []
         self._occurrences = Occurrences()
         self._seen: dict[tuple[str, int], dict[str, int]] = {}
         self._running: dict[tuple[str, int, str, str], _Running] = {}
@@ -222,6 +223,7 @@ class Recorder:
             deliveries=self.deliveries,
             reconciles=self.reconciles,
             reads=self.reads,
+            raced=tuple(self.raced),
             rests=tuple(self._rests),
             **more,
         )

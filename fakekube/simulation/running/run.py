@@ -80,6 +80,7 @@ class Run:
         self._actors: dict[int, Actor] = {}
         self._from_cache: set[str] = set()
         self._losing = ""
+        self._raced: tuple[RequestInfo, ClientProcess | None] | None = None
         self._next: Interception | None = None
         self._webhooks = False
         self._restarts = 0
@@ -340,13 +341,18 @@ class Run:
         namespace, _, name = path.rpartition("/")
         kind = self.recorder.kinds.name(collection)
         commit = Commit(0, 0.0, anchor, kind, namespace, name, actor.name, actor.incarnation, before=old, after=after)
+        known = len(self.recorder.commits)
         code = self.injection.before_commit(commit)
+        if len(self.recorder.commits) > known:
+            self._raced = answering
         if code:
             raise error_of(code, info)
 
     def committed(self, change: Change, info: RequestInfo | None, client: ClientProcess | None) -> None:
         actor = Actor("server") if info is None else self._actor(client)
         commit = self.recorder.committed(change, actor, self._cluster.clock.monotonic())
+        if self._raced is not None and self._server._answering is self._raced and not self.recorder.racing:
+            self.recorder.raced.append(commit.revision)
         self.streams.committed(change)
         self._losing = self.injection.committed(commit) or self._losing
         if self._next is not None:
