@@ -22,10 +22,11 @@ SHOWN = 3
 class Series:
     """Changes of one object by one client in a row, without one by another client between them.
 
-    `fields`: those of the last change. `is_idle`: all changes were of times and counters.
+    `names`: the client by its User-Agent, and the task or thread that it runs in. `fields`: those of the last change.
+    `is_idle`: all changes were of times and counters.
     """
 
-    who: str
+    names: frozenset[str]
     revision: int
     began: float
     at: float
@@ -56,10 +57,10 @@ class ClientLoops:
     def answered(self, exchange: Exchange) -> None:
         if exchange.doing is not None or exchange.record.code != 200:
             return
-        info, record, who = exchange.info, exchange.record, exchange.agent
+        info, record, names = exchange.info, exchange.record, _names(exchange)
         if record.verb == "watch":
-            self._watched.add((who, record.group, record.resource))
-        elif (who, record.group, record.resource) in self._watched:
+            self._watched |= {(name, record.group, record.resource) for name in names}
+        elif any((name, record.group, record.resource) in self._watched for name in names):
             place = (record.group, record.resource, info.namespace, info.name)
             if exchange.changed:
                 self._changed(exchange, place)
@@ -76,10 +77,11 @@ class ClientLoops:
         before, after = entries
         if (
             series is None
-            or (series.who, series.revision) != (exchange.agent, before.revision)
+            or series.revision != before.revision
+            or not series.names & _names(exchange)
             or record.at > series.at + SHORT
         ):
-            self._series[place] = Series(exchange.agent, after.revision, record.at, record.at, stamped=stamped)
+            self._series[place] = Series(_names(exchange), after.revision, record.at, record.at, stamped=stamped)
             return
         text = texts_of(self._scene.now())
         changes = [
@@ -111,12 +113,12 @@ class ClientLoops:
         if lasted == 0:
             self._scene.fail("hot-loop", HotLoop(text))
         elif series.is_idle:
-            self._scene.report("hot-loop", text, key=(series.who, path))
+            self._scene.report("hot-loop", text, key=(series.names, path))
 
     def _repeated(self, exchange: Exchange, series: Series | None) -> None:
         """A write that has changed nothing."""
         record = exchange.record
-        if series is None or series.stamped is None or (series.who, series.at) != (exchange.agent, record.at):
+        if series is None or series.stamped is None or not series.names & _names(exchange) or series.at != record.at:
             return
         body, fields = series.stamped
         if body == _content(exchange.body()):
@@ -137,6 +139,11 @@ def _content(body: Any) -> Any:
     if not isinstance(body, Mapping) or not isinstance(body.get("metadata"), Mapping):
         return body
     return {**body, "metadata": {key: one for key, one in body["metadata"].items() if key != "resourceVersion"}}
+
+
+def _names(exchange: Exchange) -> frozenset[str]:
+    """The User-Agent of a client, and the task or thread in which it runs, which may have several."""
+    return frozenset(name for name in (exchange.agent, exchange.client) if name)
 
 
 def _shown(fields: tuple[Field, ...]) -> str:

@@ -14,13 +14,14 @@ GROUP, VERSION = API.split("/")
 PLACE = (GROUP, VERSION, "default", "databases")
 
 
-async def operate(respond):
-    """Calls `respond` with each event's object; a status that it returns is written."""
+async def operate(respond, writes_as=None):
+    """Calls `respond` with each event's object; a status that it returns is written, by a User-Agent of its own."""
     await kubernetes_asyncio.config.load_kube_config()
-    async with kubernetes_asyncio.client.ApiClient() as api:
-        databases = kubernetes_asyncio.client.CustomObjectsApi(api)
+    async with kubernetes_asyncio.client.ApiClient() as api, kubernetes_asyncio.client.ApiClient() as other:
+        other.user_agent = writes_as or other.user_agent
+        reads, databases = (kubernetes_asyncio.client.CustomObjectsApi(one) for one in (api, other))
         async with kubernetes_asyncio.watch.Watch() as watch:
-            async for event in watch.stream(databases.list_namespaced_custom_object, *PLACE):
+            async for event in watch.stream(reads.list_namespaced_custom_object, *PLACE):
                 status = await respond(event["raw_object"])
                 if status is not None:
                     await databases.patch_namespaced_custom_object_status(
@@ -28,10 +29,10 @@ async def operate(respond):
                     )
 
 
-def run(kube, respond, seconds=60):
+def run(kube, respond, seconds=60, **options):
     kube.apply(CRD)
     kube.configure()
-    kube.task(operate(respond))
+    kube.task(operate(respond, **options))
     kube.advance(1)
     kube.apply(database())
     kube.advance(seconds)
@@ -55,6 +56,12 @@ def test_a_hot_loop_ends_after_a_hundred_writes(kube):
         HotLoop, match=r"has written \S+/databases/a/status 100 times in a row within 0 s.*\.status\.seen"
     ):
         run(kube, counting())
+    assert len(kube.requests(verb="patch")) < 110
+
+
+def test_a_hot_loop_of_an_operator_that_watches_and_writes_with_two_clients(kube):
+    with pytest.raises(HotLoop, match="100 times in a row within 0 s"):
+        run(kube, counting(), writes_as="another")
     assert len(kube.requests(verb="patch")) < 110
 
 
