@@ -15,7 +15,7 @@ from typing import Any, TypeVar, TypeVarTuple, Unpack
 from fakekube.virtualtime import describe
 from fakekube.virtualtime.clock import VirtualClock
 from fakekube.virtualtime.durations import Duration, TimeUnits, microseconds
-from fakekube.virtualtime.errors import NotQuiescent
+from fakekube.virtualtime.errors import HotLoop, NotQuiescent
 from fakekube.virtualtime.gate import Gate
 from fakekube.virtualtime.hotloop import MAX_TURNS
 from fakekube.virtualtime.idleselector import IdleSelector
@@ -187,6 +187,8 @@ class VirtualTimeLoop(NetworkLoop):
 
     def fail_with(self, error: BaseException) -> None:
         """Raise `error` where the test waits for quiescence, else from the loop after the present callback."""
+        if isinstance(error, HotLoop):
+            self._quiescence.guard.known()
         if isinstance(error, NotQuiescent) and self._quiescence.fail_waiters(error):
             return
         if error is not self._raised and self._fatal is None:

@@ -115,6 +115,23 @@ def test_a_task_that_triggers_itself_is_a_hot_loop_and_is_named(period):
         bubble.advance(1)
 
 
+def test_a_hot_loop_that_is_known_is_found_sooner():
+    turns = []
+
+    async def zeno():
+        while True:
+            turns.append(len(turns))
+            await asyncio.sleep(0)
+
+    with Bubble(wall_clock=False, max_turns=60_000) as bubble:
+        bubble.loop.create_task(zeno())
+        for limit in (60_000, 20_000, 20_000):
+            before = len(turns)
+            with pytest.raises(HotLoop):
+                bubble.settle()
+            assert limit <= len(turns) - before < limit + 100
+
+
 def test_a_test_that_spins_is_a_hot_loop():
     async def spins():
         while True:
