@@ -97,17 +97,7 @@ class Detection:
                 detector.open(has_threads, bubble.loop.threads.find, self.doing)
                 bubble.on_thread(detector.started_thread)
         self._bubble, self.scene.fail = bubble, self._fail
-        bubble.on_blocking_call(self._refused, self._blocked, self._waiting)
-
-    def _refused(self, what: str) -> None:
-        doing = self.doing()
-        if doing is not None or self.steps:
-            by = f"{doing} called" if doing is not None else "a coroutine called"
-            self.report(
-                "blocking-call",
-                f"{by} {what}, which blocks the event loop and everything that runs on it",
-                key=(doing.run.controller if doing is not None else "", what),
-            )
+        bubble.on_blocking_call(self._blocked, self._waiting)
 
     def _blocked(self, place: Place) -> None:
         doing = self.doing()
@@ -290,7 +280,7 @@ class Detection:
     def retire(self) -> None:
         """Drop what refers to operators and the server, so that controllers that remain do not keep it alive."""
         if self._bubble is not None:
-            self._bubble.on_blocking_call(_nothing, _nothing, _nothing)
+            self._bubble.on_blocking_call(_nothing, _nothing)
             self._bubble.on_thread(_nothing)
         for observer in self._observers:
             observer.detection = None
