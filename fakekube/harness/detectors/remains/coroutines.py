@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import dis
 import gc
 import inspect
 import sysconfig
+import traceback
 import types
 from collections import deque
 from collections.abc import Iterable, Sequence
@@ -105,6 +107,21 @@ def named(coro: Any) -> str:
     code = getattr(coro, "cr_code", None) or getattr(coro, "gi_code", None)
     name = getattr(coro, "__qualname__", None) or repr(coro)
     return f"{name} ({definition_of(coro)})" if code is not None else str(name)
+
+
+def failed_child(future: asyncio.Future[Any], error: BaseException) -> asyncio.Task[Any] | None:
+    """The task of an `asyncio.gather` future that has failed with its error."""
+    for child in getattr(future, "_children", ()):
+        if isinstance(child, asyncio.Task) and child.done() and not child.cancelled() and child.exception() is error:
+            return child
+    return None
+
+
+def raised_at(error: BaseException) -> str:
+    """The innermost line of the code under test that has raised an error: " (op.py:30)"; empty if none did."""
+    lines = [(frame.f_code.co_filename, line) for frame, line in traceback.walk_tb(error.__traceback__)]
+    tested = [f"{Path(file).name}:{line}" for file, line in lines if not file.startswith(_LIBRARIES)]
+    return f" ({tested[-1]})" if tested else ""
 
 
 def tested_place(coro: Any) -> str:
