@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import partial
 from typing import Any, TypeVar
 
 from controllerlib import Manager
@@ -22,8 +23,9 @@ from fakekube.harness.detectors.children import note_kinds
 from fakekube.harness.detectors.detector import COMPONENTS, Detector, Doing, Exchange, Observed, Scene, Sent
 from fakekube.harness.detectors.finding import Finding, FindingError, FindingWarning
 from fakekube.harness.detectors.knowndetectors import detectors_for
-from fakekube.harness.detectors.leadership import UnelectedWrites
+from fakekube.harness.detectors.leadership import FollowerWrites, UnelectedWrites
 from fakekube.harness.detectors.levels import Level, check_name
+from fakekube.harness.detectors.remains.tasknames import work_in_progress
 from fakekube.harness.detectors.remains.tasks import Tasks
 from fakekube.harness.detectors.remains.threadleaks import Threads
 from fakekube.harness.detectors.updates import UPDATES
@@ -93,6 +95,8 @@ class Detection:
                 detector.open(bubble.loop, self.doing)
             elif isinstance(detector, UnelectedWrites):
                 detector.open(bubble.loop.tasks.creator)
+            elif isinstance(detector, FollowerWrites):
+                detector.open(partial(work_in_progress, bubble.loop.tasks.creator))
             elif isinstance(detector, Threads):
                 detector.open(has_threads, bubble.loop.threads.find, self.doing)
                 bubble.on_thread(detector.started_thread)
