@@ -78,6 +78,29 @@ def _file_of(coro: Any) -> str:
     return getattr(code, "co_filename", "")
 
 
+#: Asyncio tracks where coroutines are created if this is set.
+_TRACKING = "PYTHONASYNCIODEBUG=1"
+
+
+def called_at(coro: Any, dropped_by: types.FrameType) -> str:
+    """Where a coroutine that was never awaited was called, for a text.
+
+    That is known if the line of the call has dropped it, or if asyncio tracks it: " (op.py:30)". Else the line that has
+    dropped it from a variable: " (dropped at op.py:31)".
+    """
+    if created := created_at(coro):
+        return f" ({created})"
+    return dropped_at(dropped_by) or f" (the place of the call is not known; {_TRACKING} finds it)"
+
+
+def created_at(coro: Any) -> str:
+    """The innermost line of the code under test that has created a coroutine: "op.py:30"; empty if not tracked."""
+    for file, line, _ in getattr(coro, "cr_origin", None) or ():
+        if not file.startswith(_LIBRARIES):
+            return f"{Path(file).name}:{line}"
+    return ""
+
+
 def dropped_at(frame: types.FrameType) -> str:
     """The line that has dropped a coroutine: " (op.py:30)"; empty if a library or the garbage collection did.
 

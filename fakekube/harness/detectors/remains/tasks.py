@@ -14,8 +14,9 @@ from typing import Any
 from controllerlib.observer import current_run
 from fakekube.harness.detectors.detector import REPEATED, Doing, Scene
 from fakekube.harness.detectors.remains.coroutines import (
+    called_at,
+    created_at,
     definition_of,
-    dropped_at,
     failed_child,
     is_of_controllerlib,
     is_ours,
@@ -114,8 +115,8 @@ class Tasks:
         is_call = is_of_controllerlib(coro)  # operators call it; its own modules await each other
         if (is_call or not is_ours(coro)) and not self._loop.processes.ending:
             doing = self._doing()
-            place = dropped_at(sys._getframe(1))
-            defined = "" if place or is_call else f", defined at {definition_of(coro)},"
+            place = called_at(coro, sys._getframe(1))
+            defined = f", defined at {definition_of(coro)}," if "not known" in place and not is_call else ""
             called = f"{getattr(coro, '__qualname__', coro)}(...){defined} was called and never awaited{place}"
             by = f", in {doing}" if doing is not None else ""
             self._scene.report("unawaited-coroutine", called + by, key=called)
@@ -158,8 +159,8 @@ class Tasks:
         if is_of_controllerlib(coro) or not is_ours(coro):
             self._scene.report(
                 "unawaited-coroutine",
-                f"{coro.__qualname__}(...) was called and never awaited: {operator} keeps the coroutine (defined at "
-                f"{definition_of(coro)})",
+                f"{coro.__qualname__}(...) was called and never awaited: {operator} keeps the coroutine "
+                f"({f'called at {called}' if (called := created_at(coro)) else f'defined at {definition_of(coro)}'})",
                 key=(operator, coro.__qualname__),
             )
             coro.close()  # Python would warn of it when it is collected
