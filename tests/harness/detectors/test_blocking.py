@@ -13,8 +13,9 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
+from fakekube import FakeKube
 from tests.harness.detectors.scenes import operator, run, texts
-from tests.harness.planted import CRD
+from tests.harness.planted import CRD, database
 
 SLEEPS = [sys.executable, "-c", "pass"]
 
@@ -328,3 +329,23 @@ def test_a_wait_for_what_has_happened_already(kube):
 
     run(kube, reconcile)
     assert texts(kube) == []
+
+
+@pytest.mark.parametrize("ends", ["close", "kill"])
+def test_a_pool_that_an_operator_keeps_logs_no_error_when_its_workers_end(caplog, ends):
+    def build(manager):
+        pool = ThreadPoolExecutor(2)
+
+        def reconcile(request):
+            assert pool.submit(lambda: "up").result() == "up"
+
+        operator(reconcile)(manager)
+
+    with FakeKube() as kube:
+        kube.apply(CRD, database())
+        started = kube.start(build)
+        kube.advance(1)
+        if ends == "kill":
+            kube.kill(started)
+            kube.advance(1)
+    assert [record for record in caplog.records if record.name == "concurrent.futures"] == []
