@@ -52,8 +52,13 @@ class RunnableGroup:
     def ending(self) -> Sequence[str]:
         """The names of the runnables that were cancelled and have not ended."""
         return list(
-            dict.fromkeys(task.get_name().removeprefix(f"{self.name}: ") for task in self._tasks if task.cancelling())
+            dict.fromkeys(task.get_name().removeprefix(self._prefix) for task in self._tasks if task.cancelling())
         )
+
+    @property
+    def _prefix(self) -> str:
+        """What the names of its tasks begin with: "runnable " in the group that most runnables are in."""
+        return "runnable " if self.name == "leader_election" else f"{self.name} runnable "
 
     def add(self, run: StartFunc, ready: StartFunc | None = None, name: str = "") -> None:
         """Add a runnable; `ready` waits until it is ready. Raises RunnableGroupStopped."""
@@ -101,8 +106,9 @@ class RunnableGroup:
 
     def _start(self, member: _Member) -> None:
         loop = asyncio.get_running_loop()
-        for work, name in ((self._run(member), member.name), (self._wait_ready(member), f"ready {member.name}")):
-            task = loop.create_task(work, name=f"{self.name}: {name}")
+        names = (f"{self._prefix}{member.name}", f"ready {member.name}")
+        for work, name in zip((self._run(member), self._wait_ready(member)), names, strict=True):
+            task = loop.create_task(work, name=name)
             self._tasks[task] = None
             task.add_done_callback(self._ended)
 

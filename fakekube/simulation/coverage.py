@@ -9,7 +9,10 @@ from fakekube.simulation.plan import Plan
 
 @dataclass(slots=True)
 class Coverage:
-    """The atoms that took effect, and those that did not, by name; the number of plans of each kind."""
+    """The distinct atoms that took effect, by name; the plans of which one did not; the number of plans.
+
+    Many plans combine the same few atoms, or differ in their seed alone.
+    """
 
     exercised: dict[str, list[str]] = field(default_factory=dict)
     missed: list[str] = field(default_factory=list)
@@ -27,8 +30,8 @@ class Coverage:
                 texts.append(str(atom))
 
     def lines(self) -> list[str]:
-        """A line for each kind of fault, and one for what was not exercised."""
-        found = [f"{name}: {len(texts)} exercised" for name, texts in self.exercised.items()]
+        """A line for each kind of fault with its distinct atoms, and one for what was not exercised."""
+        found = [f"{name}: {_atoms(len(texts))} exercised" for name, texts in self.exercised.items()]
         if self.missed:
             found.append(f"not exercised: {len(self.missed)} plans")
         return found
@@ -40,3 +43,7 @@ class Coverage:
         for name, texts in other.exercised.items():
             mine = self.exercised.setdefault(name, [])
             mine += [text for text in texts if text not in mine]
+
+
+def _atoms(count: int) -> str:
+    return f"{count} distinct atom{'s' if count != 1 else ''}"

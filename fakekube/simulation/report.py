@@ -44,6 +44,7 @@ def success(found: Exploration) -> str:
     """A short report of an exploration without a failure."""
     exercised = sum(trial.exercised for trial in found.trials)
     head = f"explored {exercised} plans in {found.runs} runs without a failure"
+    head += "; they combine these atoms:" if found.coverage.exercised else ""
     return "\n".join([head, *(f"  {line}" for line in found.coverage.lines())])
 
 

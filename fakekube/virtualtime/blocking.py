@@ -6,7 +6,8 @@ import sys
 import threading
 from collections.abc import Callable
 from contextlib import suppress
-from typing import Any, TypeVar
+from time import monotonic as real_monotonic
+from typing import Any, NoReturn, TypeVar
 
 from fakekube.virtualtime.loop import VirtualTimeLoop
 from fakekube.virtualtime.notifier import Notifier
@@ -19,6 +20,9 @@ T = TypeVar("T")
 #: A thread whose requests are answered in place lets the loop take a turn at least so often.
 _EVERY_TURN = 16
 
+#: Real seconds for which a coroutine may wait for a thread outside of the bubble: until it has started, for example.
+LONG = 0.5
+
 #: Name prefix of the threads that wait for external I/O on behalf of the test.
 HELPER = "fakekube: "
 
@@ -29,11 +33,9 @@ class Blocking:
     def __init__(self, loop: VirtualTimeLoop) -> None:
         self._loop = loop
         self._owner = _thread.get_ident()
-        #: called with a call that blocks the event loop, before it is refused
-        self.on_refused: Callable[[str], None] = _ignore
         #: called with the place of each blocking call that is answered in place
         self.on_answered: Callable[[Place], None] = _ignore
-        #: called with what a task of an operator does that blocks the event loop, and the place of that
+        #: called with what a coroutine does that blocks the event loop, and the place of that; also if it is refused
         self.on_waiting: Callable[[str, Place], None] = _ignore_place
         #: called with each thread that code of the bubble starts
         self.on_thread: Callable[[threading.Thread], None] = _ignore
@@ -53,6 +55,15 @@ class Blocking:
             task = asyncio.current_task(self._loop)
             if task is not None and self._loop.tasks.process(task) is process:
                 self.on_waiting(what, caller(sys._getframe(1)))
+
+    def timed(self, what: str, wait: Callable[[], T]) -> T:
+        """Make a wait for a thread outside of the bubble; it is noted if it blocks the loop for long."""
+        started = real_monotonic()
+        try:
+            return wait()
+        finally:
+            if real_monotonic() - started > LONG:
+                self.note_waiting(what)
 
     def take_turn_if_due(self, where: str) -> None:
         """As `take_turn`, but only now and then while nothing else is ready to run: a switch of threads is slow."""
@@ -83,8 +94,11 @@ class Blocking:
         return ident == self._owner or self._loop.threads.with_ident(ident) is not None
 
     def name_of(self, ident: int) -> str:
-        thread = self._loop.threads.with_ident(ident)
-        return f"thread {thread.name}" if thread is not None else "the test"
+        """Names a thread in a text. Coroutines run in the thread of the test."""
+        if ident == self._owner:
+            return "a coroutine" if self._loop.is_running() else "the test"
+        thread = self._loop.threads.with_ident(ident) or threading._active.get(ident)  # type: ignore[attr-defined]
+        return f"thread {thread.name}" if thread is not None else "another thread"
 
     def concerns(self) -> bool:
         """Whether the calling thread belongs to the bubble; all others live in real time."""
@@ -104,10 +118,10 @@ class Blocking:
         if not self.is_test():
             return
         if self._loop.is_running():
-            self.on_refused(what)
+            self.on_waiting(f"makes {what}" if what.startswith("a ") else f"calls {what}", caller(sys._getframe(1)))
             raise RuntimeError(
-                f"{what} inside a coroutine blocks the event loop that has to answer it: {instead}, or call it in a "
-                "thread with `await asyncio.to_thread(...)`"
+                f"{what} inside a coroutine blocks the event loop: {instead}, or call it in a thread with "
+                "`await asyncio.to_thread(...)`"
             )
         if (other := asyncio._get_running_loop()) is not None:
             raise RuntimeError(
@@ -150,12 +164,17 @@ class Blocking:
         threads = self._loop.threads
         while not ready():
             if not threads.ready:
-                raise RuntimeError(
-                    f"a coroutine blocks the event loop ({where}), and what it waits for needs the loop, or time: "
-                    "await it, or make the call in a thread with `await asyncio.to_thread(...)`"
-                )
+                self.refuse_wait(where)
             threads.run_ready()
         return True
+
+    def refuse_wait(self, where: str) -> NoReturn:
+        """Raises RuntimeError: a coroutine waits for what needs the loop, or time."""
+        self.on_waiting(f"blocks, {where},", caller(sys._getframe(1)))
+        raise RuntimeError(
+            f"a coroutine blocks the event loop ({where}), and what it waits for needs the loop, or time: "
+            "await it, or make the call in a thread with `await asyncio.to_thread(...)`"
+        )
 
     def _wake_and_wait(self, thread: BubbleThread | None, where: str) -> tuple[Callable[[], None], Callable[[], None]]:
         threads = self._loop.threads
@@ -203,7 +222,7 @@ class Blocking:
 
 
 def _ignore(what: object) -> None:
-    """The default of `on_refused`, `on_answered` and `on_thread`."""
+    """The default of `on_answered` and `on_thread`."""
 
 
 def _ignore_place(what: str, place: Place) -> None:

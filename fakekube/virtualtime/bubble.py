@@ -279,16 +279,12 @@ class Bubble:
         """Add a note to the trace, at the present moment."""
         self.trace.append(Note(self.clock.now(), text))
 
-    def on_blocking_call(
-        self, refused: Callable[[str], None], answered: Callable[[Place], None], waiting: Callable[[str, Place], None]
-    ) -> None:
+    def on_blocking_call(self, answered: Callable[[Place], None], waiting: Callable[[str, Place], None]) -> None:
         """Call these with each blocking call on the event loop.
 
-        refused: one that is refused. answered: one to the server, answered in place. waiting: one that waits for
-        something else, and is made.
+        answered: one to the server, answered in place. waiting: one that waits for something else, or is refused.
         """
-        self._blocking.on_refused, self._blocking.on_answered = refused, answered
-        self._blocking.on_waiting = waiting
+        self._blocking.on_answered, self._blocking.on_waiting = answered, waiting
 
     def on_thread(self, started: Callable[[threading.Thread], None]) -> None:
         """Call `started` with each thread that code of the bubble is about to start."""

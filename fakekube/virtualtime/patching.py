@@ -36,6 +36,7 @@ def patched(
     endings = EndingPatches(loop, blocking, report)
     locking = LockPatches(blocking)
     sockets = SocketPatches(loop.network, blocking)
+    starts = StartPatches(blocking, loop.threads)
     randomness = RandomnessPatches(seed, blocking)
     patches = PatchSet(
         [
@@ -47,7 +48,7 @@ def patched(
             *TlsPatches(loop.network, blocking).patches(),
             *JoinPatches(blocking, loop.threads).patches(),
             *SignalPatches(loop.threads).patches(),
-            *StartPatches(blocking, loop.threads).patches(),
+            *starts.patches(),
             *SubprocessPatches(loop).patches(),
             *WaitPatches(loop, blocking).patches(),
             *TaskListPatches(loop).patches(),
@@ -60,7 +61,7 @@ def patched(
         patches.install()
         undo.callback(patches.remove)
         loop.disarm = endings.disarm
-        for each in (sleeping, locking, randomness):
+        for each in (sleeping, locking, starts, randomness):
             each.start()
             undo.callback(each.stop)
         yield

@@ -108,8 +108,9 @@ def test_a_correct_operator_passes_and_what_was_tried_is_counted(run):
     result = run(MARKED.replace("scenario(fakekube)", "scenario(fakekube, bug=False)"), "-rP")
     result.assert_outcomes(passed=1)
     text = text_of(result)
-    assert re.search(r"explored \d+ plans in 40 runs without a failure", text)
-    assert "crash: 2 exercised" in text
+    assert re.search(r"explored \d+ plans in 40 runs without a failure; they combine these atoms:", text)
+    assert "crash: 2 distinct atoms exercised" in text
+    assert re.search(r": 1 distinct atom exercised", text)
 
 
 def test_an_async_test(run):

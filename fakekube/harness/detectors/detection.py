@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import partial
 from typing import Any, TypeVar
 
 from controllerlib import Manager
@@ -22,8 +23,9 @@ from fakekube.harness.detectors.children import note_kinds
 from fakekube.harness.detectors.detector import COMPONENTS, Detector, Doing, Exchange, Observed, Scene, Sent
 from fakekube.harness.detectors.finding import Finding, FindingError, FindingWarning
 from fakekube.harness.detectors.knowndetectors import detectors_for
-from fakekube.harness.detectors.leadership import UnelectedWrites
+from fakekube.harness.detectors.leadership import FollowerWrites, UnelectedWrites
 from fakekube.harness.detectors.levels import Level, check_name
+from fakekube.harness.detectors.remains.tasknames import work_in_progress
 from fakekube.harness.detectors.remains.tasks import Tasks
 from fakekube.harness.detectors.remains.threadleaks import Threads
 from fakekube.harness.detectors.updates import UPDATES
@@ -93,21 +95,13 @@ class Detection:
                 detector.open(bubble.loop, self.doing)
             elif isinstance(detector, UnelectedWrites):
                 detector.open(bubble.loop.tasks.creator)
+            elif isinstance(detector, FollowerWrites):
+                detector.open(partial(work_in_progress, bubble.loop.tasks.creator))
             elif isinstance(detector, Threads):
                 detector.open(has_threads, bubble.loop.threads.find, self.doing)
                 bubble.on_thread(detector.started_thread)
         self._bubble, self.scene.fail = bubble, self._fail
-        bubble.on_blocking_call(self._refused, self._blocked, self._waiting)
-
-    def _refused(self, what: str) -> None:
-        doing = self.doing()
-        if doing is not None or self.steps:
-            by = f"{doing} called" if doing is not None else "a coroutine called"
-            self.report(
-                "blocking-call",
-                f"{by} {what}, which blocks the event loop and everything that runs on it",
-                key=(doing.run.controller if doing is not None else "", what),
-            )
+        bubble.on_blocking_call(self._blocked, self._waiting)
 
     def _blocked(self, place: Place) -> None:
         doing = self.doing()
@@ -290,7 +284,7 @@ class Detection:
     def retire(self) -> None:
         """Drop what refers to operators and the server, so that controllers that remain do not keep it alive."""
         if self._bubble is not None:
-            self._bubble.on_blocking_call(_nothing, _nothing, _nothing)
+            self._bubble.on_blocking_call(_nothing, _nothing)
             self._bubble.on_thread(_nothing)
         for observer in self._observers:
             observer.detection = None

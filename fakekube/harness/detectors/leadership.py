@@ -14,7 +14,8 @@ from fakekube.virtualtime.simulatedprocess import current_client
 
 COLLECTION = "leases.coordination.k8s.io"
 
-#: The coroutine of controllerlib's managers that runs a runnable. Its task has the name "GROUP: NAME".
+#: The coroutine of controllerlib's managers that runs a runnable. Its task has the name "GROUP runnable NAME";
+#: "runnable NAME" if it needs to lead.
 _RUNS = "RunnableGroup._run"
 
 #: Resources that record what each replica does, or have its certificates.
@@ -40,6 +41,11 @@ class FollowerWrites:
         self._scene = scene
         #: by the path of an object: the identities whose runnables have written it, and the first write of a follower
         self._shared: dict[str, tuple[set[str], list[str]]] = {}
+        self._work: Callable[[], str] = _no_work
+
+    def open(self, work: Callable[[], str]) -> None:
+        """`work` returns the runnable or task of the running code, for a text."""
+        self._work = work
 
     def answered(self, exchange: Exchange) -> None:
         doing, record = exchange.doing, exchange.record
@@ -70,8 +76,11 @@ class FollowerWrites:
         holder = self._holder(name)
         if holder and holder != identity:
             followers.append(
-                f"a runnable of {identity} made {exchange.record} although {holder} holds the lease {name}"
+                f"{self._work()} of replica {identity} made {exchange.record} although {holder} holds the lease {name}"
             )
+
+    def retire(self) -> None:
+        self._work = _no_work
 
     def _holder(self, name: str) -> str:
         """The holder of the Lease; "" if there is none or it has expired."""
@@ -92,7 +101,8 @@ class FollowerWrites:
     def finish(self) -> None:
         for path, (writers, followers) in self._shared.items():
             if len(writers) > 1 and followers:
-                self._scene.report("follower-write", f"{followers[0]}, and which writes it, too", key=path)
+                both = " and ".join(sorted(writers))
+                self._scene.report("follower-write", f"{followers[0]}; {both} write this object", key=path)
 
 
 class UnelectedWrites:
@@ -138,9 +148,9 @@ class UnelectedWrites:
         """The runnable that makes a request, if it does not need to lead."""
         task = asyncio.current_task()
         while task is not None:
-            group, _, name = task.get_name().partition(": ")
+            group, _, name = task.get_name().partition("runnable ")
             if getattr(task.get_coro(), "__qualname__", "") == _RUNS:
-                return f"the runnable {name}" if group != "leader_election" else ""
+                return f"the runnable {name}" if group else ""
             task = self._creator(task)
         return ""
 
@@ -156,6 +166,11 @@ class UnelectedWrites:
                     f"{text} and does not need to lead (need_leader_election is False): each replica makes this write, "
                     "although the operator elects a leader",
                 )
+
+
+def _no_work() -> str:
+    """The work of a loop that is not observed."""
+    return "a task"
 
 
 def _no_task(task: asyncio.Task[Any] | None) -> None:

@@ -77,8 +77,8 @@ class RestWrites:
                 controller = write.doing.run.controller
                 self._scene.report(
                     "writes-at-rest",
-                    f"{write.text} when {write.doing.key} is reconciled once more: an event, a requeue or a predicate "
-                    "was missed, or the reconcile always writes",
+                    f"{write.text} when {write.doing.key} is reconciled once more: an event or a requeue was missed, "
+                    "a predicate dropped an event, or the reconcile always writes",
                     who=controller,
                     key=(controller, place[1]),
                 )

@@ -29,7 +29,7 @@ class JoinPatches:
             ours = self._threads.find(target)
             waits = self._waits() or (ours is not None and self._blocking.on_own_loop())
             if not waits or not target.is_alive() or target is threading.current_thread():
-                real(target, timeout)
+                self._blocking.timed(f"waits for the end of {target.name}", lambda: real(target, timeout))
             elif ours is not None:
                 where = f"waiting for the end of {target.name}"
                 ended = self._blocking.wait(where, lambda: not ours.is_alive(), ours.ended, timeout=timeout)

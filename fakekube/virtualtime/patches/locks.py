@@ -13,7 +13,7 @@ from collections import deque
 from collections.abc import Iterator
 from typing import Any
 
-from fakekube.virtualtime.blocking import Blocking
+from fakekube.virtualtime.blocking import LONG, Blocking
 from fakekube.virtualtime.notifier import Notifier
 from fakekube.virtualtime.patches.importers import importers
 from fakekube.virtualtime.patches.patch import Patch
@@ -71,7 +71,7 @@ class Lock:
         if bubble is None:
             got = self._real.acquire(blocking, timeout)
         elif not bubble.has(self._owner):
-            got = bubble.outside("waiting for a lock of another thread", lambda: self._real.acquire(True, timeout))
+            got = self._acquire_of_outsider(bubble, timeout)
         else:
             got = bubble.wait(
                 f"waiting for a lock that {bubble.name_of(self._owner)} holds",
@@ -82,6 +82,18 @@ class Lock:
         if got:
             self._owner = _thread.get_ident()
         return got
+
+    def _acquire_of_outsider(self, bubble: Blocking, timeout: float) -> bool:
+        """Wait for a lock that a thread outside of the bubble holds. A coroutine waits only for a moment."""
+        where = f"waiting for a lock that {bubble.name_of(self._owner)} holds"
+        if not bubble.on_own_loop():
+            return bubble.outside(where, lambda: self._real.acquire(True, timeout))
+        is_short = 0 <= timeout <= LONG
+        if self._real.acquire(True, timeout if is_short else LONG):
+            return True
+        if not is_short:
+            bubble.refuse_wait(where)
+        return False
 
     def release(self) -> None:
         self._owner = 0

@@ -45,7 +45,7 @@ def virtual_sleep(seconds: float, /) -> None:
         real_sleep(seconds)
         return
     if seconds > 0:
-        blocking.refuse_in_coroutine("time.sleep()", "`await asyncio.sleep(...)`")
+        blocking.refuse_in_coroutine("time.sleep()", "use `await asyncio.sleep(...)`")
     elif blocking.is_test():
         return
     blocking.sleep(seconds)

@@ -1,10 +1,13 @@
 """Patches `Thread.start`: threads that a thread of the bubble starts belong to it, and so do anyio's workers."""
 
+import logging
 import sys
 import threading
 from collections.abc import Callable, Iterator
+from concurrent.futures._base import LOGGER
 
 from fakekube.virtualtime.blocking import Blocking
+from fakekube.virtualtime.errors import BubbleClosed
 from fakekube.virtualtime.patches.locks import SimpleQueue
 from fakekube.virtualtime.patches.patch import Patch
 from fakekube.virtualtime.threads.callers import POOLS, module_of
@@ -27,6 +30,12 @@ class StartPatches:
     def patches(self) -> Iterator[Patch]:
         yield Patch(threading.Thread, "start", self._start(threading.Thread.start))
 
+    def start(self) -> None:
+        LOGGER.addFilter(_is_no_end_of_bubble)
+
+    def stop(self) -> None:
+        LOGGER.removeFilter(_is_no_end_of_bubble)
+
     def _start(self, real: Callable[[threading.Thread], None]) -> Callable[[threading.Thread], None]:
         def start(thread: threading.Thread) -> None:
             if self._blocking.concerns():
@@ -47,6 +56,11 @@ class StartPatches:
         """Whether the loop itself starts a worker of anyio."""
         kind = type(thread)
         return (kind.__module__, kind.__name__) == _ANYIO_WORKER and self._threads.serves(getattr(thread, "loop", None))
+
+
+def _is_no_end_of_bubble(record: logging.LogRecord) -> bool:
+    """Drops what a worker logs when its thread ends because its bubble or its process does: that is no error."""
+    return not (record.exc_info and isinstance(record.exc_info[1], BubbleClosed))
 
 
 def _is_visible_worker(thread: threading.Thread) -> bool:

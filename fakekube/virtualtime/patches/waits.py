@@ -73,7 +73,9 @@ class WaitPatches:
                 self._blocking.note_waiting("waits for the result of a thread")
             for_pool = waiting.startswith(POOLS)
             if self._blocking.on_own_loop() and (self._has_other_threads() or waiting.startswith(_STANDARD)):
-                return real(condition, timeout)
+                if waiting.startswith((*_STANDARD, *POOLS)):
+                    return real(condition, timeout)
+                return self._blocking.timed("waits for an event, a queue or the like", lambda: real(condition, timeout))
             if (for_pool or self._blocking.is_test()) and self._has_other_threads():
                 return self._wait_outside(condition, timeout)
             return self._wait_inside(condition, timeout)

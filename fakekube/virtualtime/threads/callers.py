@@ -11,7 +11,18 @@ POOLS = ("concurrent.futures", "multiprocessing")
 #: Packages that are clients, or parts of the standard library that clients call.
 _CLIENTS = frozenset(
     {
-        *("_socket", "anyio", "contextlib", "functools", "io", "multiprocessing", "socket", "ssl", "threading"),
+        *(
+            "_socket",
+            "anyio",
+            "contextlib",
+            "functools",
+            "io",
+            "multiprocessing",
+            "queue",
+            "socket",
+            "ssl",
+            "threading",
+        ),
         *("concurrent", "subprocess"),
         *("fakekube", "h11", "http", "httpcore", "httpx", "requests", "requests_oauthlib", "urllib", "urllib3"),
         *("kr8s", "kubernetes", "lightkube", "openshift", "pydantic", "pykube", "websocket"),

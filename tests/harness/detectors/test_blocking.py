@@ -3,16 +3,19 @@
 import asyncio
 import http.client
 import http.server
+import queue
 import subprocess
 import sys
 import threading
+import time
 import urllib.request
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
+from fakekube import FakeKube
 from tests.harness.detectors.scenes import operator, run, texts
-from tests.harness.planted import CRD
+from tests.harness.planted import CRD, database
 
 SLEEPS = [sys.executable, "-c", "pass"]
 
@@ -162,3 +165,187 @@ async def test_r8_an_async_test_itself(fakekube, port, call):
     assert call(port) == "up"
     await fakekube.advance(1)
     assert fakekube.findings == []
+
+
+def locked():
+    lock, taken, done = threading.Lock(), threading.Event(), threading.Event()
+
+    def hold():
+        with lock:
+            taken.set()
+            done.wait()
+
+    thread = threading.Thread(target=hold, name="holder")
+    thread.start()
+    taken.wait()
+    try:
+        with lock:
+            """Do nothing."""
+    finally:
+        done.set()
+        thread.join()
+
+
+def slept():
+    time.sleep(1)
+
+
+def waited_alone():
+    threading.Event().wait(5)
+
+
+REFUSED = {
+    locked: "blocks, waiting for a lock that thread holder holds, in a coroutine",
+    slept: "calls time.sleep() in a coroutine",
+    waited_alone: "blocks, waiting for an event, a queue or the like, in a coroutine",
+}
+
+
+@pytest.mark.parametrize("call", REFUSED)
+def test_a_wait_in_a_reconcile_is_refused(kube, call):
+    async def reconcile(request, client):
+        with pytest.raises(RuntimeError, match=r"blocks the event loop.*await asyncio.to_thread"):
+            call()
+
+    run(kube, reconcile)
+    (text,) = texts(kube)
+    assert text.startswith("[blocking-call] c reconciling default/a [added], test_blocking.py:")
+    assert f" in {call.__name__} {REFUSED[call]}: nothing else on the event loop runs" in text
+
+
+@pytest.mark.parametrize("call", REFUSED)
+def test_a_wait_of_a_task_is_refused(kube, call):
+    async def work():
+        with pytest.raises(RuntimeError, match=r"blocks the event loop.*await asyncio.to_thread"):
+            call()
+
+    kube.task(work())
+    kube.advance(1)
+    (text,) = texts(kube)
+    assert text.startswith("[blocking-call] test_blocking.py:")
+
+
+def test_what_to_do_instead_of_a_sleep(kube):
+    async def work():
+        with pytest.raises(RuntimeError, match=r"^time.sleep\(\) inside a coroutine .* loop: use `await asyncio.sleep"):
+            time.sleep(1)  # noqa: ASYNC251 - the defect
+
+    kube.task(work())
+    kube.advance(1)
+
+
+def test_a_short_wait_for_a_lock_of_a_thread(kube):
+    lock, taken, asked = threading.Lock(), threading.Event(), threading.Event()
+
+    def hold():
+        with lock:
+            taken.set()
+            asked.wait()
+
+    async def work():
+        thread = threading.Thread(target=hold)
+        thread.start()
+        taken.wait()
+        assert lock.acquire(timeout=0.01) is False
+        asked.set()
+        with lock:
+            """Do nothing."""
+        thread.join()
+
+    kube.task(work())
+    kube.advance(1)
+    assert texts(kube) == []
+
+
+def ended(wait):
+    """`wait` for a thread that works for a second of real time."""
+    event, items = threading.Event(), queue.Queue()
+
+    def work():
+        threading.Event().wait(1)
+        event.set()
+        items.put("up")
+
+    thread = threading.Thread(target=work, name="worker")
+    thread.start()
+    wait(thread, event, items)
+    thread.join(0 if wait is joined else None)
+
+
+def joined(thread, event, items):
+    thread.join(5)
+
+
+def evented(thread, event, items):
+    assert event.wait(5)
+
+
+def queued(thread, event, items):
+    assert items.get(timeout=5) == "up"
+
+
+WAITS = {
+    joined: "waits for the end of worker",
+    evented: "waits for an event, a queue or the like",
+    queued: "waits for an event, a queue or the like",
+}
+
+
+@pytest.mark.parametrize("wait", WAITS)
+def test_a_reconcile_waits_for_a_thread_that_it_has_started(kube, wait):
+    async def reconcile(request):
+        ended(wait)
+
+    run(kube, reconcile)
+    (text,) = texts(kube)
+    assert text.startswith("[blocking-call] c reconciling default/a [added], test_blocking.py:")
+    assert f" in {wait.__name__} {WAITS[wait]} in a coroutine" in text
+
+
+@pytest.mark.parametrize("wait", WAITS)
+def test_waits_for_threads_in_threads_and_in_the_build(kube, wait):
+    async def reconcile(request):
+        """Do nothing."""
+
+    def build(manager):
+        ended(wait)
+        operator(reconcile)(manager)
+
+    kube.apply(CRD)
+    kube.start(build)
+    kube.thread(ended, wait)
+    kube.advance(10)
+    assert texts(kube) == []
+
+
+def test_a_wait_for_what_has_happened_already(kube):
+    async def reconcile(request):
+        event, items = threading.Event(), queue.Queue()
+        thread = threading.Thread(target=lambda: (event.set(), items.put("up")))
+        thread.start()
+        thread.join()
+        assert event.wait(5)
+        assert items.get(timeout=5) == "up"
+
+    run(kube, reconcile)
+    assert texts(kube) == []
+
+
+@pytest.mark.parametrize("ends", ["close", "kill"])
+def test_a_pool_that_an_operator_keeps_logs_no_error_when_its_workers_end(caplog, ends):
+    def build(manager):
+        pool = ThreadPoolExecutor(2)
+
+        def reconcile(request):
+            assert pool.submit(lambda: "up").result() == "up"
+
+        operator(reconcile)(manager)
+
+    with FakeKube() as kube:
+        kube.apply(CRD, database())
+        started = kube.start(build)
+        kube.advance(1)
+        if ends == "kill":
+            kube.kill(started)
+            kube.advance(1)
+    assert [record for record in caplog.records if record.name == "concurrent.futures"] == []

@@ -7,7 +7,7 @@ from functools import partial
 import pytest
 
 from controllerlib import ApiError
-from fakekube import FakeKube, FindingError
+from fakekube import FakeKube, FindingError, NotQuiescent
 from tests.harness.detectors.scenes import operator, read, resize
 from tests.harness.planted import API, CRD, database
 
@@ -43,13 +43,27 @@ def as_task(kube, cleaner):
     kube.task(cleaner.run(), name="cleaner")
 
 
-@pytest.mark.parametrize("begin", [as_runnable, as_task])
-def test_r9_a_task_that_swallows_its_cancellation_at_the_end(begin):
+def as_task_of_a_task(kube, cleaner):
+    async def work():
+        task = asyncio.create_task(cleaner.run())
+        await asyncio.sleep(1)
+        task.cancel()
+        await asyncio.sleep(1e6)
+
+    kube.task(work(), name="work")
+
+
+@pytest.mark.parametrize(
+    ("begin", "title"),
+    [(as_runnable, "the runnable Cleaner"), (as_task, "the task cleaner"), (as_task_of_a_task, "a task")],
+)
+def test_r9_a_task_that_swallows_its_cancellation_at_the_end(begin, title):
     with pytest.raises(FindingError) as caught:
         run_to_the_end(begin, Cleaner(goes_on=True))
     (finding,) = caught.value.findings
     assert finding.detector == "swallowed-cancellation"
-    assert "in Cleaner.run (test_endings.py:" in finding.text
+    assert finding.text.startswith(f"{title}, in Cleaner.run (test_endings.py:")
+    assert finding.times == 1
     assert "still runs 30 s after it was cancelled at the end of the test" in finding.text
 
 
@@ -89,6 +103,21 @@ def test_r9_a_task_that_swallows_its_cancellation_and_ends():
         kube.task(work())
         kube.advance(90)
     assert kube.findings == []
+
+
+def test_a_runnable_that_catches_every_cancellation_is_named():
+    class Poller:
+        async def start(self):
+            while True:
+                try:
+                    await asyncio.sleep(20)
+                except asyncio.CancelledError:
+                    """Go on."""
+
+    with pytest.raises(
+        NotQuiescent, match=r"^tasks do not end: runnable Poller \(RunnableGroup._run\) at test_endings"
+    ):
+        run_to_the_end(lambda kube: kube.start(lambda manager: manager.add(Poller())))
 
 
 def test_r9_what_the_end_finds_does_not_hide_the_error_of_the_test():

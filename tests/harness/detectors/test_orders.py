@@ -92,8 +92,41 @@ def test_a_runnable_of_a_follower(kube, shared):
     replica("one")
     replica("two")
     kube.advance(300)
-    reports = {text.partition("]")[0] for text in texts(kube)} - {"[noop-write"}
-    assert reports == ({"[follower-write"} if shared else set())
+    reports = [text for text in texts(kube) if not text.startswith("[noop-write")]
+    follower = (
+        "[follower-write] the runnable beat of replica two made patch configmaps default/beat -> 200 although one"
+    )
+    assert reports == ([f"{follower} holds the lease op; one and two write this object"] if shared else [])
+
+
+def test_a_task_of_a_replica_that_has_lost_its_lease(kube):
+    async def beat(client, found):
+        while True:
+            await asyncio.sleep(10)
+            await client.patch_status(found, {"status": {"at": str(asyncio.get_running_loop().time())}})
+
+    kept = []
+
+    async def reconcile(request, client):
+        if not kept or kept[-1][0] is not client:
+            kept.append((client, asyncio.create_task(beat(client, await read(client, request)))))
+
+    def start(identity):
+        options = LeaderElectionOptions("op", namespace="default", identity=identity)
+        return kube.start(operator(reconcile), election=LeaderElection(options))
+
+    kube.apply(CRD, database())
+    first = start("one")
+    start("two")
+    kube.advance(60)
+    kube.stop(first)
+    kube.advance(60)
+    line = beat.__code__.co_firstlineno
+    assert any(
+        f"[follower-write] a task of {beat.__qualname__} (test_orders.py:{line}) of replica one made patch "
+        "databases/status default/a -> 200 although two holds the lease op; one and two write this object" in text
+        for text in texts(kube)
+    )
 
 
 def elected(kube, build):

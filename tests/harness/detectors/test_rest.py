@@ -52,7 +52,7 @@ def test_a_change_that_a_predicate_drops(kube):
     kube.advance(60)
     assert texts(kube) == [
         "[writes-at-rest] c: databases default/a is written (.status.label: '' -> 'y') when default/a is reconciled "
-        "once more: an event, a requeue or a predicate was missed, or the reconcile always writes"
+        "once more: an event or a requeue was missed, a predicate dropped an event, or the reconcile always writes"
     ]
 
 

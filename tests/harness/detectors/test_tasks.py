@@ -1,6 +1,7 @@
 """Tasks that reconciles start for each object."""
 
 import asyncio
+import gc
 
 import pytest
 
@@ -100,3 +101,44 @@ def test_a_failed_task_of_an_operator_without_reconciles_that_is_awaited(kube):
     kube.task(work())
     kube.advance(10)
     assert found(kube) == []
+
+
+async def boom():
+    raise ConnectionError("it is down")
+
+
+@pytest.mark.parametrize("others", [0, 2])
+def test_a_gather_that_nothing_awaits(kube, others):
+    async def reconcile(request, client):
+        asyncio.gather(*(asyncio.sleep(1) for _ in range(others)), boom())
+
+    run(kube, reconcile)
+    line = boom.__code__.co_firstlineno
+    assert texts(kube) == [
+        f"[failed-task] a task (started by c reconciling default/a [added]) of boom (test_tasks.py:{line}) failed with "
+        "ConnectionError: it is down; it belongs to an asyncio.gather(...) that nothing awaits, so the error is lost"
+    ]
+
+
+def test_a_gather_that_is_awaited(kube):
+    async def reconcile(request, client):
+        await asyncio.gather(boom(), return_exceptions=True)
+
+    run(kube, reconcile)
+    assert texts(kube) == []
+
+
+def test_a_job_of_a_thread_whose_future_nothing_awaits(kube):
+    def fail():
+        raise ConnectionError("it is down")
+
+    async def reconcile(request, client):
+        asyncio.get_running_loop().run_in_executor(None, fail)
+
+    run(kube, reconcile)
+    gc.collect()  # the error refers to the future
+    line = fail.__code__.co_firstlineno + 1
+    assert texts(kube) == [
+        f"[failed-task] a future (test_tasks.py:{line}) failed with ConnectionError: it is down; nothing awaits it, so "
+        "the error is lost"
+    ]

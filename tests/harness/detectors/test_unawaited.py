@@ -101,8 +101,50 @@ def test_m1_a_coroutine_that_a_library_drops_is_named_with_its_definition(kube):
     line = notify.__code__.co_firstlineno
     (text,) = texts(kube)
     assert text.startswith(
-        f"[unawaited-coroutine] notify(...), defined at test_unawaited.py:{line}, was called and never awaited"
+        f"[unawaited-coroutine] notify(...), defined at test_unawaited.py:{line}, was called and never awaited (the "
+        "place of the call is not known; PYTHONASYNCIODEBUG=1 finds it)"
     )
+
+
+@pytest.fixture
+def tracking(kube):
+    """As `PYTHONASYNCIODEBUG=1`."""
+    kube.bubble.loop.set_debug(True)
+
+
+@pytest.mark.filterwarnings("ignore:(?s)coroutine .* was never awaited")
+def test_a_coroutine_of_a_variable_is_named_with_the_line_of_its_call_if_asyncio_tracks_it(kube, tracking):
+    async def reconcile(request, client):
+        call = notify("kept")
+        await read(client, request)
+        return call and None
+
+    run(kube, reconcile)
+    line = reconcile.__code__.co_firstlineno + 1
+    assert texts(kube) == [
+        f"[unawaited-coroutine] notify(...) was called and never awaited (test_unawaited.py:{line}), in c reconciling "
+        "default/a [added]"
+    ]
+
+
+@pytest.mark.filterwarnings("ignore:(?s)coroutine .* was never awaited")
+@pytest.mark.parametrize("name", ["called", "method"])
+def test_a_coroutine_of_a_variable_is_named_with_its_definition(kube, name):
+    class Announcer:
+        async def method(self):
+            """Announce nothing."""
+
+    calls = {"called": lambda: notify("kept"), "method": Announcer().method}
+
+    async def reconcile(request, client):
+        call = calls[name]()
+        await read(client, request)
+        return call and None
+
+    run(kube, reconcile)
+    (text,) = texts(kube)
+    assert ", defined at test_unawaited.py:" in text
+    assert "(the place of the call is not known; PYTHONASYNCIODEBUG=1 finds it)" in text
 
 
 @pytest.mark.filterwarnings("ignore:coroutine .* was never awaited")

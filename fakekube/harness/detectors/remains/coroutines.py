@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import dis
 import gc
 import inspect
 import sysconfig
+import traceback
 import types
 from collections import deque
 from collections.abc import Iterable, Sequence
@@ -76,6 +78,29 @@ def _file_of(coro: Any) -> str:
     return getattr(code, "co_filename", "")
 
 
+#: Asyncio tracks where coroutines are created if this is set.
+_TRACKING = "PYTHONASYNCIODEBUG=1"
+
+
+def called_at(coro: Any, dropped_by: types.FrameType) -> str:
+    """Where a coroutine that was never awaited was called, for a text.
+
+    That is known if the line of the call has dropped it, or if asyncio tracks it: " (op.py:30)". Else the line that has
+    dropped it from a variable: " (dropped at op.py:31)".
+    """
+    if created := created_at(coro):
+        return f" ({created})"
+    return dropped_at(dropped_by) or f" (the place of the call is not known; {_TRACKING} finds it)"
+
+
+def created_at(coro: Any) -> str:
+    """The innermost line of the code under test that has created a coroutine: "op.py:30"; empty if not tracked."""
+    for file, line, _ in getattr(coro, "cr_origin", None) or ():
+        if not file.startswith(_LIBRARIES):
+            return f"{Path(file).name}:{line}"
+    return ""
+
+
 def dropped_at(frame: types.FrameType) -> str:
     """The line that has dropped a coroutine: " (op.py:30)"; empty if a library or the garbage collection did.
 
@@ -105,6 +130,21 @@ def named(coro: Any) -> str:
     code = getattr(coro, "cr_code", None) or getattr(coro, "gi_code", None)
     name = getattr(coro, "__qualname__", None) or repr(coro)
     return f"{name} ({definition_of(coro)})" if code is not None else str(name)
+
+
+def failed_child(future: asyncio.Future[Any], error: BaseException) -> asyncio.Task[Any] | None:
+    """The task of an `asyncio.gather` future that has failed with its error."""
+    for child in getattr(future, "_children", ()):
+        if isinstance(child, asyncio.Task) and child.done() and not child.cancelled() and child.exception() is error:
+            return child
+    return None
+
+
+def raised_at(error: BaseException) -> str:
+    """The innermost line of the code under test that has raised an error: " (op.py:30)"; empty if none did."""
+    lines = [(frame.f_code.co_filename, line) for frame, line in traceback.walk_tb(error.__traceback__)]
+    tested = [f"{Path(file).name}:{line}" for file, line in lines if not file.startswith(_LIBRARIES)]
+    return f" ({tested[-1]})" if tested else ""
 
 
 def tested_place(coro: Any) -> str:

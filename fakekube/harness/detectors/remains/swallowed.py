@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import weakref
 from collections.abc import Sequence
 from typing import Any
 
 from fakekube.harness.detectors.detector import Report
 from fakekube.harness.detectors.remains.coroutines import tested_place
+from fakekube.harness.detectors.remains.tasknames import title
 
 
 class Swallowed:
@@ -18,6 +20,8 @@ class Swallowed:
 
     def __init__(self, report: Report) -> None:
         self._report = report
+        #: what was reported: a task is noted again each time that something waits for it
+        self._noted: weakref.WeakSet[asyncio.Task[Any]] = weakref.WeakSet()
 
     def is_cancelled(self, task: asyncio.Task[Any]) -> bool:
         """Whether a task runs code under test and was cancelled."""
@@ -27,10 +31,11 @@ class Swallowed:
         """Report tasks that still run long after they were cancelled."""
         for task in tasks:
             where = tested_place(task.get_coro())
-            if where:
+            if where and task not in self._noted:
+                self._noted.add(task)
                 self._report(
                     "swallowed-cancellation",
-                    f"{task.get_name()}, {where}, still runs 30 s after it was cancelled at the end of the test: raise "
+                    f"{title(task)}, {where}, still runs 30 s after it was cancelled at the end of the test: raise "
                     "CancelledError again, and clean up in less time",
                     key=where.partition("(")[0],
                 )

@@ -14,11 +14,14 @@ from typing import Any
 from controllerlib.observer import current_run
 from fakekube.harness.detectors.detector import REPEATED, Doing, Scene
 from fakekube.harness.detectors.remains.coroutines import (
+    called_at,
+    created_at,
     definition_of,
-    dropped_at,
+    failed_child,
     is_of_controllerlib,
     is_ours,
     named,
+    raised_at,
     unstarted,
 )
 from fakekube.virtualtime.loop import VirtualTimeLoop
@@ -83,15 +86,27 @@ class Tasks:
     def _failed(self, loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
         error, task = context.get("exception"), context.get("task") or context.get("future")
         if error is not None and "never retrieved" in context.get("message", "") and task is not None:
-            coro = task.get_coro() if isinstance(task, asyncio.Task) else None
-            self._report_failure(named(coro), error, "a task")
+            if isinstance(task, asyncio.Task):
+                self._report_failure(f"a task of {named(task.get_coro())}", error)
+            else:
+                self._report_future(task, error)
         loop.default_exception_handler(context)
 
-    def _report_failure(self, what: str, error: BaseException, of: str) -> None:
+    def _report_future(self, future: asyncio.Future[Any], error: BaseException) -> None:
+        """Report the error of a future that is no task: one of `asyncio.gather`, or of a thread pool."""
+        child = failed_child(future, error)
+        if child is None:
+            self._report_failure(f"a future{raised_at(error)}", error)
+        else:
+            by = next((f" (started by {doing})" for task, doing in self._tasks if task is child), "")
+            lost = "it belongs to an asyncio.gather(...) that nothing awaits"
+            self._report_failure(f"a task{by} of {named(child.get_coro())}", error, lost)
+
+    def _report_failure(self, what: str, error: BaseException, lost: str = "nothing awaits it") -> None:
         self._scene.report(
             "failed-task",
-            f"{of} of {what} failed with {type(error).__name__}: {error}; nothing awaits it, so the error is lost",
-            key=(what, type(error)),
+            f"{what} failed with {type(error).__name__}: {error}; {lost}, so the error is lost",
+            key=(what.partition(" of ")[2] or what, type(error)),
         )
 
     def _unawaited(self, coro: Any) -> None:
@@ -100,8 +115,8 @@ class Tasks:
         is_call = is_of_controllerlib(coro)  # operators call it; its own modules await each other
         if (is_call or not is_ours(coro)) and not self._loop.processes.ending:
             doing = self._doing()
-            place = dropped_at(sys._getframe(1))
-            defined = "" if place or is_call else f", defined at {definition_of(coro)},"
+            place = called_at(coro, sys._getframe(1))
+            defined = f", defined at {definition_of(coro)}," if "not known" in place and not is_call else ""
             called = f"{getattr(coro, '__qualname__', coro)}(...){defined} was called and never awaited{place}"
             by = f", in {doing}" if doing is not None else ""
             self._scene.report("unawaited-coroutine", called + by, key=called)
@@ -118,7 +133,7 @@ class Tasks:
                 if _is_unretrieved(task):
                     error = task.exception()  # retrieves it: it is reported once
                     if error is not None:
-                        self._report_failure(what, error, f"a task (started by {doing})")
+                        self._report_failure(f"a task (started by {doing}) of {what}", error)
             elif task.cancelling():
                 self._scene.report(
                     "swallowed-cancellation",
@@ -132,7 +147,7 @@ class Tasks:
         for reference in self._failed_elsewhere:
             failed = reference()
             if failed is not None and _is_unretrieved(failed) and (error := failed.exception()) is not None:
-                self._report_failure(named(failed.get_coro()), error, "a task")
+                self._report_failure(f"a task of {named(failed.get_coro())}", error)
 
     def closed(self) -> None:
         for operator in self._scene.operators:
@@ -144,8 +159,8 @@ class Tasks:
         if is_of_controllerlib(coro) or not is_ours(coro):
             self._scene.report(
                 "unawaited-coroutine",
-                f"{coro.__qualname__}(...) was called and never awaited: {operator} keeps the coroutine (defined at "
-                f"{definition_of(coro)})",
+                f"{coro.__qualname__}(...) was called and never awaited: {operator} keeps the coroutine "
+                f"({f'called at {called}' if (called := created_at(coro)) else f'defined at {definition_of(coro)}'})",
                 key=(operator, coro.__qualname__),
             )
             coro.close()  # Python would warn of it when it is collected
