@@ -6,7 +6,7 @@ import warnings
 from collections import deque
 from collections.abc import Callable, Sequence
 from contextvars import Context
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
 
 from fakekube.virtualtime.gate import Gate
 from fakekube.virtualtime.simulatedprocess import Address, ProcessState, SimulatedProcess, process_of
@@ -29,6 +29,17 @@ class FreezableLoop(Protocol):
     def divert(self, active: bool) -> None: ...
     def abort_from(self, addresses: Sequence[Address]) -> None: ...
     def create_own_task(self, coro: Any, name: str | None = None) -> asyncio.Task[Any]: ...
+
+
+def _skipped(loop: FreezableLoop) -> asyncio.Handle:
+    """A handle that the loop does not run."""
+    handle = asyncio.Handle(_nothing, (), cast("asyncio.AbstractEventLoop", loop))
+    handle.cancel()
+    return handle
+
+
+def _nothing() -> None:
+    """What a handle calls that is not run."""
 
 
 class ProcessControl:
@@ -65,9 +76,9 @@ class ProcessControl:
         loop = self._loop
         loop.divert(True)
         ready, timers = self._frozen.setdefault(process, ([], []))
-        for handle in tuple(loop._ready):
+        for number, handle in enumerate(loop._ready):
             if process_of(_context(handle)) is process:
-                loop._ready.remove(handle)
+                loop._ready[number] = _skipped(loop)  # a turn of the loop has counted the handles
                 ready.append(handle)
         kept = []
         for timer in loop._scheduled:
