@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 RUN: pytest.StashKey[Run] = pytest.StashKey()
 OBSERVED: pytest.StashKey[Observation] = pytest.StashKey()
+FACTS: pytest.StashKey[Facts] = pytest.StashKey()
 
 
 def attach(item: pytest.Item, cluster: FakeKube) -> None:
@@ -43,6 +44,7 @@ def observe(item: pytest.Item, error: Exception | None) -> None:
     """End the run of a plan: what it has done is observed, and the cluster is let go."""
     run = item.stash[RUN]
     item.stash[OBSERVED] = run.finish(error)
+    item.stash[FACTS] = run.facts
     run.detach()
 
 
@@ -181,7 +183,7 @@ class ItemExplorer:
         if not plan.atoms:
             if not self._reports or any(not report.passed for report in reports):
                 self._reports = reports
-            self._facts = stash[RUN].facts
+            self._facts = stash[FACTS]
         del stash[RUN]
         bad = next((report for report in reports if report.failed), None)
         if bad is not None and not (found.failure or found.unsettled or found.inconclusive):

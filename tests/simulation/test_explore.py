@@ -382,6 +382,22 @@ def test_after(once):
         assert file.read().count("up") == 10
 
 
+def test_a_late_leader_is_planned_and_replayed(run):
+    source = """
+from tests.simulation.samples import late_leader
+
+@pytest.mark.fakekube_explore(runs=60)
+def test_broker(fakekube):
+    late_leader.scenario(fakekube, late_leader.make(True))
+"""
+    found = run(source)
+    found.assert_outcomes(failed=1)
+    plan = re.search(r"--fakekube-plan='(.*zombie@.*)'", text_of(found))[1]
+    replayed = run(source, "--fakekube-plan", plan)
+    replayed.assert_outcomes(failed=1)
+    assert "no operator takes part in leader election" not in text_of(replayed)
+
+
 def test_what_random_draws_differs_between_the_references_whatever_has_seeded_it(run, pytester):
     pytester.makeconftest("import random\n\ndef pytest_runtest_call(item):\n    random.seed(5)\n")
     source = MARKED.replace("scenario(fakekube)", "scenario(fakekube, bug=False)") + (
