@@ -132,6 +132,17 @@ def test_o2_numbers_of_objects_that_are_gone_count_as_handed_out():
     assert oracles_of(replace(run, final={"claim/b": obj("Claim", "b", status={"of": []})}), reference) == ["O2"]
 
 
+def test_o2_the_number_of_an_object_that_is_gone_may_be_handed_out_again():
+    (_, first), (_, second), (_, third) = numbered("status", "vm-1", "vm-2", "vm-1").items()
+    gone = commit(8, "delete", "claim/a", "test", before=first)
+    final = {"claim/b": second, "claim/c": third}
+    reference = replace(REFERENCE, final=final, commits=[*REFERENCE.commits, gone])
+    swapped = {"claim/b": replace_name(third, "b"), "claim/c": replace_name(second, "c")}
+    assert oracles_of(replace(reference, final=swapped), reference) == []
+    twice = {"claim/b": second, "claim/c": replace_name(second, "c")}
+    assert oracles_of(replace(reference, final=twice), reference) == ["O2"]
+
+
 def replace_name(found, name):
     return {**found, "metadata": {**found["metadata"], "name": name}}
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from fakekube.simulation.allocations import Allocations
 from fakekube.simulation.observation import TEST, Commit, Observation, Violation
-from fakekube.simulation.oracles.numbering import handed_out
+from fakekube.simulation.oracles.numbering import State, handed_out
 from fakekube.simulation.statemask import Mask, is_compared
 
 Object = Mapping[str, Any]
@@ -42,7 +42,7 @@ def final_state(reference: Observation, run: Observation, mask: Mask, oracle: st
             yield Violation(oracle, target, "is there at the end (the reference does not have it)")
         elif differing := mask.differences(target, expected[target], found[target], allocated):
             if numbers is None:
-                numbers = handed_out({**_deleted(reference), **expected}, {**_deleted(run), **found})
+                numbers = handed_out(State(expected, _deleted(reference)), State(found, _deleted(run)))
             differing = [one for one in differing if not _is_handed_out(target, one, numbers)]
             if not differing:
                 continue
