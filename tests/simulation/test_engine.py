@@ -6,6 +6,8 @@ from datetime import datetime, timedelta
 import pytest
 
 from controllerlib import Result
+from controllerlib.controller import ControllerOptions
+from controllerlib.workqueue import ItemExponentialFailureRateLimiter
 from fakekube.simulation.atoms import Jump
 from fakekube.simulation.explorer import Explorer, Settings
 from fakekube.simulation.plan import parse_plan
@@ -13,7 +15,7 @@ from fakekube.simulation.planning import Planner
 from fakekube.simulation.realism import IllegalPlan, check_legal
 from fakekube.simulation.scenario import ScenarioRunner
 from tests.simulation.samples import SAMPLES
-from tests.simulation.samples.definitions import API, child, custom, definition, find
+from tests.simulation.samples.definitions import API, child, custom, definition, ensure, find
 from tests.simulation.storeoperator import LISTS, build, facts, listing, ran, scenario, violations
 
 
@@ -191,6 +193,31 @@ def test_no_operator_restarts_on_a_view_older_than_five_minutes():
     stale = f"stale(store, at=create store/a#1, when={PATCHED})"
     assert ran(stale, lambda fakekube: slow(fakekube, cache=LISTS))[0].fired == ()
     assert ran(stale, listing)[0].fired == (0,)
+
+
+def patient(fakekube):
+    """The operator tries again after ten minutes."""
+
+    def build(manager):
+        async def reconcile(request):
+            store = await find(manager.api_reader, API, "Store", request.name, request.namespace)
+            if store is not None:
+                await ensure(manager.api_reader, child(store, "ConfigMap", request.name))
+
+        builder = manager.controller("store").for_(API, "Store")
+        limiter = ItemExponentialFailureRateLimiter(600.0)
+        builder.with_options(ControllerOptions(rate_limiter=lambda: limiter)).complete(reconcile)
+
+    fakekube.apply(definition("Store", size="integer"))
+    fakekube.start(build)
+    fakekube.create(custom("Store", size=1))
+    fakekube.advance(60)
+
+
+def test_a_run_ends_when_what_has_failed_was_tried_again():
+    assert violations("error(503, 1)@create cm/a#1", patient) == []
+    observed, _ = ran("error(503, 1)@create cm/a#1", patient)
+    assert times(observed, "create cm/a#1") == [600]
 
 
 def test_a_test_that_fails_while_a_watch_is_late_says_nothing_of_itself():

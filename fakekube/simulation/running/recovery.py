@@ -57,6 +57,17 @@ class Recovery:
             return True
         return self.lease > 0 and not any(_leads(one) for one in operators)
 
+    def next_retries(self) -> float:
+        """The virtual seconds until each failed reconcile has been tried again; 0 if none has failed."""
+        delays = (
+            delay.total_seconds()
+            for one in self._hands.running().values()
+            for view in one.views()
+            for key, delay in view.waiting.items()
+            if view.failures(key)
+        )
+        return max(delays, default=0.0)
+
     def _recovers(self, one: Operator) -> bool:
         if any(view.failures(key) for view in one.views() for key in [*view.waiting, *view.ready]):
             return True

@@ -18,6 +18,7 @@ from fakekube.simulation.running.externalitems import ExternalItems
 from fakekube.simulation.running.foldedrequests import FoldedRequests
 from fakekube.simulation.running.injection import Injection
 from fakekube.simulation.running.recorder import Recorder, place_of, text_of
+from fakekube.simulation.running.recovery import Recovery
 from fakekube.simulation.running.streamcheck import StreamCheck
 from fakekube.virtualtime import Deadlock, HotLoop, NotQuiescent
 
@@ -35,6 +36,7 @@ class Run(Protocol):
     injection: Injection
     hands: ClusterHands
     streams: StreamCheck
+    recovery: Recovery
     folded: FoldedRequests | None
     lost: list[str]
     externals: ExternalItems
@@ -43,6 +45,9 @@ class Run(Protocol):
 
 #: Virtual seconds that pass at the end of each run, so that what failed is retried. Odd, so that it ends between ticks.
 GRACE = 37.5
+
+#: After a fault, so many more pass if a retry is due only then: the longest back-off of client-go's rate limiter.
+LONGEST_RETRY = 1000.0
 
 _STUCK = (Deadlock, HotLoop, NotQuiescent)
 
@@ -150,7 +155,8 @@ class _Ending:
             self._cluster.settle()
             if not self._run.injection.end_all():
                 break
-        self._cluster.advance(GRACE)
+        retries = self._run.recovery.next_retries() if self._run.injection.fired else 0.0
+        self._cluster.advance(GRACE + min(retries, LONGEST_RETRY))
 
     def rest(self) -> None:
         self._run.recorder.resting = True
