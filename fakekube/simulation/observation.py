@@ -99,6 +99,7 @@ class Observation:
     violations: of predicates that must always hold.
     lost: exceptions of tasks that were not retrieved, and failures in the background.
     external: the targets of the items that declared external APIs have at the end.
+    skipped: whether a watch was late or an operator down, so that it may not have seen each state.
     fired: the atoms that took effect. streams: what was wrong with watch streams of the server.
     ended: the virtual seconds at which the test ended. rests: the revisions at which the cluster was quiescent.
     mode: whether the run gave a new cluster the last spec, or took the last change back.
@@ -118,6 +119,7 @@ class Observation:
     violations: Sequence[str] = ()
     lost: Sequence[str] = ()
     external: Sequence[str] = ()
+    skipped: bool = False
     fired: Sequence[int] = ()
     streams: Sequence[str] = ()
     steps: Sequence[str] = ()

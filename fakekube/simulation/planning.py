@@ -208,6 +208,10 @@ class Planner:
         for first, second in self._undone():
             if _are_near(first, second):
                 yield Stale(first.kind, first.anchor, second.anchor)
+        for before, change, answers in self._changed():
+            for one in (change, *answers[:1], *answers[-1:]):
+                if _are_near(before, one):
+                    yield Stale(change.kind, before.anchor, one.anchor)
 
     def _rare(self) -> Iterator[Atom]:
         if self._has_election:
@@ -247,6 +251,19 @@ class Planner:
             answers = [one for one in answers if is_compared(one.kind) and _are_near(first, one)]
             if answers:
                 yield first, answers[-1]
+
+    def _changed(self) -> Iterator[tuple[Commit, Commit, Sequence[Commit]]]:
+        """Changes that the test makes of a watched object, each with what was before it and what operators answer."""
+        commits = [one for one in self._reference.commits if not one.rest]
+        by_test = [one for one in commits if one.actor == TEST]
+        for change in _capped([one for one in by_test if one.kind in self._watched and one.before is not None]):
+            earlier = [one for one in commits if _same(one, change) and one.revision < change.revision]
+            end = min(
+                (one.revision for one in by_test if one.revision > change.revision), default=commits[-1].revision + 1
+            )
+            answers = [one for one in self._writes if change.revision < one.revision < end]
+            if earlier:
+                yield earlier[-1], change, answers
 
     def _undone(self) -> Iterator[tuple[Commit, Commit]]:
         """Pairs of events of one object, of which the second undoes the first."""

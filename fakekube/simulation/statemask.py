@@ -23,6 +23,11 @@ SERVER_FIELDS = (
 #: Kinds that record what happened, or what the server has allocated: they are no part of the desired state.
 RECORDS = frozenset({"event", "ev", "lease", "controllerrevision", "ip", "ipaddress"})
 
+#: Kinds that keep history on purpose: results of jobs, claims that only grow, old revisions.
+HISTORY = frozenset(
+    {"pvc", "persistentvolumeclaim", "pv", "persistentvolume", "job", "rs", "replicaset", "controllerrevision", "event"}
+)
+
 #: The last parts of paths that name an object or a version of one.
 _IDENTITIES = ("uid", "resourceVersion")
 

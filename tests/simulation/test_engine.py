@@ -267,6 +267,15 @@ def test_a_stale_restart_reads_an_old_list():
     assert times(observed, RESIZED) == [60]
 
 
+def test_restarts_on_the_view_before_a_change_of_the_test_are_planned():
+    reference, _ = ran("", listing)
+    planned = {str(plan.atoms[0]) for plan in Planner(reference, faults=["stale"]).singles()}
+    before = max(one.revision for one in reference.commits if str(one.anchor) == PATCHED)
+    view = [one for one in reference.commits if one.anchor.target == "store/a" and one.revision < before][-1].anchor
+    answer = "update cm/a{data.size}#1"
+    assert {f"stale(store, at={view}, when={PATCHED})", f"stale(store, at={view}, when={answer})"} <= planned
+
+
 def test_streamed_lists_are_consistent_and_never_stale():
     with pytest.raises(IllegalPlan, match="stale-reads"):
         check_legal(parse_plan(f"FK1 seed=0 stale(store, at=create store/a#1, when={PATCHED})"), facts(scenario))

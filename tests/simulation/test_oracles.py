@@ -343,6 +343,41 @@ def flip(*actors):
     ]
 
 
+def test_o7_two_controllers_of_one_operator():
+    first, second, third = flip("operator a", "operator a", "operator a")
+    fight = [replace(first, controller="x"), replace(second, controller="y"), replace(third, controller="x")]
+    assert oracles_of(replace(REFERENCE, commits=[*REFERENCE.commits, *fight])) == ["O7"]
+    alone = [replace(one, controller="x") for one in fight]
+    assert oracles_of(replace(REFERENCE, commits=[*REFERENCE.commits, *alone])) == []
+
+
+@pytest.mark.parametrize(("writer", "oracles"), [("test", ["O2"]), ("operator db", [])])
+def test_o2_a_status_of_the_test_that_a_reconcile_once_more_removes(writer, oracles):
+    plain, approved = obj("Store", "a", status={"size": 1}), obj("Store", "a", status={"size": 1, "approved": "yes"})
+    made = commit(10, "update", "store/a", writer, plain, approved)
+    again = commit(11, "update", "store/a", before=approved, after=plain, rest=True)
+    reference = replace(REFERENCE, final={"store/a": approved}, commits=[*REFERENCE.commits, made, again])
+    assert oracles_of(replace(reference, final={"store/a": plain}), reference) == oracles
+
+
+@pytest.mark.parametrize(
+    ("kind", "skipped", "changed", "oracles"),
+    [
+        ("job", True, True, []),
+        ("job", False, True, ["O2"]),  # the operator has seen each state
+        ("job", True, False, ["O2"]),  # it is for the last spec
+        ("cm", True, True, ["O2"]),
+    ],
+)
+def test_o2_history_of_a_spec_that_an_operator_has_not_seen(kind, skipped, changed, oracles):
+    first, second = obj("Store", "a", spec={"version": 1}), obj("Store", "a", spec={"version": 2}, generation=2)
+    changes = [commit(11, "update", "store/a", "test", first, second)] if changed else []
+    commits = [*REFERENCE.commits, commit(10, "create", f"{kind}/v1", after=obj("Job", "v1")), *changes]
+    reference = replace(REFERENCE, final={"store/a": second, f"{kind}/v1": obj("Job", "v1")}, commits=commits)
+    run = replace(reference, final={"store/a": second}, commits=[*REFERENCE.commits, *changes], skipped=skipped)
+    assert oracles_of(run, reference) == oracles
+
+
 def test_o7_two_writers_of_one_field():
     assert oracles_of(
         replace(REFERENCE, commits=[*REFERENCE.commits, *flip("operator a", "operator b", "operator a")])

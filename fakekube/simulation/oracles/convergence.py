@@ -11,14 +11,9 @@ from fakekube.simulation.allocations import Allocations
 from fakekube.simulation.intents import last_step, state_before
 from fakekube.simulation.observation import Observation, Violation
 from fakekube.simulation.oracles.finalstate import is_garbage
-from fakekube.simulation.statemask import Mask, is_compared
+from fakekube.simulation.statemask import HISTORY, Mask, is_compared
 
 Object = Mapping[str, Any]
-
-#: Kinds that keep history on purpose: results of jobs, claims that only grow, old revisions.
-HISTORY = frozenset(
-    {"pvc", "persistentvolumeclaim", "pv", "persistentvolume", "job", "rs", "replicaset", "controllerrevision", "event"}
-)
 
 #: Fields that the cluster chooses, in another order if objects come in another one.
 _CHOSEN = re.compile(r"spec\.(nodeName|volumeName)\b|metadata\.annotations\.\S*revision")

@@ -12,7 +12,10 @@ _ABSENT = object()
 
 
 def flips(reference: Observation, run: Observation) -> Iterator[Violation]:
-    """O7: no field changes from A to B and back to A by two writers, unless it does so in the reference."""
+    """O7: no field changes from A to B and back to A by two writers, unless it does so in the reference.
+
+    Two controllers of an operator are two writers.
+    """
     known = {(target, path) for target, path, _ in _flips(reference.commits)}
     for target, path, text in _flips(run.commits):
         if (target, path) not in known:
@@ -33,7 +36,7 @@ def _flips(commits: Sequence[Commit]) -> Iterator[tuple[str, str, str]]:
             if was == now:
                 continue
             past = history.setdefault((one.uid, path), [(was, "")])
-            past.append((now, one.actor))
+            past.append((now, f"{one.actor} ({one.controller})" if one.controller else one.actor))
             if _has_flipped(past):
                 writers = f"{past[-2][1]} and {past[-1][1]}"
                 yield one.anchor.target, path, f"{path} changes from {was!r} back to {now!r} by {writers}"

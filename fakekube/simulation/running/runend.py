@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from controllerlib import ApiError
 from fakekube.harness.assertions.invariants import Violated
-from fakekube.simulation.atoms import Fresh, Rollback
+from fakekube.simulation.atoms import Atom, Crash, Fresh, Gap, Hold, Pause, Rollback, Stale
 from fakekube.simulation.intents import carried, intents_of
 from fakekube.simulation.lastspec import Step
 from fakekube.simulation.observation import Observation
@@ -80,6 +80,7 @@ def finished(run: Run, cluster: FakeKube, failure: BaseException | None, *, with
         violations=tuple(text.partition("\n")[0] for text in ending.violations),
         lost=tuple(run.lost),
         external=tuple(run.externals.targets()),
+        skipped=any(_skips(run.plan.atoms[number]) for number in run.injection.fired),
         fired=tuple(run.injection.fired),
         streams=tuple(run.streams.found),
         steps=tuple(run.steps),
@@ -87,6 +88,11 @@ def finished(run: Run, cluster: FakeKube, failure: BaseException | None, *, with
         mode=mode,
         timeline=cluster.timeline.to_json() if with_timeline else "",
     )
+
+
+def _skips(atom: Atom) -> bool:
+    """Whether operators may not see each state because of an atom."""
+    return isinstance(atom, Hold | Gap | Stale | Pause) or (isinstance(atom, Crash) and atom.until is not None)
 
 
 class _Ending:
