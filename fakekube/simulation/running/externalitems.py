@@ -29,6 +29,11 @@ class ExternalItems:
         self._fakes: dict[str, Iterable[Any]] = {}
         self._known: Counter[str] = Counter()
 
+    @property
+    def is_empty(self) -> bool:
+        """Whether no API is declared."""
+        return not self._fakes
+
     def declare(self, name: str, fake: Iterable[Any]) -> None:
         """Look at an API from now on. What it has is no change."""
         self._fakes[name] = fake
@@ -40,8 +45,6 @@ class ExternalItems:
 
     def changes(self) -> Iterator[tuple[str, str]]:
         """What has changed since the last look: `delete` or `create`, and the target of the item."""
-        if not self._fakes:
-            return
         known, self._known = self._known, Counter(self.targets())
         yield from (("delete", target) for target in (known - self._known).elements())
         yield from (("create", target) for target in (self._known - known).elements())

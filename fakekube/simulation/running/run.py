@@ -16,15 +16,15 @@ from fakekube.apiserver.wire.request import Request, RequestInfo
 from fakekube.apiserver.wire.status import StatusError
 from fakekube.harness.records.identity import CLUSTER, Identity
 from fakekube.server.clients import ClientProcess, Interception
-from fakekube.simulation.anchor import EXTERNAL, target_of
+from fakekube.simulation.anchor import target_of
 from fakekube.simulation.atoms import Failure, Fresh, Race
 from fakekube.simulation.lastspec import Intents
-from fakekube.simulation.observation import OPERATOR, TEST, Commit, Observation
+from fakekube.simulation.observation import OPERATOR, Commit, Observation
 from fakekube.simulation.plan import Plan
 from fakekube.simulation.realism import Facts
 from fakekube.simulation.running.clusterhands import ClusterHands
 from fakekube.simulation.running.delays import Delays, Pace
-from fakekube.simulation.running.externalitems import ExternalItems
+from fakekube.simulation.running.externalwatch import ExternalWatch
 from fakekube.simulation.running.foldedrequests import FoldedRequests, Send
 from fakekube.simulation.running.injection import Injection
 from fakekube.simulation.running.marks import Marks
@@ -68,12 +68,14 @@ class Run:
         self.injection: Injection = Injection(plan, self.hands)
         self.injection.operators = self.hands.names
         self.injection.expected = self.recorder.expected
+        self.externals: ExternalWatch = ExternalWatch(
+            self.recorder, self.injection, self.hands, cluster.clock.monotonic
+        )
         self._marks = Marks(cluster, plan)
         self.injection.on_fired = self._fired
         self.streams: StreamCheck = StreamCheck()
         self._delays, self._pace = Delays(plan), Pace()
         self.lost: list[str] = []
-        self.externals: ExternalItems = ExternalItems()
         self.steps: list[str] = []
         self.folded: FoldedRequests | None = None
         self._within = ""
@@ -109,12 +111,11 @@ class Run:
 
     def external(self, name: str, fake: Iterable[Any]) -> None:
         """An outside API, whose items are part of the final state. Their changes are recorded as those of objects."""
-        self._look_outside(Actor())
         self.externals.declare(name, fake)
 
     def moves(self) -> None:
         """The test lets the cluster run: what has changed in external APIs by now, it has changed itself."""
-        self._look_outside(Actor())
+        self.externals.test_has_run()
 
     def awaited(self) -> None:
         """The test waits for an operator: nothing stays down or late."""
@@ -152,11 +153,6 @@ class Run:
             self._actors[id(process)] = found
         return found
 
-    def _changer(self, client: ClientProcess | None) -> Actor | None:
-        """Who has changed external APIs before a request: the client if it is an operator or the test."""
-        actor = self._actor(client)
-        return actor if actor.name == TEST or actor.name.startswith(OPERATOR) else self.hands.only()
-
     def _fired(self, number: int) -> None:
         """Called when an atom takes effect."""
         self._marks.fired(number)
@@ -192,20 +188,8 @@ class Run:
 
     def _at_rest(self, time_moves: bool) -> bool:
         self.recorder.at_rest()
-        disturbed = self._look_outside(self.hands.only())
+        disturbed = self.externals.at_rest()
         return self.injection.at_rest(time_moves) or disturbed
-
-    def _look_outside(self, actor: Actor | None) -> bool:
-        """Record what has changed in external APIs, and begin what is anchored there. Whether something was.
-
-        actor: who has changed it; None if that is not known.
-        """
-        before = len(self.injection.fired)
-        for verb, target in self.externals.changes():
-            now = self._cluster.clock.monotonic()
-            commit = self.recorder.changed_outside(verb, target, actor or Actor(EXTERNAL), now)
-            self.injection.committed(commit)
-        return len(self.injection.fired) > before
 
     def _supervise(self, interceptor: Interception) -> Interception:
         self._next = interceptor
@@ -238,7 +222,7 @@ class Run:
         self.recorder.reconcile_ended(
             actor, reconcile.controller, reconcile.key, reconcile.error, after, reconcile.cause
         )
-        self._look_outside(actor)
+        self.externals.reconciled(actor)
         self.injection.reconcile_ended()
 
     # --- points of requests and watches ----------------------------------------------------------------------------
@@ -246,7 +230,7 @@ class Run:
     def before_request(self, request: Request, info: RequestInfo, client: ClientProcess | None) -> Fault | None:
         if info.resource.endswith("webhookconfigurations"):
             self._webhooks = True
-        if self._look_outside(self._changer(client)) and client is not None and client.fenced:
+        if self.externals.requested(self._actor(client)) and client is not None and client.fenced:
             return Fault(reset="before")
         if self.hands.frozen and self._actor(client).name in self.hands.frozen:
             return Fault(delay=self._late(_INSTANT))

@@ -14,7 +14,7 @@ from fakekube.simulation.lastspec import Step
 from fakekube.simulation.observation import Observation
 from fakekube.simulation.plan import Plan
 from fakekube.simulation.running.clusterhands import ClusterHands
-from fakekube.simulation.running.externalitems import ExternalItems
+from fakekube.simulation.running.externalwatch import ExternalWatch
 from fakekube.simulation.running.foldedrequests import FoldedRequests
 from fakekube.simulation.running.injection import Injection
 from fakekube.simulation.running.recorder import Recorder, place_of, text_of
@@ -39,7 +39,7 @@ class Run(Protocol):
     recovery: Recovery
     folded: FoldedRequests | None
     lost: list[str]
-    externals: ExternalItems
+    externals: ExternalWatch
     steps: list[str]
 
 
