@@ -125,6 +125,9 @@ class Explorer:
             coverage.add(trial.plan, trial.exercised)
             if trial.violations:
                 return self._shrunk(reference, judge, trials, trial, coverage)
+        if not trials and self._settings.shard[1] == 1 and self._runs < self._settings.runs and not self._is_late():
+            faults = ", ".join(self._settings.faults)
+            raise NothingToExplore(f"nothing was explored: no fault of {faults} can occur in this test")
         return Exploration(reference, trials, self._runs, coverage)
 
     def _is_late(self) -> bool:
@@ -177,7 +180,7 @@ class Explorer:
 
     def _ordered(self, planner: Planner, trials: Sequence[Trial]) -> Iterator[Plan]:
         singles = planner.singles()
-        if all(isinstance(plan.atoms[0], Unanchored) for plan in singles):
+        if not planner.has_anchors:
             raise NothingToExplore(
                 "nothing was explored: no operator has written, read or watched anything in this test. Operators are "
                 "what start(), task() and thread() run; beside those of start(), tasks and threads count as clients"

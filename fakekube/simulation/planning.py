@@ -75,6 +75,11 @@ class Planner:
         self._writes = [one for one in self._changes if one.kind != EXTERNAL]
         self._watched = {one.kind for one in reference.deliveries}
 
+    @property
+    def has_anchors(self) -> bool:
+        """Whether operators have written, read or watched anything."""
+        return bool(self._changes or self._reference.reads or self._watched)
+
     def singles(self) -> Sequence[Plan]:
         """A plan for each atom, one of each family in turn."""
         families = [

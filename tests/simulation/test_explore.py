@@ -398,6 +398,20 @@ def test_broker(fakekube):
     assert "no operator takes part in leader election" not in text_of(replayed)
 
 
+def test_order_alone_is_explored(run):
+    source = MARKED.replace("runs=40", "runs=6, faults=['order']").replace("(fakekube)", "(fakekube, bug=False)", 2)
+    source = source.replace("def test_vault(fakekube, bug=False)", "def test_vault(fakekube)")
+    result = run(source, "-rP")
+    result.assert_outcomes(passed=1)
+    assert "explored 4 plans in 6 runs" in text_of(result)
+
+
+def test_faults_that_cannot_occur_are_named(run):
+    result = run(MARKED.replace("runs=40", "runs=6, faults=['zombie', 'hook']"))
+    result.assert_outcomes(failed=1)
+    assert "nothing was explored: no fault of zombie, hook can occur in this test" in text_of(result)
+
+
 def test_what_random_draws_differs_between_the_references_whatever_has_seeded_it(run, pytester):
     pytester.makeconftest("import random\n\ndef pytest_runtest_call(item):\n    random.seed(5)\n")
     source = MARKED.replace("scenario(fakekube)", "scenario(fakekube, bug=False)") + (
