@@ -127,7 +127,7 @@ class Mask:
         differing = []
         for path in dict.fromkeys([*old, *new]):
             before, after = old.get(path, _MISSING), new.get(path, _MISSING)
-            if _same(before, after) or (_is_time(before) and _is_time(after)) or not self.counts(target, path, after):
+            if _same(before, after) or (is_time(before) and is_time(after)) or not self.counts(target, path, after):
                 continue
             if allocated is not None and allocated.are_equal(before, after):
                 continue
@@ -142,10 +142,11 @@ def _same(before: Any, after: Any) -> bool:
     return UID.sub("*", before) == UID.sub("*", after)
 
 
-def _is_time(value: Any) -> bool:
+def is_time(value: Any) -> bool:
+    """Whether a leaf is a time: a text in ISO format, or seconds or milliseconds since 1970."""
     if isinstance(value, int | float):
         return int(value) in _SECONDS or int(value / 1000) in _SECONDS
-    return isinstance(value, str) and (_TIME.fullmatch(value) is not None or (value.isdigit() and _is_time(int(value))))
+    return isinstance(value, str) and (_TIME.fullmatch(value) is not None or (value.isdigit() and is_time(int(value))))
 
 
 def api_of(target: str) -> str:

@@ -217,6 +217,25 @@ def test_o3_what_controllers_make_for_garbage_is_garbage():
     assert set(oracles_of(replace(REFERENCE, commits=without_service), reference)) == {"O3"}
 
 
+@pytest.mark.parametrize(
+    ("status", "requeue_after", "oracles"),
+    [
+        ({"size": 1, "at": "2026-01-01T00:01:37Z"}, None, ["O4"]),
+        ({"size": 1, "at": "2026-01-01T00:01:37Z"}, 60.0, []),  # it polls
+        ({"size": 2, "at": "2026-01-01T00:01:37Z"}, None, []),  # the reference was not at rest
+    ],
+)
+def test_o4_the_time_that_each_reconcile_writes(status, requeue_after, oracles):
+    before, after = (
+        obj("Store", "a", status={"size": 1, "at": "2026-01-01T00:00:00Z"}),
+        obj("Store", "a", status=status),
+    )
+    late = commit(9, "update", "store/a", before=before, after=after, rest=True, controller="db", key="default/a")
+    polls = [replace(one, requeue_after=requeue_after) for one in REFERENCE.reconciles]
+    reference = replace(REFERENCE, commits=[*REFERENCE.commits, late], reconciles=polls)
+    assert oracles_of(reference, reference) == oracles
+
+
 def test_o4_a_write_at_rest():
     late = commit(9, "update", "pod/a-0", before=CHILD, after=obj("Pod", "a-0", spec={"image": "3"}), rest=True)
     assert oracles_of(replace(REFERENCE, commits=[*REFERENCE.commits, late])) == ["O4"]

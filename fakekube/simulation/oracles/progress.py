@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
 from fakekube.simulation.observation import Commit, Observation, ReconcileRecord, Violation
-from fakekube.simulation.statemask import is_compared
+from fakekube.simulation.statemask import is_compared, is_time, leaves
 
 #: A run may reconcile this many times as often as the reference, and this many times more.
 FACTOR, MORE = 3, 20
@@ -23,13 +23,30 @@ def settles(run: Observation) -> Iterator[Violation]:
 
 
 def rest(reference: Observation, run: Observation) -> Iterator[Violation]:
-    """O4: when everything is reconciled once more, nothing is written that the reference does not write there."""
-    known = {one.anchor.signature for one in reference.commits if one.rest}
+    """O4: when everything is reconciled once more, nothing is written that the reference does not write there.
+
+    Nor is a present time, even if the reference writes it there, too, unless the reconcile comes again after a while.
+    """
+    polled = {(one.controller, one.key) for one in reference.reconciles if one.requeue_after is not None}
+    known = {
+        one.anchor.signature
+        for one in reference.commits
+        if one.rest and ((one.controller, one.key) in polled or not _is_of_times(one))
+    }
     written = [one for one in run.commits if one.rest and one.by_operator and is_compared(one.kind)]
     for one in _first_of_each(written):
         if one.anchor.signature not in known:
             who = f"{one.controller} reconciling {one.key}" if one.controller else one.actor
             yield Violation("O4", one.anchor.target, f"is written at rest: {one.anchor.signature}, by {who}")
+
+
+def _is_of_times(commit: Commit) -> bool:
+    """Whether nothing but times in the status has changed."""
+    if commit.anchor.verb != "update" or not all(field.startswith("status") for field in commit.anchor.fields):
+        return False
+    old, new = (dict(leaves((obj or {}).get("status"))) for obj in (commit.before, commit.after))
+    changed = [path for path in {**old, **new} if old.get(path) != new.get(path)]
+    return bool(changed) and all(is_time(old.get(path)) and is_time(new.get(path)) for path in changed)
 
 
 def _first_of_each(commits: Sequence[Commit]) -> Sequence[Commit]:
