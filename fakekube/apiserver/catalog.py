@@ -54,8 +54,11 @@ class Catalog:
         self._remote: dict[tuple[str, str], RemoteVersion] = {}
         builtin = tuple(builtin)
         self._builtin_groups = frozenset(resource.group for resource in builtin)
-        for resource in builtin:
-            self.add(resource)
+        for resource in builtin:  # as `add`, of which a new cluster needs little
+            self._resources[(resource.group, resource.version, resource.plural)] = resource
+            versions = self._groups.setdefault(resource.group, [])
+            if resource.version not in versions:
+                versions.append(resource.version)
 
     def add(self, resource: Resource) -> None:
         """Serve a resource; it replaces one of the same group, version and plural."""

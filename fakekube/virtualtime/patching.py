@@ -6,6 +6,7 @@ from contextlib import ExitStack, contextmanager
 from fakekube.virtualtime.blocking import Blocking
 from fakekube.virtualtime.loop import VirtualTimeLoop
 from fakekube.virtualtime.patches.endings import EndingPatches
+from fakekube.virtualtime.patches.importers import look_for_modules
 from fakekube.virtualtime.patches.joins import JoinPatches
 from fakekube.virtualtime.patches.locks import LockPatches
 from fakekube.virtualtime.patches.patch import PatchSet
@@ -32,6 +33,7 @@ def patched(
 
     RuntimeError if another library has patched the same.
     """
+    look_for_modules()
     sleeping = SleepPatches(blocking)
     endings = EndingPatches(loop, blocking, report)
     locking = LockPatches(blocking)

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime
-from functools import partial
+from functools import cache, partial
 from typing import Any, TypeVar
 
 from controllerlib import Manager
@@ -338,7 +338,12 @@ def _unfailed(detector: str, error: BaseException) -> None:
 
 
 def _hooks(detectors: Iterable[Detector], name: str) -> tuple[Callable[..., None], ...]:
-    return tuple(getattr(one, name) for one in detectors if hasattr(one, name))
+    return tuple(getattr(one, name) for one in detectors if _has(type(one), name))
+
+
+@cache
+def _has(detector: type, hook: str) -> bool:
+    return hasattr(detector, hook)
 
 
 def _nothing(*_: object) -> None:

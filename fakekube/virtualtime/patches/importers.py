@@ -42,14 +42,21 @@ _scanned: dict[str, ModuleType] = {}
 _found: dict[str, list[ModuleType]] = {}
 
 
-def importers(name: str, value: object) -> list[ModuleType]:
-    """The modules, except for those in real time, in which `name` is `value`, one of those patched here.
+def look_for_modules() -> None:
+    """Note which modules are loaded.
 
     `sys.modules` is scanned again only when it has changed: a scan takes a tenth of the time in which a cluster is set
     up.
     """
     if sys.modules != _scanned:
         _scan()
+
+
+def importers(name: str, value: object) -> list[ModuleType]:
+    """The modules, except for those in real time, in which `name` is `value`, one of those patched here.
+
+    They are those that were loaded when `look_for_modules` was called.
+    """
     return [module for module in _found.get(name, ()) if module.__dict__.get(name) is value]
 
 

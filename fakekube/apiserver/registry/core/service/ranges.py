@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Container
 from dataclasses import dataclass
+from functools import lru_cache
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_network
 
 Network = IPv4Network | IPv6Network
@@ -69,6 +70,7 @@ def range_of(network: Network) -> Range | None:
     return Range(network, base + 1, last, base + 1 + static)
 
 
+@lru_cache(maxsize=32)
 def parse_ranges(text: str) -> tuple[Network, ...]:
     """The networks of a value of `--service-cluster-ip-range`: one, or one of each family. Raises BadRange."""
     if not text:
