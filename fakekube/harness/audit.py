@@ -142,7 +142,8 @@ class Audit:
         elif record.code < 400:
             return
         now, made = self._clock.now(), self._stored_by(self._runner.answering)
-        renewal = len(made) == 1 and is_renewal(made[0][2])
+        renews = record.resource in RENEWED
+        renewal = renews and len(made) == 1 and is_renewal(made[0][2])
         if made:
             at = (now - self._epoch) // MICROSECOND
             for _, serial, change in made:
@@ -150,7 +151,7 @@ class Audit:
         if renewal:
             self._renewed(now, record, made[0][2])
             return
-        if record.resource in RENEWED:
+        if renews:
             self._renewals.pop(record.path, None)
         remark = ""
         if not made and record.verb in ("update", "patch") and record.code == 200:
