@@ -54,21 +54,23 @@ class Catalog:
         self._remote: dict[tuple[str, str], RemoteVersion] = {}
         builtin = tuple(builtin)
         self._builtin_groups = frozenset(resource.group for resource in builtin)
-        for resource in builtin:  # as `add`, of which a new cluster needs little
-            self._resources[(resource.group, resource.version, resource.plural)] = resource
-            versions = self._groups.setdefault(resource.group, [])
-            if resource.version not in versions:
-                versions.append(resource.version)
+        for resource in builtin:
+            self._enter(resource)
 
     def add(self, resource: Resource) -> None:
         """Serve a resource; it replaces one of the same group, version and plural."""
+        if self._enter(resource) and resource.group not in self._builtin_groups:
+            self._groups[resource.group].sort(key=version_priority)
+        self._forget_documents(resource)
+
+    def _enter(self, resource: Resource) -> bool:
+        """Note a resource. Whether its version is new in its group."""
         self._resources[(resource.group, resource.version, resource.plural)] = resource
         versions = self._groups.setdefault(resource.group, [])
-        if resource.version not in versions:
-            versions.append(resource.version)
-            if resource.group not in self._builtin_groups:
-                versions.sort(key=version_priority)
-        self._forget_documents(resource)
+        if resource.version in versions:
+            return False
+        versions.append(resource.version)
+        return True
 
     def remove(self, resource: Resource) -> None:
         """Stop serving a resource, and its version and group if they become empty."""
