@@ -10,13 +10,10 @@ from typing import Any
 
 from controllerlib.leaderelection import LeaderElection
 from fakekube.harness.detectors.detector import Exchange, Observed, Scene
+from fakekube.harness.detectors.runnables import runnable
 from fakekube.virtualtime.simulatedprocess import current_client
 
 COLLECTION = "leases.coordination.k8s.io"
-
-#: The coroutine of controllerlib's managers that runs a runnable. Its task has the name "GROUP runnable NAME";
-#: "runnable NAME" if it needs to lead.
-_RUNS = "RunnableGroup._run"
 
 #: Resources that record what each replica does, or have its certificates.
 _OF_EACH_REPLICA = frozenset(
@@ -148,9 +145,9 @@ class UnelectedWrites:
         """The runnable that makes a request, if it does not need to lead."""
         task = asyncio.current_task()
         while task is not None:
-            group, _, name = task.get_name().partition("runnable ")
-            if getattr(task.get_coro(), "__qualname__", "") == _RUNS:
-                return f"the runnable {name}" if group else ""
+            found = runnable(task)
+            if found is not None:
+                return "" if found.leads else str(found)
             task = self._creator(task)
         return ""
 

@@ -78,19 +78,19 @@ def _file_of(coro: Any) -> str:
     return getattr(code, "co_filename", "")
 
 
-#: Asyncio tracks where coroutines are created if this is set.
-_TRACKING = "PYTHONASYNCIODEBUG=1"
+#: In place of the place of a call. Asyncio tracks where coroutines are created if the variable is set.
+UNKNOWN_PLACE = " (the place of the call is not known; PYTHONASYNCIODEBUG=1 finds it)"
 
 
 def called_at(coro: Any, dropped_by: types.FrameType) -> str:
-    """Where a coroutine that was never awaited was called, for a text.
+    """Where a coroutine that was never awaited was called, for a text; empty if that is not known.
 
     That is known if the line of the call has dropped it, or if asyncio tracks it: " (op.py:30)". Else the line that has
     dropped it from a variable: " (dropped at op.py:31)".
     """
     if created := created_at(coro):
         return f" ({created})"
-    return dropped_at(dropped_by) or f" (the place of the call is not known; {_TRACKING} finds it)"
+    return dropped_at(dropped_by)
 
 
 def created_at(coro: Any) -> str:

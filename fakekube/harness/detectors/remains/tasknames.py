@@ -8,9 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 from fakekube.harness.detectors.remains.coroutines import is_ours, named
-
-#: The coroutine of controllerlib's managers that runs a runnable. Its task has the name "[GROUP ]runnable NAME".
-_RUNS = "RunnableGroup._run"
+from fakekube.harness.detectors.runnables import runnable
 
 #: The names that asyncio gives to tasks.
 _DEFAULT = re.compile(r"Task-\d+")
@@ -18,15 +16,10 @@ _DEFAULT = re.compile(r"Task-\d+")
 
 def title(task: asyncio.Task[Any]) -> str:
     """The runnable that a task runs, or the name that the code has given to the task."""
-    if name := runnable(task):
-        return f"the runnable {name}"
+    if (found := runnable(task)) is not None:
+        return str(found)
     name = task.get_name()
     return "a task" if _DEFAULT.fullmatch(name) else f"the task {name}"
-
-
-def runnable(task: asyncio.Task[Any]) -> str:
-    """The name of the runnable that a task runs; empty if it runs none."""
-    return task.get_name().partition("runnable ")[2] if _runs_runnable(task) else ""
 
 
 def work_in_progress(creator: Callable[[asyncio.Task[Any]], asyncio.Task[Any] | None]) -> str:
@@ -36,13 +29,9 @@ def work_in_progress(creator: Callable[[asyncio.Task[Any]], asyncio.Task[Any] | 
     """
     task = asyncio.current_task()
     while task is not None:
-        if _runs_runnable(task):
-            return title(task)
+        if (found := runnable(task)) is not None:
+            return str(found)
         if not is_ours(task.get_coro()):
             return f"a task of {named(task.get_coro())}"
         task = creator(task)
     return "a task"
-
-
-def _runs_runnable(task: asyncio.Task[Any]) -> bool:
-    return getattr(task.get_coro(), "__qualname__", "") == _RUNS

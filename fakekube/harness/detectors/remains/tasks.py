@@ -14,6 +14,7 @@ from typing import Any
 from controllerlib.observer import current_run
 from fakekube.harness.detectors.detector import REPEATED, Doing, Scene
 from fakekube.harness.detectors.remains.coroutines import (
+    UNKNOWN_PLACE,
     called_at,
     created_at,
     definition_of,
@@ -116,8 +117,9 @@ class Tasks:
         if (is_call or not is_ours(coro)) and not self._loop.processes.ending:
             doing = self._doing()
             place = called_at(coro, sys._getframe(1))
-            defined = f", defined at {definition_of(coro)}," if "not known" in place and not is_call else ""
-            called = f"{getattr(coro, '__qualname__', coro)}(...){defined} was called and never awaited{place}"
+            defined = "" if place or is_call else f", defined at {definition_of(coro)},"
+            called = f"{getattr(coro, '__qualname__', coro)}(...){defined} was called and never awaited"
+            called += place or UNKNOWN_PLACE
             by = f", in {doing}" if doing is not None else ""
             self._scene.report("unawaited-coroutine", called + by, key=called)
         self._real_warning(coro)
