@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from dataclasses import dataclass, replace
+from itertools import count
 from typing import Any
 
 Object = Mapping[str, Any]
@@ -83,6 +84,11 @@ def target_of(kind: str, namespace: str, name: str, generate_name: str = "") -> 
     """`KIND/NAME`, with the namespace unless it is `default`. The random part of a generated name and uids are `*`."""
     name = f"{generate_name}*" if generate_name and name.startswith(generate_name) else UID.sub("*", name)
     return f"{kind}/{namespace}/{name}" if namespace not in ("", "default") else f"{kind}/{name}"
+
+
+def numbered(target: str, taken: Container[str]) -> str:
+    """A target whose name is generated, with the first number that is not taken: `pod/a-*~2`."""
+    return next(found for number in count(1) if (found := f"{target}~{number}") not in taken)
 
 
 def external_target(name: str, item: str) -> str:

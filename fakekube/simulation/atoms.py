@@ -40,8 +40,8 @@ LONGEST = 300.0
 #: The virtual seconds by which watches are late in a cluster that has no failure.
 LAG = 5.0
 
-#: What a competing writer does in `race(OP)`.
-RACES = ("annotate", "label")
+#: What a competing writer does in `race(OP)`, and the annotation or label that it sets.
+RACES, MARK = ("annotate", "label"), "fakekube.dev/race"
 
 #: What a client gets in place of the answer in `lost(...)`.
 LOSSES = ("504", "reset")

@@ -8,7 +8,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from time import monotonic
 
-from fakekube.simulation.anchor import EXTERNAL
 from fakekube.simulation.atoms import FAULTS, Fresh, Rollback, Unanchored
 from fakekube.simulation.coverage import Coverage
 from fakekube.simulation.intents import intents_of, last_step
@@ -242,7 +241,7 @@ class Explorer:
 
 
 def _changed_outside(run: Observation) -> Iterator[str]:
-    return (one.anchor.target for one in run.commits if one.kind == EXTERNAL)
+    return (one.anchor.target for one in run.commits if one.is_external)
 
 
 @contextmanager

@@ -11,7 +11,6 @@ import orjson
 
 from fakekube.harness.records.entrykeys import is_mark
 from fakekube.harness.records.timelinecomparison import TimelineComparison
-from fakekube.simulation.anchor import EXTERNAL
 from fakekube.simulation.observation import Observation, Violation
 from fakekube.simulation.plan import Plan
 from fakekube.simulation.report import NAMES, compared, replay_line
@@ -32,7 +31,7 @@ def comparison_of(found: PlanResult) -> TimelineComparison:
     """The timelines of both runs, aligned by the changes that the text report aligns."""
     documents = [orjson.loads(one.timeline) for one in (found.reference, found.observed)]
     changes = [
-        [(commit.revision, key) for commit, key in compared(one.commits) if commit.kind != EXTERNAL]
+        [(commit.revision, key) for commit, key in compared(one.commits) if not commit.is_external]
         for one in (found.reference, found.observed)
     ]
     return TimelineComparison.of(documents[0], documents[1], names=NAMES, changes=(changes[0], changes[1]))

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from fakekube.simulation.anchor import EXTERNAL
 from fakekube.simulation.lastspec import Intent, Intents, Step
 from fakekube.simulation.observation import TEST, Commit, Observation
 
@@ -24,7 +23,7 @@ def intents_of(reference: Observation) -> Intents:
     found: dict[tuple[str, str, str], Intent] = {}
     others = 0
     for one in reference.commits:
-        if one.rest or one.actor != TEST or one.kind == EXTERNAL:
+        if one.rest or one.actor != TEST or one.is_external:
             continue
         key = (one.kind, one.namespace, one.name)
         before = found.get(key)
@@ -83,7 +82,7 @@ def last_step(reference: Observation) -> Step | None:
 
     None otherwise: then there is nothing to take back.
     """
-    made = [one for one in reference.commits if one.actor == TEST and not one.rest and one.kind != EXTERNAL]
+    made = [one for one in reference.commits if one.actor == TEST and not one.rest and not one.is_external]
     if not made:
         return None
     last = made[-1]

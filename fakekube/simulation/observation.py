@@ -6,16 +6,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from fakekube.simulation.anchor import Anchor
+from fakekube.simulation.anchor import EXTERNAL, Anchor
 
 Object = Mapping[str, Any]
 
 #: The actor of what the test writes itself, of what `race` writes, and the prefix of the actors that are operators.
 TEST, RACE, OPERATOR = "test", "race", "operator "
-
-
-#: The annotation or label that `race` sets.
-MARK = "fakekube.dev/race"
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +40,11 @@ class Commit:
     @property
     def by_operator(self) -> bool:
         return self.actor.startswith(OPERATOR)
+
+    @property
+    def is_external(self) -> bool:
+        """Whether an item of an external API has changed, and no object."""
+        return self.kind == EXTERNAL
 
     @property
     def uid(self) -> str:

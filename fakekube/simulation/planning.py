@@ -7,7 +7,7 @@ import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import combinations, zip_longest
 
-from fakekube.simulation.anchor import EXTERNAL, Anchor
+from fakekube.simulation.anchor import Anchor
 from fakekube.simulation.atoms import (
     FAULTS,
     LAG,
@@ -72,7 +72,7 @@ class Planner:
         self._reference, self._faults, self._seed = reference, frozenset(faults), seed
         self._has_election, self._has_webhooks, self._off = has_election, has_webhooks, off
         self._changes = _capped([one for one in reference.by_operators() if is_compared(one.kind)])
-        self._writes = [one for one in self._changes if one.kind != EXTERNAL]
+        self._writes = [one for one in self._changes if not one.is_external]
         self._watched = {one.kind for one in reference.deliveries}
 
     @property

@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import count, takewhile
+from itertools import takewhile
 from typing import Any
 
+from fakekube.simulation.anchor import numbered
 from fakekube.simulation.observation import Observation
 from fakekube.simulation.statemask import is_compared
 
@@ -73,7 +74,7 @@ class RandomNames:
         for target, obj in run.final.items():
             general = self.general(target)
             if general != target:
-                general = next(one for number in count(1) if (one := f"{general}~{number}") not in final)
+                general = numbered(general, final)
             final[general] = obj
         commits = [
             one

@@ -10,6 +10,7 @@ from typing import Any
 
 from fakekube.simulation.allocations import Allocations, drawn
 from fakekube.simulation.anchor import EXTERNAL, UID
+from fakekube.simulation.atoms import MARK
 
 Object = Mapping[str, Any]
 
@@ -17,7 +18,7 @@ Object = Mapping[str, Any]
 SERVER_FIELDS = (
     "metadata.uid", "metadata.resourceVersion", "metadata.generation", "metadata.creationTimestamp",
     "metadata.managedFields", "metadata.deletionTimestamp", "metadata.selfLink", "status.observedGeneration",
-    "metadata.annotations.fakekube.dev/race", "metadata.labels.fakekube.dev/race",
+    f"metadata.annotations.{MARK}", f"metadata.labels.{MARK}",
 )  # fmt: skip
 
 #: Kinds that record what happened, or what the server has allocated: they are no part of the desired state.
@@ -83,9 +84,12 @@ class Mask:
 
     def external(self, target: str) -> str:
         """The target of an item of an external API as it is compared."""
-        if not self._unnamed or not target.startswith(f"{EXTERNAL}/"):
-            return target
-        return f"{EXTERNAL}/{api_of(target)}/*" if api_of(target) in self._unnamed else target
+        api = api_of(target) if target.startswith(f"{EXTERNAL}/") else ""
+        return f"{EXTERNAL}/{api}/*" if api in self._unnamed else target
+
+    def items(self, targets: Iterable[str]) -> Counter[str]:
+        """How often each item of external APIs is there, as they are compared."""
+        return Counter(map(self.external, targets))
 
     def learn(self, first: Mapping[str, Object], second: Mapping[str, Object]) -> None:
         """Leave out what differs between two reference runs, but for what the server has allocated in each."""
@@ -147,6 +151,12 @@ def is_time(value: Any) -> bool:
     if isinstance(value, int | float):
         return int(value) in _SECONDS or int(value / 1000) in _SECONDS
     return isinstance(value, str) and (_TIME.fullmatch(value) is not None or (value.isdigit() and is_time(int(value))))
+
+
+def changed_status(before: Object | None, after: Object | None) -> Mapping[str, tuple[Any, Any]]:
+    """The leaves of the status that differ between two versions of an object, by path (None: absent)."""
+    old, new = (dict(leaves((obj or {}).get("status"))) for obj in (before, after))
+    return {path: (old.get(path), new.get(path)) for path in {**old, **new} if old.get(path) != new.get(path)}
 
 
 def api_of(target: str) -> str:

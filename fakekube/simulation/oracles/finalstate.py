@@ -8,9 +8,10 @@ from fnmatch import fnmatchcase
 from typing import Any
 
 from fakekube.simulation.allocations import Allocations
+from fakekube.simulation.anchor import numbered
 from fakekube.simulation.observation import TEST, Commit, Observation, Violation
 from fakekube.simulation.oracles.numbering import State, handed_out
-from fakekube.simulation.statemask import HISTORY, Mask, is_compared, leaves
+from fakekube.simulation.statemask import HISTORY, Mask, changed_status, is_compared
 
 Object = Mapping[str, Any]
 
@@ -55,8 +56,7 @@ def final_state(reference: Observation, run: Observation, mask: Mask, oracle: st
             shown = "; ".join(f"{path} {was!r} (reference) != {now!r}" for path, was, now in differing[:_LISTED])
             more = f"; {len(differing) - _LISTED} more" if len(differing) > _LISTED else ""
             yield Violation(oracle, target, f"{shown}{more}")
-    usual, left = (Counter(map(mask.external, one.external)) for one in (reference, run))
-    for target in usual - left:
+    for target in mask.items(reference.external) - mask.items(run.external):
         yield Violation(oracle, target, "is absent at the end (the reference has it)")
 
 
@@ -97,8 +97,7 @@ def _is_wiped(reference: Observation, target: str) -> bool:
     for one in reference.commits:
         if one.anchor.target != target or one.anchor.verb != "update":
             continue
-        old, new = dict(leaves((one.before or {}).get("status"))), dict(leaves((one.after or {}).get("status")))
-        changed = [path for path in {**old, **new} if old.get(path) != new.get(path)]
+        changed = changed_status(one.before, one.after)
         if one.rest and one.by_operator and any(writers.get(path) == TEST for path in changed):
             return True
         writers.update(dict.fromkeys(changed, one.actor))
@@ -110,10 +109,12 @@ def _is_of_former_spec(reference: Observation, target: str) -> bool:
 
     An operator whose watch is late, or that is down, may never see that spec.
     """
-    made = [one.revision for one in reference.commits if one.anchor.target == target and one.anchor.verb == "create"]
-    if target.partition("/")[0] not in HISTORY or not made:
+    if target.partition("/")[0] not in HISTORY:
         return False
-    return any(one.actor == TEST and one.before is not None and one.revision > made[-1] for one in reference.commits)
+    made = [one.revision for one in reference.commits if one.anchor.target == target and one.anchor.verb == "create"]
+    return bool(made) and any(
+        one.actor == TEST and one.before is not None and one.revision > made[-1] for one in reference.commits
+    )
 
 
 def _is_as(expected: Object | None, found: Object | None, target: str, mask: Mask, allocated: Allocations) -> bool:
@@ -144,19 +145,11 @@ def _matched(
         other = next((one for one in waiting if _base(one) == _base(target)), None)
         if other is not None:
             result[target] = waiting.pop(other)
-    return result | {_free(target, result): obj for target, obj in waiting.items()}
+    return result | {numbered(_base(target), result): obj for target, obj in waiting.items()}
 
 
 def _base(target: str) -> str:
     return target.partition("~")[0]
-
-
-def _free(target: str, taken: Mapping[str, Object]) -> str:
-    """A target with the next number that is not taken."""
-    number, base = 1, _base(target)
-    while (found := f"{base}~{number}") in taken:
-        number += 1
-    return found
 
 
 def is_garbage(obj: Object, final: Mapping[str, Object]) -> bool:
@@ -172,9 +165,7 @@ def _compared(final: Mapping[str, Object]) -> Mapping[str, Object]:
     return {target: obj for target, obj in final.items() if is_compared(target)}
 
 
-def counts(
-    reference: Observation, run: Observation, expected: Sequence[str] = (), mask: Mask | None = None
-) -> Iterator[Violation]:
+def counts(reference: Observation, run: Observation, mask: Mask, expected: Sequence[str] = ()) -> Iterator[Violation]:
     """O3: no object is created or deleted more often than in the reference.
 
     It may happen less often: what an operator does not see because it is down, it need not do. What the reference does
@@ -182,7 +173,6 @@ def counts(
 
     `expected`: shell patterns of changes whose number may differ, `create job/*`.
     """
-    mask = mask or Mask()
     before = _counted(reference.commits, mask)
     after = _counted([one for one in run.commits if not one.rest], mask)
     for change in dict.fromkeys([*before, *after]):

@@ -54,9 +54,9 @@ class Judge:
             yield from exceptions(self.reference, run)
             return
         yield from final_state(self.reference, run, self.mask)
-        yield from counts(self.reference, run, self.expect_delta, self.mask)
+        yield from counts(self.reference, run, self.mask, self.expect_delta)
         yield from lost_updates(run)
-        yield from leaks(self.reference, run, self.owner_labels, self.mask)
+        yield from leaks(self.reference, run, self.mask, self.owner_labels)
         yield from stale_decisions(run)
         yield from flips(self.reference, run)
         yield from status_truth(self.reference, run)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -13,7 +12,7 @@ Object = Mapping[str, Any]
 
 
 def leaks(
-    reference: Observation, run: Observation, owner_labels: Sequence[str] = (), mask: Mask | None = None
+    reference: Observation, run: Observation, mask: Mask, owner_labels: Sequence[str] = ()
 ) -> Iterator[Violation]:
     """O6: children, finalizers and external items whose owner is gone, which the reference does not have.
 
@@ -23,15 +22,14 @@ def leaks(
     for target, text in _leaks(run, owner_labels):
         if (target, text) not in known:
             yield Violation("O6", target, text)
-    yield from _external(reference, run, mask or Mask())
+    yield from _external(reference, run, mask)
 
 
 def _external(reference: Observation, run: Observation, mask: Mask) -> Iterator[Violation]:
     """Items of external APIs that the reference does not have at the end."""
-    usual = Counter(map(mask.external, reference.external))
+    usual = mask.items(reference.external)
     known = {mask.external(one.anchor.target) for one in reference.commits}
-    found = Counter(map(mask.external, run.external))
-    for target, times in found.items():
+    for target, times in mask.items(run.external).items():
         if times > max(usual[target], 1):
             yield Violation("O6", target, f"is there {times} times at the end (in the reference {usual[target]})")
         elif times > usual[target]:

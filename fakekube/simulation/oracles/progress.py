@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
 from fakekube.simulation.observation import Commit, Observation, ReconcileRecord, Violation
-from fakekube.simulation.statemask import is_compared, is_time, leaves
+from fakekube.simulation.statemask import changed_status, is_compared, is_time
 
 #: A run may reconcile this many times as often as the reference, and this many times more.
 FACTOR, MORE = 3, 20
@@ -44,9 +44,8 @@ def _is_of_times(commit: Commit) -> bool:
     """Whether nothing but times in the status has changed."""
     if commit.anchor.verb != "update" or not all(field.startswith("status") for field in commit.anchor.fields):
         return False
-    old, new = (dict(leaves((obj or {}).get("status"))) for obj in (commit.before, commit.after))
-    changed = [path for path in {**old, **new} if old.get(path) != new.get(path)]
-    return bool(changed) and all(is_time(old.get(path)) and is_time(new.get(path)) for path in changed)
+    changed = changed_status(commit.before, commit.after)
+    return bool(changed) and all(is_time(was) and is_time(now) for was, now in changed.values())
 
 
 def _first_of_each(commits: Sequence[Commit]) -> Sequence[Commit]:

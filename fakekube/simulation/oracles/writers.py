@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from fakekube.simulation.observation import MARK, TEST, Commit, Observation, ReconcileRecord, Violation
+from fakekube.simulation.atoms import MARK
+from fakekube.simulation.observation import TEST, Commit, Observation, ReconcileRecord, Violation
 from fakekube.simulation.statemask import is_compared, leaves
 
 _ABSENT = object()
@@ -74,12 +75,7 @@ def lost_updates(run: Observation) -> Iterator[Violation]:
 def _marks(obj: Mapping[str, Any] | None) -> set[str]:
     """What a competing writer has set."""
     meta = (obj or {}).get("metadata") or {}
-    return {
-        f"metadata.{field}.{name}"
-        for field in ("annotations", "labels")
-        for name in meta.get(field) or ()
-        if name == MARK
-    }
+    return {f"metadata.{field}.{MARK}" for field in ("annotations", "labels") if MARK in (meta.get(field) or ())}
 
 
 def stale_decisions(run: Observation) -> Iterator[Violation]:

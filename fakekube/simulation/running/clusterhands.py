@@ -8,7 +8,8 @@ from contextvars import copy_context
 from typing import TYPE_CHECKING
 
 from fakekube.server.manifests import collection_path
-from fakekube.simulation.observation import MARK, OPERATOR, Commit
+from fakekube.simulation.atoms import MARK
+from fakekube.simulation.observation import OPERATOR, Commit
 from fakekube.simulation.running.recorder import Actor, Recorder
 from fakekube.virtualtime.simulatedprocess import HARNESS, context_of
 

@@ -50,15 +50,12 @@ class Pace:
     def __init__(self) -> None:
         self._last: dict[str, float] = {}
         self._writes: Counter[str] = Counter()
-        self._slowed: Counter[str] = Counter()
 
     def of_write(self, operator: str, now: float) -> float:
         """The seconds by which the next write of an operator is late: 0 for the first ones after a second without."""
         if now - self._last.get(operator, -1.0) >= 1.0:
-            self._writes[operator] = self._slowed[operator] = 0
+            self._writes[operator] = 0
         self._last[operator] = now
         self._writes[operator] += 1
-        if self._writes[operator] <= _AT_ONCE:
-            return 0.0
-        self._slowed[operator] += 1
-        return min(_EACH * (1 + self._slowed[operator] // _AT_ONCE), _LONGEST)
+        made = self._writes[operator]
+        return min(_EACH * (made // _AT_ONCE), _LONGEST) if made > _AT_ONCE else 0.0

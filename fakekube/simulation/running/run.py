@@ -230,9 +230,10 @@ class Run:
     def before_request(self, request: Request, info: RequestInfo, client: ClientProcess | None) -> Fault | None:
         if info.resource.endswith("webhookconfigurations"):
             self._webhooks = True
-        if self.externals.requested(self._actor(client)) and client is not None and client.fenced:
+        actor = self._actor(client)
+        if self.externals.requested(actor) and client is not None and client.fenced:
             return Fault(reset="before")
-        if self.hands.frozen and self._actor(client).name in self.hands.frozen:
+        if actor.name in self.hands.frozen:
             return Fault(delay=self._late(_INSTANT))
         if info.verb in _WRITES and info.is_resource:
             fault = self._before_write(info, client)
@@ -243,19 +244,18 @@ class Run:
             if fault is not None:
                 return fault
         fault = self._next.before_request(request, info, client) if self._next is not None else None
-        if fault is None and self.injection.fired and info.verb in _WRITES:
-            delay = self._paced(self._actor(client))
-            if delay:
-                return Fault(delay=delay)
-        if fault is None and self._delays.active and self._actor(client).name.startswith(OPERATOR):
-            delay = self._late(self._delays.of_request())
-            return Fault(delay=delay) if delay else None
+        if fault is None and actor.name.startswith(OPERATOR):
+            delay = self._delay_of(info, actor)
+            return Fault(delay=self._late(delay)) if delay else None
         return fault
 
-    def _paced(self, actor: Actor) -> float:
-        if not actor.name.startswith(OPERATOR):
-            return 0.0
-        return self._late(self._pace.of_write(actor.name, self._cluster.clock.monotonic()))
+    def _delay_of(self, info: RequestInfo, operator: Actor) -> float:
+        """The seconds by which a request of an operator is late."""
+        if self.injection.fired and info.verb in _WRITES:
+            delay = self._pace.of_write(operator.name, self._cluster.clock.monotonic())
+            if delay:
+                return delay
+        return self._delays.of_request() if self._delays.active else 0.0
 
     def _late(self, seconds: float) -> float:
         """Record a delay, so that the test waits until what it delays is done."""

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from itertools import count
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from controllerlib import ApiError
 from fakekube.harness.assertions.invariants import Violated
+from fakekube.simulation.anchor import numbered
 from fakekube.simulation.atoms import Atom, Crash, Fresh, Gap, Hold, Pause, Rollback, Stale
 from fakekube.simulation.intents import carried, intents_of
 from fakekube.simulation.lastspec import Step
@@ -192,6 +192,6 @@ def final_objects(run: Run, cluster: FakeKube) -> dict[str, Object]:
         for path, entry in store.collection(collection).live.items():
             target = run.recorder.anchor_of(collection, path, None, entry.object).target
             if "*" in target:
-                target = next(one for number in count(1) if (one := f"{target}~{number}") not in found)
+                target = numbered(target, found)
             found[target] = entry.object
     return found
