@@ -77,6 +77,9 @@ class RequestLog:
     def __iter__(self) -> Iterator[RequestRecord]:
         return iter(self._records)
 
+    def __reversed__(self) -> Iterator[RequestRecord]:
+        return reversed(self._records)
+
     def __len__(self) -> int:
         return len(self._records)
 

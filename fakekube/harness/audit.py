@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from fnmatch import fnmatchcase
+from itertools import takewhile
 from typing import Any
 
 import orjson
@@ -15,13 +16,13 @@ from fakekube.apiserver.resource import Resource
 from fakekube.apiserver.storage.store import Change
 from fakekube.apiserver.wire.request import RequestInfo
 from fakekube.harness.keywords import check_request_fields
-from fakekube.harness.records.entry import MICROSECOND
 from fakekube.harness.records.identity import Identities
 from fakekube.harness.records.kept import Bounded, Records
 from fakekube.harness.records.objectversions import RENEWED, is_renewal
 from fakekube.harness.records.requestrows import Actors, Renewals, change_summary, kind_of, request_summary
 from fakekube.harness.timeline import Timeline
 from fakekube.server.runner import ServerRunner
+from fakekube.virtualtime import VirtualClock
 
 Object = dict[str, Any]
 
@@ -31,8 +32,14 @@ NOOP = " (changed nothing)"
 WRITES = frozenset({"create", "update", "patch", "delete", "deletecollection"})
 
 
-#: The numbers of writes, and of writes that changed nothing, that are kept.
-WRITES_LIMIT, NOOPS_LIMIT = 10_000, 10_000
+#: The number of writes that changed nothing, that are kept.
+NOOPS_LIMIT = 10_000
+
+#: The number of requests that are added to the timeline together.
+TOGETHER = 64
+
+Made = tuple[RequestInfo | None, int, Change]
+"""What a request has stored: the request, the serial of the change, the change."""
 
 
 class Audit:
@@ -41,16 +48,22 @@ class Audit:
     `own`: the User-Agent of the test itself, whose requests are left out unless they are asked for.
     """
 
-    def __init__(self, runner: ServerRunner, timeline: Timeline, identities: Identities, own: str) -> None:
+    def __init__(
+        self, runner: ServerRunner, clock: VirtualClock, timeline: Timeline, identities: Identities, own: str
+    ) -> None:
         self._runner, self._timeline, self._own = runner, timeline, own
-        self._clock, self._epoch, self._versions = runner.clock, timeline.epoch, timeline.versions
+        self._clock, self._versions = clock, timeline.versions
         self._actors = Actors(identities)
-        self._pending: list[tuple[RequestInfo, int, Change]] = []
+        #: the changes of requests that are not answered yet
+        self._pending: list[Made] = []
+        #: the answered requests (None: the server changed something by itself) that are not kept yet, what each has
+        #: stored, and the microseconds since the epoch
+        self._fresh: list[tuple[RequestRecord | None, Sequence[Made], int]] = []
         self._renewals: dict[str, Renewals] = {}
         self._noops: Bounded[RequestRecord] = Bounded(NOOPS_LIMIT)
-        self._writes: Bounded[RequestRecord] = Bounded(WRITES_LIMIT)
         runner.on_write(self._written)
         runner.on_request(self._requested)
+        timeline.on_read(self._keep)
 
     def requests(self, wanted: Mapping[str, Any]) -> Records[RequestRecord]:
         """The answered requests with these fields, oldest first; text may be a shell pattern.
@@ -70,12 +83,13 @@ class Audit:
     def versions(self, resource: Resource, name: str, namespace: str) -> Records[tuple[datetime, Object | None]]:
         """The time of each change of an object, and a copy of its new version (None: deleted)."""
         path = f"{namespace}/{name}" if resource.namespaced else name
+        self._keep()
         view = self._runner.apiserver.registration(resource).view
         found = [one for one in self._versions.read(resource.collection) if one.path == path]
         return Records(
             [
                 (
-                    self._epoch + timedelta(microseconds=one.at),
+                    self._time(one.at),
                     orjson.loads(view.encode(entry)) if (entry := one.entry()) is not None else None,
                 )
                 for one in found
@@ -83,35 +97,31 @@ class Audit:
             self._versions.dropped(resource.collection, path),
         )
 
-    def skip_to(self, revision: int) -> None:
-        """The store has moved to a revision without a request."""
-        self._revision = revision
-
     def noop_writes(self) -> Records[RequestRecord]:
         """Successful updates and patches that changed nothing, without those of the test itself and of Leases.
 
         A Lease that is renewed twice at the same virtual time does not change; on a cluster it would.
         """
+        self._keep()
         found = [one for one in self._noops.items if one.user_agent != self._own and one.resource != "leases"]
         return Records(found, self._noops.dropped)
 
     def writes_since(self, mark: int) -> Sequence[RequestRecord]:
         """The writes since a `mark()`, without those of the test itself."""
-        start = max(0, mark - self._writes.dropped)
-        return [record for record in self._writes.items[start:] if record.user_agent != self._own]
+        later = takewhile(lambda record: record.serial > mark, reversed(self._runner.log))
+        return [record for record in later if record.verb in WRITES and record.user_agent != self._own][::-1]
 
     def mark(self) -> int:
-        """The number of writes so far."""
-        return self._writes.dropped + len(self._writes.items)
+        """The serial of the latest request (0: none)."""
+        return next((record.serial for record in reversed(self._runner.log)), 0)
 
     def busiest(self, limit: int = 3) -> Sequence[str]:
         """The most frequent writes of the present virtual second: the probable causes of a hot loop."""
         second = int(self._clock.monotonic())
         counts: Counter[str] = Counter()
-        for record in reversed(self._writes.items):
-            if int(record.at) != second:
-                break
-            counts[f"{record.user_agent or record.user}: {record.verb} {record.path}"] += 1
+        for record in takewhile(lambda record: int(record.at) == second, reversed(self._runner.log)):
+            if record.verb in WRITES:
+                counts[f"{record.user_agent or record.user}: {record.verb} {record.path}"] += 1
         return [f"{what} ({times}x)" for what, times in counts.most_common(limit)]
 
     def lines(self) -> Iterator[tuple[int, str]]:
@@ -120,6 +130,7 @@ class Audit:
             message = f": {record.message}" if record.message else ""
             at = round(record.at * 1_000_000)
             yield record.serial, f"{at} {record.user_agent} {record} rv={record.revision}{message}"
+        self._keep()
         for one in self._versions.read():
             stored = one.json.decode() or "deleted"
             yield one.serial, f"{one.at} {one.revision} {one.collection} {one.path} {stored}"
@@ -129,27 +140,39 @@ class Audit:
         info, serial = self._runner.answering, next(self._runner.serials)
         if info is not None:
             self._pending.append((info, serial, change))
-            return
-        now = self._clock.now()
-        self._versions.add(serial, (now - self._epoch) // MICROSECOND, 0, change, False)
-        self._timeline.add(now, change_summary, kind_of(change), change.revision, change.collection, change.path,
-                           serial=serial)  # fmt: skip
+        else:
+            self._add(None, [(None, serial, change)])
 
     def _requested(self, record: RequestRecord) -> None:
-        is_write = record.verb in WRITES
-        if is_write:
-            self._writes.append(record)
-        elif record.code < 400:
-            return
-        now, made = self._clock.now(), self._stored_by(self._runner.answering)
+        if record.code >= 400 or record.verb in WRITES:
+            self._add(record, self._stored_by(self._runner.answering))
+
+    def _add(self, record: RequestRecord | None, made: Sequence[Made]) -> None:
+        self._fresh.append((record, made, self._clock.us))
+        if len(self._fresh) >= TOGETHER:
+            self._keep()
+
+    def _keep(self) -> None:
+        """Add what is new to the versions and to the timeline: many at once, which takes less time than one by one."""
+        fresh, self._fresh = self._fresh, []
+        for record, made, at in fresh:
+            if record is not None:
+                self._keep_request(record, made, at)
+                continue
+            for _, serial, change in made:
+                self._versions.add(serial, at, 0, change, False)
+                what = (kind_of(change), change.revision, change.collection, change.path)
+                self._timeline.add(self._time(at), change_summary, *what, serial=serial)
+
+    def _keep_request(self, record: RequestRecord, made: Sequence[Made], at: int) -> None:
         renews = record.resource in RENEWED
         renewal = renews and len(made) == 1 and is_renewal(made[0][2])
-        if made:
-            at = (now - self._epoch) // MICROSECOND
-            for _, serial, change in made:
-                self._versions.add(serial, at, record.serial, change, renewal)
+        revisions: tuple[int, ...] = ()
+        for _, serial, change in made:
+            self._versions.add(serial, at, record.serial, change, renewal)
+            revisions += (change.revision,)
         if renewal:
-            self._renewed(now, record, made[0][2])
+            self._renewed(at, record, made[0][2])
             return
         if renews:
             self._renewals.pop(record.path, None)
@@ -157,27 +180,30 @@ class Audit:
         if not made and record.verb in ("update", "patch") and record.code == 200:
             self._noops.append(record)
             remark = NOOP
-        revisions = tuple([change.revision for _, _, change in made])
-        self._timeline.add(now, request_summary, self._actors, record, remark, revisions, serial=record.serial)
+        self._timeline.add(self._time(at), request_summary, self._actors, record, remark, revisions,
+                           serial=record.serial)  # fmt: skip
 
-    def _stored_by(self, info: RequestInfo | None) -> list[tuple[RequestInfo, int, Change]]:
+    def _time(self, at: int) -> datetime:
+        return self._clock.epoch + timedelta(microseconds=at)
+
+    def _stored_by(self, info: RequestInfo | None) -> Sequence[Made]:
         """The changes of a request that has been answered."""
         made = self._pending
         if not made:
-            return made
+            return ()
         if len(made) == 1 and made[0][0] is info:  # the most frequent case
             self._pending = []
             return made
         self._pending = [one for one in made if one[0] is not info]
         return [one for one in made if one[0] is info]
 
-    def _renewed(self, now: datetime, record: RequestRecord, change: Change) -> None:
+    def _renewed(self, at: int, record: RequestRecord, change: Change) -> None:
         """Add a row for the first renewal of a lease or a node, and count the others there."""
         found = self._renewals.get(record.path)
         if found is None or not found.is_by_client_of(record):
             found = self._renewals[record.path] = Renewals(record)
-            self._timeline.add(now, found.summary, self._actors, serial=record.serial)
-        found.count(now - self._epoch, change.revision)
+            self._timeline.add(self._time(at), found.summary, self._actors, serial=record.serial)
+        found.count(timedelta(microseconds=at), change.revision)
 
 
 def _is(value: Any, wanted: Any) -> bool:

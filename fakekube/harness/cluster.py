@@ -256,22 +256,19 @@ class FakeKube:
         self.timeline: Timeline = Timeline(self.clock.epoch, serials, partial(key_in, apiserver.catalog))
         self.ledger: Ledger = Ledger(self.clock.now, self.timeline, serials)
         self.ledger.on_error = partial(_end_if_it_ends_the_test, self._bubble.loop)
-        self._audit = Audit(self._runner, self.timeline, self.ledger.identities, TEST_AGENT)
+        self._audit = Audit(self._runner, self.clock, self.timeline, self.ledger.identities, TEST_AGENT)
         self._objects = Objects(apiserver, DirectRequests(self._runner, self._driver.driven))
         self._detection = Detection(self._runner, self.clock.now, TEST_AGENT, levels)
         self._detection.scene.inspected = self.ledger.inspected
         self._read_only = ReadOnlyCluster(self._runner, self._objects.resource, self.clock.now)
-        self._invariants = Invariants(self._read_only, self.timeline, self.clock.epoch)
-        self._runner.on_write(self._invariants.committed)
+        self._invariants = Invariants(self._read_only, self.timeline, self.clock.epoch, self._runner.on_write)
         secret = self._bubble.seed.random("certificate authority").getrandbits(256)
         self._background = Background(self._bubble, self._absorbs)
         self._webhooks = WebhookServers(self._runner, self._driver.now_or_driven, secret, self._background.failed)
         self._environment = Environment()
         self._real_connections = real_connections
         self._steps = Steps()
-        self._state = ClusterState(
-            self._runner, random, self._bubble, self._objects, self._audit, self.timeline, self._background
-        )
+        self._state = ClusterState(self._runner, random, self._bubble, self._objects, self.timeline, self._background)
         self._transports: list[DirectTransport] = []
         self._faults_made = 0
         self._metrics: Metrics | None = None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import datetime
 from functools import partial
 from typing import Protocol
@@ -13,12 +13,17 @@ from controllerlib.observer import InformerEvent
 from fakekube.harness.records.entry import MICROSECOND, ObjectKey, Summary
 from fakekube.harness.records.identity import CLUSTER, Identities, Identity
 from fakekube.harness.records.kept import Records
-from fakekube.harness.records.reconciles import Finished, Reconcile, Running, Write
+from fakekube.harness.records.reconciles import Finished, Reconcile, Running
 from fakekube.harness.records.story import Story
 from fakekube.harness.timeline import Timeline
 
 #: The numbers of reconciles, of those that only renewed a lease or a node, and of informer events, that are kept.
 LIMIT, HEARTBEATS, INFORMER_LIMIT = 50_000, 1_000, 10_000
+
+#: The number of finished reconciles that are numbered and kept together.
+TOGETHER = 64
+
+_NEVER = (0, 0)
 
 
 class OperatorObserver(Protocol):
@@ -28,10 +33,6 @@ class OperatorObserver(Protocol):
 
     def running(self, controller: str) -> Sequence[str]:
         """The keys that are being reconciled."""
-        ...
-
-    def counts(self, controller: str) -> Mapping[str, int]:
-        """How often each key was reconciled."""
         ...
 
     def retire(self) -> None:
@@ -59,13 +60,20 @@ class Ledger:
         self.on_error: Callable[[BaseException], None] | None = None
         """Called with the exception of a reconcile."""
         self.next_serial: Callable[[], int] = serials.__next__
-        self._rows = _Rows(self._others, self.identities, timeline.resource)
-        timeline.attach(self._rows)
+        #: finished, and not kept yet
+        self._fresh: list[Running] = []
+        #: by operator, then by controller and key: how often it was reconciled, and the serial of the latest reconcile
+        self._latest: dict[Identity, dict[tuple[str, str], tuple[int, int]]] = {}
+        #: the serial, the text and the exception of each failure of those that are kept
+        self._failures: deque[tuple[int, str, BaseException]] = deque(maxlen=LIMIT + LIMIT // 8)
+        timeline.on_read(self._keep)
+        timeline.attach(_Rows(self._others, self._failures, self.identities, timeline.resource))
 
     def __iter__(self) -> Iterator[Reconcile]:
         return iter(self._kept())
 
     def _kept(self) -> Sequence[Reconcile]:
+        self._keep()
         if not self._heartbeats:
             return self._others.read()
         return sorted([*self._others.read(), *self._heartbeats.read()], key=_finished)
@@ -73,11 +81,12 @@ class Ledger:
     @property
     def dropped(self) -> int:
         """How many reconciles are no longer kept."""
+        self._keep()
         return self._others.dropped + self._heartbeats.dropped
 
     def __len__(self) -> int:
         """How many reconciles have finished, whether they are kept or not."""
-        return len(self._others) + len(self._heartbeats) + self.dropped
+        return self.dropped + len(self._others) + len(self._heartbeats)
 
     def reconciles(
         self, controller: str | None = None, key: str | None = None, *, operator: str = "", incarnation: int = 0
@@ -111,10 +120,12 @@ class Ledger:
 
     def counts(self, controller: str, *, operator: str = "", incarnation: int = 0) -> dict[str, int]:
         """How often each key was reconciled, in the order of their first reconcile; all count, kept or not."""
+        self._keep()
         found: dict[str, int] = {}
-        for observer in self._matching(operator, incarnation):
-            for key, times in observer.counts(controller).items():
-                found[key] = found.get(key, 0) + times
+        for identity in (observer.identity for observer in self._matching(operator, incarnation)):
+            for (name, key), (times, _) in self._latest[identity].items():
+                if name == controller:
+                    found[key] = found.get(key, 0) + times
         return found
 
     def lines(self, epoch: datetime) -> Iterator[tuple[int, str]]:
@@ -138,33 +149,57 @@ class Ledger:
         """A reconcile and the chain of its causes. Raises LookupError if the timeline does not have it any more."""
         return self._timeline.why(reconcile)
 
+    def kind(self, identity: Identity, controller: str) -> tuple[str, str] | None:
+        """The apiVersion and kind of the keys of an operator's controller, if they are known."""
+        self._keep()
+        return self.identities.kind(identity, controller)
+
     def attach(self, observer: OperatorObserver) -> None:
         """Called by a new observer."""
         self._observers.append(observer)
+        self._latest[observer.identity] = {}
 
     def finished(self, running: Running) -> None:
         """Called by an observer: a reconcile has finished."""
-        if self.on_finished is not None:
-            self.on_finished(running.reconcile())
-        if running.number == 1:
-            self._first(running)
-        writes = running.writes
-        if writes is not None and _is_heartbeat(running, writes):
-            self._heartbeats.append(running)
-            return
-        self._others.append(running)
+        self._fresh.append(running)
         error = running.outcome.error
+        if error is None and self.on_finished is None:
+            if len(self._fresh) >= TOGETHER:
+                self._keep()
+            return
+        self._keep()
+        found = (self._heartbeats if running.writes and _is_heartbeat(running) else self._others).latest()
+        if self.on_finished is not None:
+            self.on_finished(found)
         if error is not None:
             if self.on_error is not None:
                 self.on_error(error)
             # formatted at once: the text of an exception may change
-            self._rows.failures.append((running.serial, _shown(running.reconcile())))
+            self._failures.append((running.serial, _shown(found), error))
 
-    def _first(self, running: Running) -> None:
+    def _keep(self) -> None:
+        """Number and keep the reconciles that have finished: many at once, which takes less time than one at a time."""
+        fresh, self._fresh = self._fresh, []
+        others: list[tuple[Running, str, int, int]] = []
+        heartbeats: list[tuple[Running, str, int, int]] = []
+        for running in fresh:
+            run, latest = running.run, self._latest[running.identity]
+            key = str(run.request)
+            who = (run.controller, key)
+            times, previous = latest.get(who, _NEVER)
+            latest[who] = times + 1, running.serial
+            if not times:
+                self._first(running, key)
+            kept = heartbeats if running.writes and _is_heartbeat(running) else others
+            kept.append((running, key, times + 1, previous))
+        self._others.extend(others)
+        self._heartbeats.extend(heartbeats)
+
+    def _first(self, running: Running, key: str) -> None:
         identity, controller = running.identity, running.run.controller
         self.identities.has_controller(identity, controller)
         for cause in running.run.causes:
-            if cause.name and running.key == (f"{cause.namespace}/{cause.name}" if cause.namespace else cause.name):
+            if cause.name and key == (f"{cause.namespace}/{cause.name}" if cause.namespace else cause.name):
                 self.identities.reconciles(identity, controller, cause.api_version, cause.object_kind)
                 return
 
@@ -180,11 +215,12 @@ class Ledger:
         Drops the tracebacks of recorded exceptions, too: their frames refer to their callers, up to the test, which
         would keep the cluster alive until a garbage collection (CPython 3.13 links them when a cancelled task ends).
         """
+        self._keep()
         self.on_started = self.on_finished = self.on_error = None
         for observer in self._observers:
             observer.retire()
         of_informers = (event.error for event in self.informer_events if event.error is not None)
-        for error in (*self._others.errors(), *self._heartbeats.errors(), *of_informers):
+        for error in (*(error for _, _, error in self._failures), *of_informers):
             _drop_tracebacks(error)
 
 
@@ -199,10 +235,13 @@ class _Rows:
     """The rows of reconciles in the timeline."""
 
     def __init__(
-        self, kept: Finished, identities: Identities, resource: Callable[[str, str, str, str], ObjectKey]
+        self,
+        kept: Finished,
+        failures: Iterable[tuple[int, str, BaseException]],
+        identities: Identities,
+        resource: Callable[[str, str, str, str], ObjectKey],
     ) -> None:
-        self._kept, self._identities, self._resource = kept, identities, resource
-        self.failures: deque[tuple[int, str]] = deque(maxlen=LIMIT)
+        self._kept, self._failures, self._identities, self._resource = kept, failures, identities, resource
 
     def __len__(self) -> int:
         return len(self._kept)
@@ -213,7 +252,7 @@ class _Rows:
 
     def rows(self) -> Iterator[tuple[int, datetime, Callable[[], Summary]]]:
         """The serial and the time of each, and what formats it."""
-        failures = dict(self.failures)
+        failures = {serial: text for serial, text, _ in self._failures}
         for found in self._kept.read():
             shown = failures.get(found.serial, "")
             yield found.serial, found.started, partial(_summary, self._identities, found, shown, self._resource)
@@ -253,16 +292,17 @@ def _finished(reconcile: Reconcile) -> datetime:
     return reconcile.started + reconcile.duration
 
 
-def _is_heartbeat(found: Running, writes: Sequence[Write]) -> bool:
+def _is_heartbeat(found: Running) -> bool:
     """Whether a periodic reconcile has only renewed a lease, or the heartbeat of a simulated node: their row counts it.
 
     Other controllers may write the status of a node for other reasons.
     """
-    if "/leases/" not in writes[0].path and found.identity.operator != CLUSTER:
+    _, path, *_ = found.writes
+    if "/leases/" not in path and found.identity.operator != CLUSTER:
         return False
     if found.outcome.error is not None or not all(cause.kind == "requeue_after" for cause in found.run.causes):
         return False
-    return all(write.code == 200 and _RENEWED.search(write.path) and write.verb != "delete" for write in writes)
+    return all(one.code == 200 and _RENEWED.search(one.path) and one.verb != "delete" for one in found.written())
 
 
 def _key(

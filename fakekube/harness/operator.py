@@ -172,7 +172,7 @@ class ControllerView:
 
         A controller may also reconcile keys of its own: those like one that it has reconciled are accepted.
         """
-        kind = self._ledger.identities.kind(self._identity, self.name)
+        kind = self._ledger.kind(self._identity, self.name)
         found = self._catalog.find_kind(*kind) if kind is not None else None
         if found is None or found.namespaced == ("/" in key):
             return ""

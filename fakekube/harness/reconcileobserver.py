@@ -13,14 +13,11 @@ from controllerlib.observer import Call, InformerEvent, Observer, current_run
 from fakekube.harness.audit import WRITES
 from fakekube.harness.ledger import Ledger
 from fakekube.harness.records.identity import Identity
-from fakekube.harness.records.reconciles import Running, Write
+from fakekube.harness.records.reconciles import Running
 from fakekube.virtualtime.errors import HotLoop
 
 #: More reconciles of one object by one controller within one virtual second are a hot loop.
 HOT_LOOP = 1_000
-
-
-_NEVER = (0, 0)
 
 
 class ReconcileObserver(Observer):
@@ -35,13 +32,10 @@ class ReconcileObserver(Observer):
         self._ledger: Ledger | None = ledger
         self._now = now
         self._running: dict[int, Running] = {}
-        #: by controller and key: how often it was reconciled, and the serial of the latest reconcile
-        self._latest: dict[tuple[str, str], tuple[int, int]] = {}
         self._trace = ""
-        #: the reconciles of the present second; their number by controller and request, if there are many
-        self._second = 0
-        self._this_second: list[Run] = []
-        self._times: Counter[tuple[str, Any]] | None = None
+        #: the number of reconciles of the present second; also by controller and key, if there are many
+        self._next_second, self._in_second = 0, 0
+        self._times: Counter[tuple[str, str]] | None = None
 
     def running(self, controller: str) -> list[str]:
         """The keys that are being reconciled."""
@@ -66,10 +60,6 @@ class ReconcileObserver(Observer):
             opened.trace = f"{self._trace}/{opened.run.controller}#{opened.serial}"  # as str(Trace(...)), but faster
         return opened.trace
 
-    def counts(self, controller: str) -> dict[str, int]:
-        """How often each key was reconciled, in the order of their first reconcile."""
-        return {key: times for (name, key), (times, _) in self._latest.items() if name == controller}
-
     def retire(self) -> None:
         """Detach from the ledger."""
         self._ledger = None
@@ -78,22 +68,22 @@ class ReconcileObserver(Observer):
         ledger = self._ledger
         serial = 0 if ledger is None else ledger.next_serial()
         self._running[id(run)] = Running(self.identity, run, self._now(), serial)
-        second = int(run.started)
-        if second != self._second:
-            self._second, self._this_second, self._times = second, [], None
-        self._this_second.append(run)
-        if len(self._this_second) > HOT_LOOP:
-            self._check_hot_loop(run)
+        if run.started >= self._next_second:
+            self._next_second, self._in_second, self._times = int(run.started) + 1, 0, None
+        self._in_second += 1
+        if self._in_second > HOT_LOOP and ledger is not None:
+            self._check_hot_loop(run, ledger)
         if ledger is not None and ledger.on_started is not None:
             ledger.on_started(self.identity, run.controller, str(run.request))
 
-    def _check_hot_loop(self, run: Run) -> None:
+    def _check_hot_loop(self, run: Run, ledger: Ledger) -> None:
         """Count the reconciles of this second by their keys; most seconds have too few for a hot loop."""
         if self._times is None:
-            self._times = Counter([(one.controller, one.request) for one in self._this_second])
-        else:
-            self._times[run.controller, run.request] += 1
-        if self._times[run.controller, run.request] > HOT_LOOP:
+            own = ledger.reconciles(operator=self.identity.operator, incarnation=self.identity.incarnation)
+            self._times = Counter([(one.controller, one.key) for one in own[1 - self._in_second :]])
+        who = (run.controller, str(run.request))
+        self._times[who] += 1
+        if self._times[who] > HOT_LOOP:
             causes = ", ".join(str(cause) for cause in run.causes)
             raise HotLoop(
                 f"controller {run.controller!r} reconciled {run.request} more than {HOT_LOOP} times within one virtual "
@@ -104,11 +94,7 @@ class ReconcileObserver(Observer):
         opened = self._running.pop(id(run))
         if self._ledger is None:
             return
-        opened.key = key = str(run.request)
-        who = (run.controller, key)
-        times, opened.previous = self._latest.get(who, _NEVER)
-        opened.number, opened.outcome = times + 1, outcome
-        self._latest[who] = times + 1, opened.serial
+        opened.outcome = outcome
         self._ledger.finished(opened)
 
     async def after_call(self, call: Call, code: int, answer: Any) -> None:
@@ -117,11 +103,7 @@ class ReconcileObserver(Observer):
             return
         opened = self._running.get(id(run))
         if opened is not None:
-            write = Write(verb, path, code, _version(body), _version(answer))
-            if opened.writes is None:
-                opened.writes = [write]
-            else:
-                opened.writes.append(write)
+            opened.writes += (verb, path, code, _version(body), _version(answer))
 
     def informer(self, event: InformerEvent) -> None:
         if self._ledger is not None:
@@ -129,5 +111,7 @@ class ReconcileObserver(Observer):
 
 
 def _version(obj: Any) -> str:
-    meta = obj.get("metadata") if isinstance(obj, dict) else None
-    return str(meta.get("resourceVersion", "")) if isinstance(meta, dict) else ""
+    try:
+        return str(obj["metadata"].get("resourceVersion", ""))
+    except (KeyError, TypeError, AttributeError):  # no object, or a part of one
+        return ""

@@ -80,12 +80,14 @@ class Timeline:
         self.resource: Callable[[str, str, str, str], ObjectKey] = resource
         self._entries: Bounded[tuple[Any, ...]] = Bounded(limit)
         self._sources: list[Source] = []
+        self._read_listeners: list[Callable[[], None]] = []
         self.versions: Versions = Versions()
 
     def __iter__(self) -> Iterator[TimelineEntry]:
         return (row.entry for row in self.joined().rows.values())
 
     def __len__(self) -> int:
+        self._complete()
         return len(self._entries.items) + sum(map(len, self._sources))
 
     def __str__(self) -> str:
@@ -93,6 +95,10 @@ class Timeline:
 
     def __repr__(self) -> str:
         return f"<Timeline of {len(self)} entries: print() shows them>"
+
+    def on_read(self, listener: Callable[[], None]) -> None:
+        """Call `listener` before the entries are read: it may add some."""
+        self._read_listeners.append(listener)
 
     def attach(self, source: Source) -> None:
         """Show the rows of a source among the entries."""
@@ -103,7 +109,7 @@ class Timeline:
 
         `serial`: its number, if it was drawn when the entry began.
         """
-        self._entries.append((serial or next(self._serials), at, summarize, args))
+        self._entries.append((serial or next(self._serials), at, summarize, *args))
 
     def render(self, last: int | None = None) -> str:
         """The entries as a table, or the `last` ones; its first line counts those left out."""
@@ -155,6 +161,7 @@ class Timeline:
     @property
     def dropped(self) -> int:
         """The number of entries that are no longer kept."""
+        self._complete()
         return self._entries.dropped + sum(source.dropped for source in self._sources)
 
     @property
@@ -162,9 +169,14 @@ class Timeline:
         """The start of the cluster."""
         return self._epoch
 
+    def _complete(self) -> None:
+        for listener in self._read_listeners:
+            listener()
+
     def _sorted(self) -> list[tuple[int, datetime, Callable[[], Summary]]]:
+        self._complete()
         found: list[tuple[int, datetime, Callable[[], Summary]]] = [
-            (serial, at, partial(summarize, *args)) for serial, at, summarize, args in self._entries.items
+            (serial, at, partial(summarize, *args)) for serial, at, summarize, *args in self._entries.items
         ]
         for source in self._sources:
             found += source.rows()

@@ -158,7 +158,7 @@ def test_row10_large_objects_are_compressed_early():
         one = change(i, size=200_000)
         versions.add(i, i, i, one, renewal=False)
         assert len(one.after.json) > 200_000  # the answer of the request encodes it
-    recent = sum(len(fresh.change.after.json) for fresh in versions._recent)
+    recent = sum(len(change.after.json) for _, _, _, change, _ in versions._recent)
     assert recent < RECENT_BYTES + (COUNTED + 1) * 200_100
     assert len(list(versions.read())) == 400
 

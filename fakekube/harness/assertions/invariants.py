@@ -61,8 +61,16 @@ class Invariant:
 class Invariants:
     """The invariants of a cluster. `failed` is called with the first violation of each."""
 
-    def __init__(self, cluster: ReadOnlyCluster, timeline: Timeline, epoch: datetime) -> None:
+    def __init__(
+        self,
+        cluster: ReadOnlyCluster,
+        timeline: Timeline,
+        epoch: datetime,
+        on_write: Callable[[Callable[[Change], None]], object],
+    ) -> None:
+        """`on_write`: calls a listener with each stored change. It is called when there is an invariant."""
         self._cluster, self._timeline, self._epoch = cluster, timeline, epoch
+        self._on_write, self._listens = on_write, False
         self._active: list[Invariant] = []
         self._violations: list[_Violation] = []
 
@@ -76,6 +84,9 @@ class Invariants:
         if not made.holds(self._cluster):
             raise Violated(f"{made}\nit does not hold already")
         self._active.append(made)
+        if not self._listens:
+            self._listens = True
+            self._on_write(self.committed)
         return made
 
     def remove(self, invariant: Invariant) -> None:
@@ -84,8 +95,6 @@ class Invariants:
 
     def committed(self, change: Change) -> None:
         """Called with each stored change."""
-        if not self._active:
-            return
         for invariant in tuple(self._active):
             raised: BaseException | None = None
             try:

@@ -61,6 +61,14 @@ class Bounded(Generic[T]):
     def append(self, item: T) -> None:
         self.items.append(item)
         if len(self.items) > self._most:
-            old = len(self.items) - self._limit
-            del self.items[:old]
-            self.dropped += old
+            self._drop()
+
+    def extend(self, items: Iterable[T]) -> None:
+        self.items += items
+        if len(self.items) > self._most:
+            self._drop()
+
+    def _drop(self) -> None:
+        old = len(self.items) - self._limit
+        del self.items[:old]
+        self.dropped += old

@@ -60,34 +60,22 @@ class Version(NamedTuple):
         return Entry(self.revision, orjson.loads(self.json), self.stored_as)
 
 
-class _Fresh(NamedTuple):
-    """A change that has not been encoded. `renewal`: as `is_renewal`."""
+_Fresh = tuple[int, int, int, Change, bool]
+"""A change that has not been encoded: its serial, `at` and `request` as in a Version, the change, `is_renewal` of it.
 
-    serial: int
-    at: int
-    request: int
-    change: Change
-    renewal: bool
+A plain tuple, because one is made for every change.
+"""
 
-    def version(self) -> Version:
-        change, after = self.change, self.change.after
-        json, stored_as = (after.json, after.version) if after is not None else (b"", "")
-        created = change.before is None
-        return Version(
-            self.serial,
-            self.at,
-            self.request,
-            change.revision,
-            change.collection,
-            change.path,
-            created,
-            json,
-            stored_as,
-        )
+
+def _version(fresh: _Fresh) -> Version:
+    serial, at, request, change, _ = fresh
+    json, stored_as = (change.after.json, change.after.version) if change.after is not None else (b"", "")
+    created = change.before is None
+    return Version(serial, at, request, change.revision, change.collection, change.path, created, json, stored_as)
 
 
 def _size(fresh: _Fresh) -> int:
-    after = fresh.change.after
+    after = fresh[3].after
     return after.encoded_size if after is not None else 0
 
 
@@ -115,7 +103,7 @@ class Versions:
     def add(self, serial: int, at: int, request: int, change: Change, renewal: bool) -> None:
         """Add a change; `renewal`: as `is_renewal`."""
         recent = self._recent
-        recent.append(_Fresh(serial, at, request, change, renewal))
+        recent.append((serial, at, request, change, renewal))
         if not len(recent) & (COUNTED - 1):
             self._count()
 
@@ -135,10 +123,11 @@ class Versions:
         self._recent_bytes = sum(map(_size, self._recent[: self._counted]))
         versions = []
         for fresh in old:
-            if fresh.renewal:
-                self._renewals.append(fresh.version())
+            is_of_renewal = fresh[4]
+            if is_of_renewal:
+                self._renewals.append(_version(fresh))
             else:
-                versions.append(fresh.version())
+                versions.append(_version(fresh))
         while len(self._renewals) > RENEWALS:
             oldest = self._renewals.popleft()
             self._dropped_renewals[oldest.collection, oldest.path] += 1
@@ -181,8 +170,8 @@ class Versions:
                     if not collection or version.collection == collection:
                         yield version
         for fresh in self._recent:
-            if not collection or fresh.change.collection == collection:
-                yield fresh.version()
+            if not collection or fresh[3].collection == collection:
+                yield _version(fresh)
 
 
 def is_renewal(change: Change) -> bool:

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 from datetime import datetime, timedelta
-from typing import NamedTuple, cast
+from typing import Any, NamedTuple, TypeVar, cast
 
 from controllerlib import Result
 from controllerlib.controller import Outcome, Run
 from controllerlib.workqueue import Cause
 from fakekube.harness.records.identity import Identity, Trace
 from fakekube.harness.records.kept import Bounded
+
+T = TypeVar("T", bound=NamedTuple)
 
 
 class Write(NamedTuple):
@@ -77,55 +79,34 @@ class Reconcile(NamedTuple):
 
 
 class Running:
-    """A reconcile that has not finished, or has and was not read since.
+    """A reconcile that has not finished. `trace`: see `Reconcile`, empty until it is asked for.
 
-    Its `Reconcile` is made when it is read, because most are not. `key`, `outcome`, `number` and `previous` are set at
-    its end; see `Reconcile`.
+    `writes` has the fields of each Write, one after the other. `outcome` is set at its end.
     """
 
-    __slots__ = ("identity", "key", "number", "outcome", "previous", "run", "serial", "started", "trace", "writes")
+    __slots__ = ("identity", "outcome", "run", "serial", "started", "trace", "writes")
 
-    key: str
     outcome: Outcome
-    number: int
-    previous: int
 
     def __init__(self, identity: Identity, run: Run, started: datetime, serial: int) -> None:
         self.identity, self.run, self.started, self.serial = identity, run, started, serial
         self.trace: str = ""
-        self.writes: list[Write] | None = None
+        self.writes: tuple[Any, ...] = ()
 
-    def reconcile(self) -> Reconcile:
-        """The record of it, once it has finished."""
-        run, outcome, after = self.run, self.outcome, self.outcome.requeue_after
-        return Reconcile(
-            operator=self.identity.operator,
-            incarnation=self.identity.incarnation,
-            controller=run.controller,
-            key=self.key,
-            number=self.number,
-            worker=run.worker,
-            causes=run.causes,
-            started=self.started,
-            waiting=timedelta(seconds=max(0.0, run.started - run.queued_since)),
-            duration=timedelta(seconds=outcome.finished - run.started),
-            label=outcome.label,
-            result=outcome.result,
-            error=outcome.error,
-            retries=run.failures,
-            after=None if after is None else timedelta(seconds=after),
-            writes=tuple(self.writes or ()),
-            serial=self.serial,
-            previous=self.previous,
-        )
+    def written(self) -> tuple[Write, ...]:
+        """Its writes so far."""
+        return _grouped(Write, self.writes)
 
 
 class Finished:
-    """The finished reconciles, oldest first: at least the last `limit`, and at most an eighth more."""
+    """The finished reconciles, oldest first: at least the last `limit`, and at most an eighth more.
+
+    Most are never read. Until then, each is one tuple of numbers and texts, which the garbage collector does not visit
+    again and again, as it does objects that refer to others.
+    """
 
     def __init__(self, limit: int) -> None:
-        self._kept: Bounded[Running | Reconcile] = Bounded(limit)
-        self.append: Callable[[Running], None] = self._kept.append
+        self._kept: Bounded[tuple[Any, ...]] = Bounded(limit)
 
     def __len__(self) -> int:
         """How many are kept."""
@@ -135,19 +116,69 @@ class Finished:
     def dropped(self) -> int:
         return self._kept.dropped
 
-    def errors(self) -> Iterator[BaseException]:
-        """The exceptions of those that have failed."""
-        for one in self._kept.items:
-            error = one.error if isinstance(one, Reconcile) else one.outcome.error
-            if error is not None:
-                yield error
+    def extend(self, running: Sequence[tuple[Running, str, int, int]]) -> None:
+        """Add reconciles that have finished, each with `key`, `number` and `previous` as in `Reconcile`."""
+        self._kept.extend([_kept(*one) for one in running])
+
+    def latest(self) -> Reconcile:
+        """The one that was added last. Raises IndexError if there is none."""
+        return _reconcile(self._kept.items[-1])
 
     def read(self) -> Sequence[Reconcile]:
         """Those that are kept."""
         items = self._kept.items
         for number in range(len(items) - 1, -1, -1):
-            one = items[number]
-            if isinstance(one, Reconcile):
+            if isinstance(items[number], Reconcile):
                 break  # those before it were read together with it
-            items[number] = one.reconcile()
+            items[number] = _reconcile(items[number])
         return cast("list[Reconcile]", items)
+
+
+def _kept(running: Running, key: str, number: int, previous: int) -> tuple[Any, ...]:
+    facts: tuple[Any, ...] = running.identity + running.run + running.outcome  # unpacked faster than read by name
+    (
+        operator, incarnation,
+        controller, _, _, worker, failures, _, causes, due, began, _,
+        label, result, error, after, finished,
+    ) = facts  # fmt: skip
+    kept: tuple[Any, ...] = (
+        operator, incarnation, controller, key, number, previous, running.serial, worker, failures,
+        running.started, due, began, finished, label, result.requeue_after, result.priority, result.requeue,
+        error, after, running.writes,
+    )  # fmt: skip
+    for cause in causes:
+        kept += cause
+    return kept
+
+
+def _reconcile(kept: tuple[Any, ...]) -> Reconcile:
+    (
+        operator, incarnation, controller, key, number, previous, serial, worker, failures,
+        started, due, began, finished, label, requeue_after, priority, requeue, error, after, writes, *causes
+    ) = kept  # fmt: skip
+    return Reconcile(
+        operator=operator,
+        incarnation=incarnation,
+        controller=controller,
+        key=key,
+        number=number,
+        worker=worker,
+        causes=_grouped(Cause, causes),
+        started=started,
+        waiting=timedelta(seconds=max(0.0, began - due)),
+        duration=timedelta(seconds=finished - began),
+        label=label,
+        result=Result(requeue_after, priority, requeue),
+        error=error,
+        retries=failures,
+        after=None if after is None else timedelta(seconds=after),
+        writes=_grouped(Write, writes),
+        serial=serial,
+        previous=previous,
+    )
+
+
+def _grouped(made: type[T], fields: Sequence[Any]) -> tuple[T, ...]:
+    """The tuples whose fields follow one another."""
+    size = len(made._fields)
+    return tuple([made._make(fields[at : at + size]) for at in range(0, len(fields), size)])

@@ -12,7 +12,6 @@ from controllerlib.client import Writable
 from fakekube.apiserver.schema.decode import WrongType
 from fakekube.apiserver.wire.status import StatusError
 from fakekube.harness.arguments import written
-from fakekube.harness.audit import Audit
 from fakekube.harness.objects import TEST_AGENT, Objects
 from fakekube.harness.records.entry import Summary
 from fakekube.harness.state import exporting, selecting, snapshot
@@ -44,12 +43,11 @@ class ClusterState:
         random: SeededRandom,
         bubble: Bubble,
         objects: Objects,
-        audit: Audit,
         timeline: Timeline,
         background: Running,
     ) -> None:
         self._runner, self._random, self._bubble, self._objects = runner, random, bubble, objects
-        self._audit, self._timeline, self._background = audit, timeline, background
+        self._timeline, self._background = timeline, background
         self._initial = runner.apiserver.store.revision
         self.golden: GoldenFiles = GoldenFiles()
 
@@ -117,5 +115,4 @@ class ClusterState:
 
     def _note(self, what: str) -> None:
         revision = self._runner.apiserver.store.revision
-        self._audit.skip_to(revision)
         self._timeline.add(self._bubble.clock.now(), Summary, TEST_AGENT, what, str(revision))
