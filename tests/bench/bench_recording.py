@@ -18,7 +18,7 @@ from controllerlib.observer import NOOP_OBSERVER
 from fakekube import FakeKube
 from fakekube.harness import managers
 
-OBJECTS, HOURS, PAIRS = 10, 24, 15
+OBJECTS, HOURS, PAIRS = 10, 24, 25
 
 MAPS = [
     {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": f"m{i:02}", "namespace": "default"}}
