@@ -1,7 +1,9 @@
 """What `fakekube_configured` changes is restored after the test."""
 
 import os
+import textwrap
 
+import pytest
 from kubernetes import client
 from kubernetes.config import incluster_config, kube_config
 
@@ -24,3 +26,38 @@ def test_f6_everything_is_restored(pytester):
     assert client.Configuration._default is before[2]
     assert "KUBERNETES_SERVICE_HOST" not in os.environ
     assert "/var/run/secrets" in incluster_config.SERVICE_TOKEN_FILENAME
+
+
+LATE = """
+    import sys
+    import pytest
+
+    for name in [name for name in sys.modules if name.partition(".")[0] in ("kubernetes", "kubernetes_asyncio")]:
+        del sys.modules[name]
+
+    @pytest.mark.parametrize("client", ["kubernetes", "kubernetes_asyncio"])
+    @pytest.mark.fakekube(configure=True, wall_clock={wall_clock})
+    def test_late(fakekube, client):
+        assert client not in sys.modules
+        __import__(client)
+        from importlib import import_module
+
+        config = import_module(f"{{client}}.config")
+        config.load_incluster_config()
+        configuration = import_module(f"{{client}}.client").Configuration.get_default_copy()
+        assert configuration.host.startswith("https://127.0.0.1:")
+        assert fakekube.exists("v1", "Namespace", "default")
+
+    def test_afterwards():
+        from kubernetes.client import Configuration
+        from kubernetes.config import incluster_config
+
+        assert "/var/run/secrets" in incluster_config.SERVICE_TOKEN_FILENAME
+        assert Configuration._default is None
+"""
+
+
+@pytest.mark.parametrize("wall_clock", [True, False])
+def test_clients_that_are_imported_during_the_test_find_the_service_account(pytester, wall_clock):
+    pytester.makepyfile(textwrap.dedent(LATE).format(wall_clock=wall_clock))
+    pytester.runpytest_subprocess(*LEAN).assert_outcomes(passed=3)

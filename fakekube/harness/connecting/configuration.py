@@ -13,6 +13,8 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
+from fakekube.virtualtime.patches.importhook import IMPORTS
+
 #: Where modules keep `KUBECONFIG`, which they have read when they were imported: the official client, the asyncio
 #: clients, and operators with a client of their own that is written after it.
 _DEFAULT_LOCATION = "KUBE_CONFIG_DEFAULT_LOCATION"
@@ -23,6 +25,9 @@ _IN_CLUSTER = (
     "kubernetes.aio.config.incluster_config",
     "kubernetes_asyncio.config.incluster_config",
 )
+
+#: The module of lightkube with the path of a service account's files.
+_LIGHTKUBE = "lightkube.config.kubeconfig"
 
 #: Modules whose `Configuration` keeps a default, which `load_kube_config` and `load_incluster_config` set.
 _CONFIGURATIONS = (
@@ -45,18 +50,38 @@ def configured(kubeconfig: Path, account: Path, host: str, port: int) -> Iterato
         for name, module in tuple(sys.modules.items()):
             if _DEFAULT_LOCATION in getattr(module, "__dict__", ()):
                 _set(name, _DEFAULT_LOCATION, str(kubeconfig), undo)
-        for name in _IN_CLUSTER:
-            # they are imported with the package, in which a test has no say
-            _set(name, "SERVICE_TOKEN_FILENAME", str(account / "token"), undo)
-            _set(name, "SERVICE_CERT_FILENAME", str(account / "ca.crt"), undo)
-        _set("lightkube.config.kubeconfig", "SERVICE_ACCOUNT", str(account), undo)
-        for name in _CONFIGURATIONS:
-            kind = getattr(sys.modules.get(name), "Configuration", None)
-            if kind is not None:
-                undo.callback(setattr, kind, "_default", getattr(kind, "_default", None))
+        undo.callback(IMPORTS.listen(_nothing, lambda module: _set_account(module.__name__, account, undo)))
+        for name in (*_IN_CLUSTER, _LIGHTKUBE):
+            _set_account(name, account, undo)
+        undo.callback(_restore_defaults, {name: _default(name) for name in _CONFIGURATIONS})
         _forget_connections()
         undo.callback(_forget_connections)
         yield
+
+
+def _set_account(module: str, account: Path, undo: ExitStack) -> None:
+    """Let a module, if it is one of those that read the files of a service account, read those in `account`."""
+    if module in _IN_CLUSTER:
+        _set(module, "SERVICE_TOKEN_FILENAME", str(account / "token"), undo)
+        _set(module, "SERVICE_CERT_FILENAME", str(account / "ca.crt"), undo)
+    elif module == _LIGHTKUBE:
+        _set(module, "SERVICE_ACCOUNT", str(account), undo)
+
+
+def _default(module: str) -> Any:
+    return getattr(getattr(sys.modules.get(module), "Configuration", None), "_default", None)
+
+
+def _restore_defaults(before: Mapping[str, Any]) -> None:
+    """Restore the default configuration of each module; a module that was imported since had none."""
+    for name, default in before.items():
+        kind = getattr(sys.modules.get(name), "Configuration", None)
+        if kind is not None:
+            kind._default = default
+
+
+def _nothing() -> None:
+    pass
 
 
 def _set_environment(values: Mapping[str, str], undo: Callable[..., Any]) -> None:
@@ -74,7 +99,7 @@ def _restore_environment(name: str, before: str | None) -> None:
 
 
 def _set(module: str, name: str, value: object, undo: ExitStack) -> None:
-    """Set an attribute of a module if it is imported. What is imported later reads the environment."""
+    """Set an attribute of a module if it is imported."""
     found = sys.modules.get(module)
     if found is not None and (before := getattr(found, name, _MISSING)) is not _MISSING:
         undo.callback(setattr, found, name, before)

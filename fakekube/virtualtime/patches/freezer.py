@@ -6,10 +6,11 @@ freezegun alone conflicts with the official client, threads and pytest; each set
 import datetime
 import sys
 import warnings
+from collections.abc import Callable
 from types import ModuleType
 from typing import Any
 
-from fakekube.virtualtime.patches.importhook import RealTimeFinder
+from fakekube.virtualtime.patches.importhook import IMPORTS
 from fakekube.virtualtime.patches.readings import Readings
 from fakekube.virtualtime.patches.realdatetime import cache_real_datetime
 
@@ -60,7 +61,7 @@ class Freezer:
         self._factories: list[Any] = []
         self._before: list[tuple[Any, str, Any]] = []
         self._types_before: list[tuple[dict[str, Any], dict[str, Any]]] = []
-        self._finder = RealTimeFinder(self._unfreeze, self._refreeze)
+        self._ignore_imports: Callable[[], None] | None = None
         self._readings = Readings()
         self._depth = 0
 
@@ -98,7 +99,7 @@ class Freezer:
             if name in sys.modules:
                 self._freeze_types(sys.modules[name])
         self._forbid_others(api)
-        self._finder.install()
+        self._ignore_imports = IMPORTS.listen(self._unfreeze, self._refreeze)
 
     def move(self, now: datetime.datetime) -> None:
         if not self._factories or self._factories[-1] is not self._factory:
@@ -108,7 +109,8 @@ class Freezer:
     def stop(self) -> None:
         if self._factory is None:
             return
-        self._finder.remove()
+        if self._ignore_imports is not None:
+            self._ignore_imports()
         for table, before in self._types_before:
             table.update(before)
         self._types_before.clear()

@@ -1,28 +1,36 @@
-"""Imports under frozen time: a module is executed with the real `datetime`, and frozen afterwards.
+"""Calls listeners before and after a module is executed that is imported while they listen.
 
-A class that is built with the fake one, as the pydantic models of the official client are when they are first used,
-fails or stays fake for the rest of the process.
+Frozen time needs it: a class that is built with the fake `datetime`, as the pydantic models of the official client are
+when they are first used, fails or stays fake for the rest of the process. So a module is executed with the real one,
+and frozen afterwards.
 """
 
 import sys
 from collections.abc import Callable, Sequence
+from functools import partial
 from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import Any
 
 
-class RealTimeFinder:
-    """The first finder of `sys.meta_path`: delegates to the others, and wraps the execution of the module."""
+class ImportHook:
+    """The first finder of `sys.meta_path` while it has listeners: delegates to the others, and wraps the execution."""
 
-    def __init__(self, before: Callable[[], None], after: Callable[[ModuleType], None]) -> None:
-        self._before = before
-        self._after = after
+    def __init__(self) -> None:
+        self._listeners: list[tuple[Callable[[], None], Callable[[ModuleType], None]]] = []
 
-    def install(self) -> None:
-        sys.meta_path.insert(0, self)
+    def listen(self, before: Callable[[], None], after: Callable[[ModuleType], None]) -> Callable[[], None]:
+        """Call `before` and `after` around the execution of each module. Returns a function that removes them."""
+        listener = (before, after)
+        if not self._listeners:
+            sys.meta_path.insert(0, self)
+        self._listeners.append(listener)
+        return partial(self._remove, listener)
 
-    def remove(self) -> None:
-        if self in sys.meta_path:
+    def _remove(self, listener: tuple[Callable[[], None], Callable[[ModuleType], None]]) -> None:
+        if listener in self._listeners:
+            self._listeners.remove(listener)
+        if not self._listeners and self in sys.meta_path:
             sys.meta_path.remove(self)
 
     def find_spec(self, name: str, path: Sequence[str] | None, target: ModuleType | None = None) -> ModuleSpec | None:
@@ -40,10 +48,17 @@ class RealTimeFinder:
 
         def exec_module(module: ModuleType) -> None:
             del loader.exec_module
-            self._before()
+            listeners = tuple(self._listeners)
+            for before, _ in listeners:
+                before()
             try:
                 real(module)
             finally:
-                self._after(module)
+                for _, after in reversed(listeners):
+                    after(module)
 
         loader.exec_module = exec_module
+
+
+IMPORTS = ImportHook()
+"""The hook of the process."""
