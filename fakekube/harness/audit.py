@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack
 from datetime import datetime, timedelta
 from fnmatch import fnmatchcase
 from itertools import takewhile
@@ -63,7 +64,13 @@ class Audit:
         self._noops: Bounded[RequestRecord] = Bounded(NOOPS_LIMIT)
         runner.on_write(self._written)
         runner.on_request(self._requested)
-        timeline.on_read(self._keep)
+        self._leave = ExitStack()
+        self._leave.callback(timeline.on_read(self._keep))
+
+    def retire(self) -> None:
+        """Detach from the timeline, which would keep the server alive."""
+        self._keep()
+        self._leave.close()
 
     def requests(self, wanted: Mapping[str, Any]) -> Records[RequestRecord]:
         """The answered requests with these fields, oldest first; text may be a shell pattern.

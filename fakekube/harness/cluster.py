@@ -328,6 +328,7 @@ class FakeKube:
                 steps.callback(transport.retire)
             steps.callback(self._disruptions.retire)
             steps.callback(self.ledger.retire)
+            steps.callback(self._audit.retire)
             steps.callback(self._runner.retire)
             steps.callback(self._detection.retire)
             steps.callback(self._bubble.close)

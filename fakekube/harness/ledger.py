@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import ExitStack
 from datetime import datetime
 from functools import partial
 from typing import Protocol
@@ -66,7 +67,8 @@ class Ledger:
         self._latest: dict[Identity, dict[tuple[str, str], tuple[int, int]]] = {}
         #: the serial, the text and the exception of each failure of those that are kept
         self._failures: deque[tuple[int, str, BaseException]] = deque(maxlen=LIMIT + LIMIT // 8)
-        timeline.on_read(self._keep)
+        self._leave = ExitStack()
+        self._leave.callback(timeline.on_read(self._keep))
         timeline.attach(_Rows(self._others, self._failures, self.identities, timeline.resource))
 
     def __iter__(self) -> Iterator[Reconcile]:
@@ -216,6 +218,7 @@ class Ledger:
         would keep the cluster alive until a garbage collection (CPython 3.13 links them when a cancelled task ends).
         """
         self._keep()
+        self._leave.close()
         self.on_started = self.on_finished = self.on_error = None
         for observer in self._observers:
             observer.retire()

@@ -96,9 +96,10 @@ class Timeline:
     def __repr__(self) -> str:
         return f"<Timeline of {len(self)} entries: print() shows them>"
 
-    def on_read(self, listener: Callable[[], None]) -> None:
-        """Call `listener` before the entries are read: it may add some."""
+    def on_read(self, listener: Callable[[], None]) -> Callable[[], None]:
+        """Call `listener` before the entries are read: it may add some. Returns a function that removes it."""
         self._read_listeners.append(listener)
+        return partial(_forget, self._read_listeners, listener)
 
     def attach(self, source: Source) -> None:
         """Show the rows of a source among the entries."""
@@ -205,6 +206,11 @@ class Timeline:
         if found.suffix not in kinds:
             raise ValueError(f"path={str(path)!r}: the name must end with .json, .html or .txt")
         return _written(found, kinds[found.suffix]())
+
+
+def _forget(listeners: list[Callable[[], None]], listener: Callable[[], None]) -> None:
+    if listener in listeners:
+        listeners.remove(listener)
 
 
 def _written(path: Path, text: str) -> Path:
