@@ -17,6 +17,9 @@ from fakekube.virtualtime.timers import GridTimer
 #: How often a task of a killed process is cancelled before it is left stopped.
 MAX_CANCELS = 20
 
+#: How many turns the threads of a killed process have to end.
+MAX_THREAD_TURNS = 50
+
 
 class FreezableLoop(Protocol):
     """The part of an event loop in which handles wait."""
@@ -157,6 +160,12 @@ class ProcessControl:
                 await asyncio.sleep(0)
                 if not self._cancel_tasks(process):
                     break
+            for _ in range(MAX_THREAD_TURNS):
+                if not self._loop.threads.of(process):
+                    break
+                self._loop.threads.end_threads(process)
+                await asyncio.sleep(0)
+            self._loop.threads.collect()
         self.ending -= 1
         self._cancel_timers(process)
         if self._loop.tasks.of(process):

@@ -14,7 +14,7 @@ from fakekube.virtualtime.loop import VirtualTimeLoop
 GRACE = 30
 
 #: How often a task that catches CancelledError is cancelled after that.
-_MAX_CANCELS = 20
+MAX_CANCELS = 20
 
 
 #: Takes the tasks that still run after they were cancelled and had time to clean up.
@@ -53,7 +53,7 @@ async def end_tasks(
     if grace and not _all_done(tasks):
         await _wait(loop, tasks, grace)
         survived([task for task in tasks if not task.done()])
-    for _ in range(_MAX_CANCELS):
+    for _ in range(MAX_CANCELS):
         if _all_done(tasks):
             return
         await _cancel(loop, [*tasks, *loop.tasks.under_test()])
@@ -65,7 +65,7 @@ async def end_tasks(
         raise NotQuiescent(
             "tasks do not end: "
             + ", ".join(map(describe.task, left))
-            + f". They catch CancelledError and go on: they were cancelled {_MAX_CANCELS + 1} times"
+            + f". They catch CancelledError and go on: they were cancelled {MAX_CANCELS + 1} times"
         )
 
 

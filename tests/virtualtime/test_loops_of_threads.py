@@ -1,6 +1,7 @@
 """Threads of the bubble that run an event loop of their own, or wait with `select`, are under the same clock."""
 
 import asyncio
+import gc
 import select
 import selectors
 import socket
@@ -152,3 +153,63 @@ def test_a_selector_that_waits_for_another_server_is_in_real_time_and_holds_the_
     bubble.loop.call_later(0.01, seen.append, "later")
     bubble.join(bubble.thread(waits))
     assert seen == [(False, 0)]
+
+
+async def cleaning(seen, name="task"):
+    """A task that cleans up over two turns of its loop when it is cancelled."""
+    try:
+        await asyncio.sleep(3600)
+    finally:
+        await asyncio.sleep(0)
+        await stopped(seen, name)
+
+
+async def stopped(seen, name):
+    seen.append(name)
+
+
+@pytest.mark.filterwarnings("error")
+def test_the_tasks_of_a_thread_are_cancelled_when_the_bubble_closes():
+    seen, failed = [], []
+
+    async def main():
+        await asyncio.gather(cleaning(seen, "other"), cleaning(seen))
+
+    with Bubble(wall_clock=False) as bubble:
+        thread = bubble.thread(lambda: asyncio.run(main()))
+        bubble.advance(60)
+        bubble.loop.set_exception_handler(lambda loop, context: failed.append(context))
+    assert not thread.is_alive()
+    gc.collect()
+    assert sorted(seen) == ["other", "task"]
+    assert failed == []
+
+
+@pytest.mark.filterwarnings("error")
+def test_the_tasks_of_a_killed_thread_are_cancelled(fakekube):
+    seen = []
+    thread = fakekube.thread(lambda: asyncio.run(cleaning(seen)))
+    fakekube.advance(60)
+    fakekube.kill(thread)
+    fakekube.advance(1)
+    gc.collect()
+    assert seen == ["task"]
+
+
+def test_a_thread_ends_whose_tasks_catch_every_cancellation(caplog):
+    turns = []
+
+    async def stubborn():
+        while True:
+            try:
+                await asyncio.sleep(3600)
+            except asyncio.CancelledError:
+                turns.append(1)
+
+    with Bubble(wall_clock=False) as bubble:
+        thread = bubble.thread(lambda: asyncio.run(stubborn()))
+        bubble.advance(60)
+    assert not thread.is_alive()
+    gc.collect()
+    assert len(turns) == 20 + 1  # asyncio.run() cancels them as well
+    assert caplog.text == ""

@@ -4,19 +4,23 @@ A thread may run an event loop of its own (`asyncio.run`, `kopf.run`). Its clock
 block it parks until data arrives from the cluster, another thread writes to its pipe, or the time-out has passed.
 """
 
+import asyncio
 import asyncio.base_events
 import select
 import selectors
 from collections.abc import Callable, Iterable, Iterator
 from time import monotonic as real_monotonic
 from typing import Any
+from weakref import WeakKeyDictionary
 
 from fakekube.virtualtime.blocking import Blocking
+from fakekube.virtualtime.errors import BubbleClosed
 from fakekube.virtualtime.loop import VirtualTimeLoop
 from fakekube.virtualtime.network.bytecount import Connection
 from fakekube.virtualtime.notifier import Notifier
 from fakekube.virtualtime.patches.patch import Patch
 from fakekube.virtualtime.patches.sockets import SocketPatches
+from fakekube.virtualtime.shutdown import MAX_CANCELS
 
 _WHERE = "waiting in a selector"
 
@@ -29,6 +33,8 @@ class SelectPatches:
         self._loop = loop
         self._blocking = blocking
         self._sockets = sockets
+        #: how often the tasks of each loop of a thread have been cancelled, because the thread ends
+        self._cancels: WeakKeyDictionary[asyncio.AbstractEventLoop, int] = WeakKeyDictionary()
 
     def patches(self) -> Iterator[Patch]:
         yield Patch(select, "select", self._select())
@@ -61,11 +67,35 @@ class SelectPatches:
         def select(selector: Any, timeout: float | None = None) -> Any:
             if (timeout is not None and timeout <= 0) or not self.concerns():
                 return real(selector, timeout)
-            return self.wait(
-                lambda: real(selector, 0), lambda: real(selector, timeout), tuple(selector.get_map()), timeout
-            )
+            try:
+                return self.wait(
+                    lambda: real(selector, 0), lambda: real(selector, timeout), tuple(selector.get_map()), timeout
+                )
+            except BubbleClosed:
+                thread = self._loop.threads.current()
+                if thread is None or not self._cancel_tasks():
+                    raise
+                self._loop.threads.let_others_end(thread, _WHERE)
+                return real(selector, 0)
 
         return select
+
+    def _cancel_tasks(self) -> bool:
+        """Cancel the tasks of the event loop that runs in this thread, whose end would leave them suspended for ever.
+
+        Returns whether the loop may go on, to run them: it has tasks, and they were not cancelled MAX_CANCELS times.
+        """
+        loop = asyncio._get_running_loop()
+        if loop is None:
+            return False
+        self._cancels[loop] = self._cancels.get(loop, 0) + 1
+        tasks = asyncio.all_tasks(loop)
+        for task in tasks:
+            if self._cancels[loop] <= MAX_CANCELS:
+                task.cancel()
+            else:
+                task._log_destroy_pending = False  # type: ignore[attr-defined]  # it catches every cancellation
+        return bool(tasks) and self._cancels[loop] <= MAX_CANCELS
 
     def wait(
         self,

@@ -9,13 +9,14 @@ import _thread
 import asyncio
 import contextvars
 import enum
+import gc
 import itertools
 import os
 import signal
 import sys
 import threading
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
@@ -38,7 +39,7 @@ _join = threading.Thread.join
 _IGNORED = (signal.SIGCHLD, signal.SIGURG, signal.SIGWINCH)
 
 #: How often BubbleClosed is raised in a thread that catches it.
-_MAX_CLOSES = 20
+_MAX_CLOSES = 50
 
 #: Real seconds in which a thread ends after an exception was raised in it.
 _INTERRUPTED = 0.01
@@ -183,6 +184,8 @@ class ThreadScheduler:
         self._overdue: list[BubbleThread] = []
         self._numbers = itertools.count(1)
         self._closing = False
+        #: whether the event loop of a thread has ended with it
+        self._loops_ended = False
         #: whether Ctrl-C has ended the wait for a thread, which it has named
         self._interrupted = False
         #: the threads of stopped processes that became ready
@@ -229,7 +232,9 @@ class ThreadScheduler:
         """Run `function` in a new thread; an exception goes to `threading.excepthook`."""
         context = contextvars.copy_context()
         thread = self._launch(
-            name or f"bubble-thread-{next(self._numbers)}", _guarded(lambda: context.run(function)), reuse=False
+            name or f"bubble-thread-{next(self._numbers)}",
+            _guarded(lambda: context.run(function), self.is_ending),
+            reuse=False,
         )
         thread.is_main = True
         return thread
@@ -247,7 +252,7 @@ class ThreadScheduler:
     def adopt(self, real: threading.Thread) -> None:
         """Make `real`, which is about to be started by the bubble, a thread of the bubble."""
         self._refuse_if_closing()
-        thread = self._enter(BubbleThread(real.name, _guarded(real.run)))
+        thread = self._enter(BubbleThread(real.name, _guarded(real.run, self.is_ending)))
         thread.real = real
         real.run = lambda: self._main(thread, reuse=False)  # type: ignore[method-assign]
 
@@ -320,23 +325,25 @@ class ThreadScheduler:
         """Resume the threads of a process again."""
         self.ready.extend(self._frozen.pop(process, ()))
 
+    def of(self, process: SimulatedProcess) -> Sequence[BubbleThread]:
+        """The threads of a process that have a job."""
+        return [thread for thread in self.active() if thread.process is process]
+
     def end_threads(self, process: SimulatedProcess) -> None:
         """Wake the parked threads of a killed process, in which BubbleClosed is raised."""
-        for thread in tuple(self._threads.values()):
-            if thread.process is process:
-                self.wake(thread)
+        for thread in self.of(process):
+            self.wake(thread)
 
     def close(self) -> None:
         """End all threads: raises BubbleClosed in those that are parked or busy. Raises NotQuiescent naming others."""
         self._closing = True
         self.ready.clear()
-        left = []
-        for thread in list(self._threads.values()):
-            for _ in range(_MAX_CLOSES):
-                if thread.state is State.ENDED or not self._raise_closed(thread):
-                    break
-            if thread.state is not State.ENDED and not self._interrupt(thread):
-                left.append(thread)
+        for _ in range(_MAX_CLOSES):  # in rounds, because the tasks of a thread's event loop may wait for other threads
+            resumed = [self._raise_closed(thread) for thread in tuple(self._threads.values())]
+            if not any(resumed):
+                break
+        left = [thread for thread in tuple(self._threads.values()) if not self._interrupt(thread)]
+        self.collect()
         self._threads.clear()
         self._overdue.clear()
         self._idle.clear()
@@ -348,7 +355,8 @@ class ThreadScheduler:
             )
 
     def _raise_closed(self, thread: BubbleThread) -> bool:
-        if thread.state is State.OUTSIDE or (thread.overdue and not thread.was_suspended()):
+        """Returns whether the thread was suspended, and went on until it was suspended again or ended."""
+        if thread.state in (State.ENDED, State.OUTSIDE) or (thread.overdue and not thread.was_suspended()):
             return False
         if not thread.resume(self._patience):
             return False
@@ -363,7 +371,7 @@ class ThreadScheduler:
                 return False
             if thread.state is State.PARKED:
                 thread.resume(_INTERRUPTED)
-            if thread.interrupt(real.ident) and thread.state is State.ENDED:
+            if thread.state is State.ENDED or (thread.interrupt(real.ident) and not thread.is_alive()):
                 thread.join_if_ended(self._patience)
                 return True
         return False
@@ -392,6 +400,14 @@ class ThreadScheduler:
         if thread.signals:
             thread.handle_signals()
 
+    def let_others_end(self, thread: BubbleThread, where: str) -> None:
+        """Called by `thread`, whose event loop ends: suspend it until the other threads that end have run."""
+        self._loops_ended = True
+        thread.where = where
+        thread.state = State.PARKED
+        thread.suspend()
+        thread.wait_until_resumed()
+
     @contextmanager
     def outside(self, thread: BubbleThread, where: str) -> Iterator[None]:
         """Called by `thread`: the block waits for the real world; the bubble runs on meanwhile, with time held."""
@@ -413,6 +429,17 @@ class ThreadScheduler:
             raise BubbleClosed("the bubble of this thread is closed")
         if thread is not None and thread.process is not None and thread.process.fenced:
             raise BubbleClosed(f"{thread.process.name}, the process of this thread, was killed")
+
+    def collect(self) -> None:
+        """Free what the event loops of ended threads have left in reference cycles, while its warnings are ignored."""
+        if self._loops_ended:
+            self._loops_ended = False
+            gc.collect()
+
+    def is_ending(self) -> bool:
+        """Whether the calling thread ends, because the bubble closes or its process was killed."""
+        process = current()
+        return self._closing or (process is not None and process.fenced)
 
     def _main(self, thread: BubbleThread, reuse: bool) -> None:
         thread.wait_until_resumed()
@@ -450,8 +477,11 @@ class ThreadScheduler:
 _current: dict[int, BubbleThread] = {}
 
 
-def _guarded(function: Callable[[], object]) -> Job:
-    """Runs `function` as `Thread.run` would; calls `threading.excepthook` while the thread still runs in the bubble."""
+def _guarded(function: Callable[[], object], is_ending: Callable[[], bool]) -> Job:
+    """Runs `function` as `Thread.run` would; calls `threading.excepthook` while the thread still runs in the bubble.
+
+    `is_ending`: whether the thread ends with the bubble or its process, and with it the tasks of its own event loop.
+    """
 
     def job() -> BaseException | None:
         try:
@@ -459,6 +489,8 @@ def _guarded(function: Callable[[], object]) -> Job:
         except (SystemExit, BubbleClosed):
             return None
         except BaseException as error:
+            if isinstance(error, asyncio.CancelledError) and is_ending():
+                return None
             args = (type(error), error, error.__traceback__, threading.current_thread())
             threading.excepthook(threading.ExceptHookArgs(args))
             return error

@@ -111,7 +111,7 @@ class Tasks:
         )
 
     def _unawaited(self, coro: Any) -> None:
-        if self._real_warning is None or self._loop is None:
+        if self._real_warning is None or self._loop is None or self._loop.threads.is_ending():
             return
         is_call = is_of_controllerlib(coro)  # operators call it; its own modules await each other
         if (is_call or not is_ours(coro)) and not self._loop.processes.ending:
