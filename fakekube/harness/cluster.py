@@ -94,6 +94,7 @@ from fakekube.virtualtime.durations import Duration, TimeUnits
 from fakekube.virtualtime.loop import VirtualTimeLoop
 from fakekube.virtualtime.processes import ProcessOptions
 from fakekube.virtualtime.seeds import Seed
+from fakekube.virtualtime.shutdown import end_loops_of_threads
 from fakekube.virtualtime.simulatedprocess import SimulatedProcess, current_client, running_in
 from fakekube.virtualtime.threads.scheduler import BubbleThread
 
@@ -338,6 +339,7 @@ class FakeKube:
             steps.callback(self._detection.closed)
             steps.callback(lambda: loop.drive(background.end(own, Swallowed(self._detection.report))))
             steps.callback(loop.threads.close)  # before the server, which they call, is closed
+            steps.callback(lambda: loop.drive(end_loops_of_threads(loop)))
             steps.callback(loop.processes.thaw_all)
         self._detection.raise_late()
 

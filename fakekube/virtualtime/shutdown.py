@@ -1,6 +1,7 @@
 """Shuts a bubble down: threads, tasks, asynchronous generators and connections, in this order."""
 
 import asyncio
+from asyncio import base_events
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from typing import Any
@@ -33,6 +34,7 @@ def shutdown(loop: VirtualTimeLoop) -> None:
         steps.callback(lambda: loop.drive(loop.shutdown_asyncgens()))
         steps.callback(lambda: loop.drive(_end_tasks(loop)))
         steps.callback(loop.threads.close)
+        steps.callback(lambda: loop.drive(end_loops_of_threads(loop)))
         steps.callback(loop.processes.thaw_all)
 
 
@@ -73,6 +75,29 @@ async def left_after_grace(loop: VirtualTimeLoop, tasks: Sequence[asyncio.Task[A
     """Wait until tasks that were cancelled end. Returns those that have not after `GRACE` virtual seconds."""
     await _wait(loop, tasks, GRACE)
     return [task for task in tasks if not task.done()]
+
+
+async def end_loops_of_threads(loop: VirtualTimeLoop) -> None:
+    """Cancel what threads run with `asyncio.run`, as Ctrl-C does; wait for `GRACE` virtual seconds until they end."""
+    loop.threads.are_cancelled = True
+    running = [thread for thread in loop.threads.active() if thread.loop is not None and thread.loop.is_running()]
+    for thread in running:
+        if thread.loop is not None:
+            thread.loop.call_soon_threadsafe(_cancel_main, thread.loop)
+    if running:
+        await loop.settle()
+        limit = loop.clock.us + GRACE * SECOND
+        while any(thread.is_alive() for thread in running) and loop.clock.us < limit and loop.next_timer() is not None:
+            await loop.step(limit, GRACE)
+
+
+def _cancel_main(loop: asyncio.AbstractEventLoop) -> None:
+    """Cancel the task for which `run_until_complete` waits."""
+    ends_run = base_events._run_until_complete_cb  # type: ignore[attr-defined]
+    for task in asyncio.all_tasks(loop):
+        callbacks: Sequence[tuple[object, object]] = getattr(task, "_callbacks", None) or ()
+        if any(callback is ends_run for callback, _ in callbacks):
+            task.cancel()
 
 
 def _all_done(tasks: Iterable[asyncio.Task[Any]]) -> bool:

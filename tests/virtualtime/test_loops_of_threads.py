@@ -185,6 +185,39 @@ def test_the_tasks_of_a_thread_are_cancelled_when_the_bubble_closes():
     assert failed == []
 
 
+def test_a_loop_of_a_thread_has_thirty_seconds_to_end():
+    ended = []
+
+    async def cleans_up():
+        background = asyncio.create_task(cleaning(ended, "background"))
+        try:
+            await asyncio.Event().wait()
+        finally:
+            await asyncio.to_thread(threading.Event().wait, 20)
+            ended.append((bubble.clock.monotonic(), background.done()))
+
+    with Bubble(wall_clock=False) as bubble:
+        bubble.thread(lambda: asyncio.run(cleans_up()))
+        bubble.advance(60)
+    assert ended == [(80, False), "background"]
+
+
+def test_coroutines_on_the_loop_of_a_thread_start_in_the_same_order_in_each_run(bubble):
+    runs = []
+
+    async def one(number):
+        runs[-1].append(number)
+
+    async def main():
+        for done in asyncio.as_completed([one(number) for number in range(20)]):
+            await done
+
+    for _ in range(2):
+        runs.append([])
+        bubble.join(bubble.thread(lambda: asyncio.run(main())))
+    assert runs == [list(range(20))] * 2
+
+
 @pytest.mark.filterwarnings("error")
 def test_the_tasks_of_a_killed_thread_are_cancelled(fakekube):
     seen = []
@@ -211,5 +244,5 @@ def test_a_thread_ends_whose_tasks_catch_every_cancellation(caplog):
         bubble.advance(60)
     assert not thread.is_alive()
     gc.collect()
-    assert len(turns) == 20 + 1  # asyncio.run() cancels them as well
+    assert len(turns) == 1 + 20 + 1  # as by Ctrl-C, then again and again, at last by asyncio.run()
     assert caplog.text == ""

@@ -8,7 +8,7 @@ import asyncio
 import asyncio.base_events
 import select
 import selectors
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from time import monotonic as real_monotonic
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -67,12 +67,14 @@ class SelectPatches:
         def select(selector: Any, timeout: float | None = None) -> Any:
             if (timeout is not None and timeout <= 0) or not self.concerns():
                 return real(selector, timeout)
+            thread = self._loop.threads.current()
+            if thread is not None:
+                thread.loop = asyncio._get_running_loop()
             try:
                 return self.wait(
                     lambda: real(selector, 0), lambda: real(selector, timeout), tuple(selector.get_map()), timeout
                 )
             except BubbleClosed:
-                thread = self._loop.threads.current()
                 if thread is None or not self._cancel_tasks():
                     raise
                 self._loop.threads.let_others_end(thread, _WHERE)
@@ -88,6 +90,7 @@ class SelectPatches:
         loop = asyncio._get_running_loop()
         if loop is None:
             return False
+        loop.set_exception_handler(_ignored)  # clients that are left open, tasks whose threads have ended
         self._cancels[loop] = self._cancels.get(loop, 0) + 1
         tasks = asyncio.all_tasks(loop)
         for task in tasks:
@@ -155,6 +158,10 @@ class _Poll:
             None if timeout is None or timeout < 0 else timeout / 1000,
         )
         return found
+
+
+def _ignored(loop: asyncio.AbstractEventLoop, context: Mapping[str, Any]) -> None:
+    """The exception handler of a loop that ends with its thread."""
 
 
 def _poll_like() -> type:

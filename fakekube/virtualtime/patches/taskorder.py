@@ -1,4 +1,4 @@
-"""Patches `asyncio.as_completed`: on the bubble's loop, it starts coroutines in an order that is the same in each run.
+"""Patches `asyncio.as_completed`: in the bubble, it starts coroutines in an order that is the same in each run.
 
 asyncio starts them in the order of a set, which is that of their addresses in memory. Here they start in the order in
 which they are given; those of a set, whose order is unknown, in that of their names and arguments.
@@ -25,7 +25,8 @@ class TaskOrderPatches:
 
     def _as_completed(self, real: Callable[..., Any]) -> Callable[..., Any]:
         def as_completed(fs: Iterable[Any], **options: Any) -> Any:
-            if asyncio._get_running_loop() is not self._loop or asyncio.isfuture(fs) or asyncio.iscoroutine(fs):
+            in_bubble = asyncio._get_running_loop() is self._loop or self._loop.threads.current() is not None
+            if not in_bubble or asyncio.isfuture(fs) or asyncio.iscoroutine(fs):
                 return real(fs, **options)
             return real([asyncio.ensure_future(each) for each in _ordered(fs)], **options)
 

@@ -72,6 +72,7 @@ class BubbleThread:
         "handlers",
         "is_main",
         "job",
+        "loop",
         "name",
         "overdue",
         "process",
@@ -97,6 +98,8 @@ class BubbleThread:
         self.signals: deque[int] = deque()
         self.wakeup_fd: int = -1
         self.process: SimulatedProcess | None = current()
+        #: the event loop of its own that ran when it waited last
+        self.loop: asyncio.AbstractEventLoop | None = None
         self._resumed = _locked()
         self._suspended = _locked()
 
@@ -184,6 +187,8 @@ class ThreadScheduler:
         self._overdue: list[BubbleThread] = []
         self._numbers = itertools.count(1)
         self._closing = False
+        #: whether what threads run with `asyncio.run` was cancelled, because the bubble is about to close
+        self.are_cancelled: bool = False
         #: whether the event loop of a thread has ended with it
         self._loops_ended = False
         #: whether Ctrl-C has ended the wait for a thread, which it has named
@@ -233,7 +238,7 @@ class ThreadScheduler:
         context = contextvars.copy_context()
         thread = self._launch(
             name or f"bubble-thread-{next(self._numbers)}",
-            _guarded(lambda: context.run(function), self.is_ending),
+            _guarded(lambda: context.run(function), self._is_cancelled),
             reuse=False,
         )
         thread.is_main = True
@@ -252,7 +257,7 @@ class ThreadScheduler:
     def adopt(self, real: threading.Thread) -> None:
         """Make `real`, which is about to be started by the bubble, a thread of the bubble."""
         self._refuse_if_closing()
-        thread = self._enter(BubbleThread(real.name, _guarded(real.run, self.is_ending)))
+        thread = self._enter(BubbleThread(real.name, _guarded(real.run, self._is_cancelled)))
         thread.real = real
         real.run = lambda: self._main(thread, reuse=False)  # type: ignore[method-assign]
 
@@ -441,6 +446,9 @@ class ThreadScheduler:
         process = current()
         return self._closing or (process is not None and process.fenced)
 
+    def _is_cancelled(self) -> bool:
+        return self.are_cancelled or self.is_ending()
+
     def _main(self, thread: BubbleThread, reuse: bool) -> None:
         thread.wait_until_resumed()
         ident = _thread.get_ident()
@@ -477,10 +485,10 @@ class ThreadScheduler:
 _current: dict[int, BubbleThread] = {}
 
 
-def _guarded(function: Callable[[], object], is_ending: Callable[[], bool]) -> Job:
+def _guarded(function: Callable[[], object], is_cancelled: Callable[[], bool]) -> Job:
     """Runs `function` as `Thread.run` would; calls `threading.excepthook` while the thread still runs in the bubble.
 
-    `is_ending`: whether the thread ends with the bubble or its process, and with it the tasks of its own event loop.
+    `is_cancelled`: whether the thread ends with the bubble or its process, and with it the tasks of its own event loop.
     """
 
     def job() -> BaseException | None:
@@ -489,7 +497,7 @@ def _guarded(function: Callable[[], object], is_ending: Callable[[], bool]) -> J
         except (SystemExit, BubbleClosed):
             return None
         except BaseException as error:
-            if isinstance(error, asyncio.CancelledError) and is_ending():
+            if isinstance(error, asyncio.CancelledError) and is_cancelled():
                 return None
             args = (type(error), error, error.__traceback__, threading.current_thread())
             threading.excepthook(threading.ExceptHookArgs(args))
