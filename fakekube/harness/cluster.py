@@ -339,7 +339,7 @@ class FakeKube:
             steps.callback(self._detection.closed)
             steps.callback(lambda: loop.drive(background.end(own, Swallowed(self._detection.report))))
             steps.callback(loop.threads.close)  # before the server, which they call, is closed
-            steps.callback(lambda: loop.drive(end_loops_of_threads(loop)))
+            steps.callback(end_loops_of_threads, loop)
             steps.callback(loop.processes.thaw_all)
         self._detection.raise_late()
 

@@ -10,12 +10,9 @@ from typing import Any, Protocol, cast
 
 from fakekube.virtualtime.gate import Gate
 from fakekube.virtualtime.simulatedprocess import Address, ProcessState, SimulatedProcess, process_of
-from fakekube.virtualtime.taskregistry import TaskRegistry
+from fakekube.virtualtime.taskregistry import MAX_CANCELS, TaskRegistry
 from fakekube.virtualtime.threads.scheduler import ThreadScheduler
 from fakekube.virtualtime.timers import GridTimer
-
-#: How often a task of a killed process is cancelled before it is left stopped.
-MAX_CANCELS = 20
 
 #: How many turns the threads of a killed process have to end.
 MAX_THREAD_TURNS = 50

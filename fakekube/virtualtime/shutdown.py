@@ -10,12 +10,11 @@ from fakekube.virtualtime import describe
 from fakekube.virtualtime.durations import SECOND
 from fakekube.virtualtime.errors import NotQuiescent
 from fakekube.virtualtime.loop import VirtualTimeLoop
+from fakekube.virtualtime.taskregistry import MAX_CANCELS
+from fakekube.virtualtime.threads.scheduler import BubbleThread
 
 #: Virtual seconds in which a cancelled task may clean up; the default terminationGracePeriodSeconds of a pod.
 GRACE = 30
-
-#: How often a task that catches CancelledError is cancelled after that.
-MAX_CANCELS = 20
 
 
 #: Takes the tasks that still run after they were cancelled and had time to clean up.
@@ -34,7 +33,7 @@ def shutdown(loop: VirtualTimeLoop) -> None:
         steps.callback(lambda: loop.drive(loop.shutdown_asyncgens()))
         steps.callback(lambda: loop.drive(_end_tasks(loop)))
         steps.callback(loop.threads.close)
-        steps.callback(lambda: loop.drive(end_loops_of_threads(loop)))
+        steps.callback(end_loops_of_threads, loop)
         steps.callback(loop.processes.thaw_all)
 
 
@@ -77,18 +76,22 @@ async def left_after_grace(loop: VirtualTimeLoop, tasks: Sequence[asyncio.Task[A
     return [task for task in tasks if not task.done()]
 
 
-async def end_loops_of_threads(loop: VirtualTimeLoop) -> None:
+def end_loops_of_threads(loop: VirtualTimeLoop) -> None:
     """Cancel what threads run with `asyncio.run`, as Ctrl-C does; wait for `GRACE` virtual seconds until they end."""
-    loop.threads.are_cancelled = True
     running = [thread for thread in loop.threads.active() if thread.loop is not None and thread.loop.is_running()]
-    for thread in running:
+    if running:
+        loop.threads.are_cancelled = True
+        loop.drive(_end_loops(loop, running))
+
+
+async def _end_loops(loop: VirtualTimeLoop, threads: Sequence[BubbleThread]) -> None:
+    for thread in threads:
         if thread.loop is not None:
             thread.loop.call_soon_threadsafe(_cancel_main, thread.loop)
-    if running:
-        await loop.settle()
-        limit = loop.clock.us + GRACE * SECOND
-        while any(thread.is_alive() for thread in running) and loop.clock.us < limit and loop.next_timer() is not None:
-            await loop.step(limit, GRACE)
+    await loop.settle()
+    limit = loop.clock.us + GRACE * SECOND
+    while any(thread.is_alive() for thread in threads) and loop.clock.us < limit and loop.next_timer() is not None:
+        await loop.step(limit, GRACE)
 
 
 def _cancel_main(loop: asyncio.AbstractEventLoop) -> None:

@@ -12,6 +12,9 @@ from typing import Any
 from fakekube.virtualtime import describe
 from fakekube.virtualtime.simulatedprocess import HARNESS, SimulatedProcess, current
 
+#: How often a task that ends is cancelled: one may catch CancelledError, and go on.
+MAX_CANCELS = 20
+
 
 class TaskRegistry:
     """The unfinished tasks of a loop: the process of each (None: the test), and the task that has created it.

@@ -20,7 +20,7 @@ from fakekube.virtualtime.network.bytecount import Connection
 from fakekube.virtualtime.notifier import Notifier
 from fakekube.virtualtime.patches.patch import Patch
 from fakekube.virtualtime.patches.sockets import SocketPatches
-from fakekube.virtualtime.shutdown import MAX_CANCELS
+from fakekube.virtualtime.taskregistry import MAX_CANCELS
 
 _WHERE = "waiting in a selector"
 
