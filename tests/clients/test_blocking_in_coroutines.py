@@ -1,13 +1,14 @@
 """Blocking clients inside coroutines: answered in place, as the core needs no event loop to answer."""
 
 import asyncio
+import os
 
 import httpx
 import pykube
 import pytest
 import requests
 import urllib3
-from kubernetes import client, watch
+from kubernetes import client, config, watch
 
 LIST = "/api/v1/namespaces/default/configmaps"
 
@@ -17,7 +18,11 @@ def config_map(name):
 
 
 def official(fakekube):
-    api = client.CoreV1Api(fakekube.api_client())
+    return _official(fakekube.api_client())
+
+
+def _official(api_client):
+    api = client.CoreV1Api(api_client)
 
     def call(name):
         api.create_namespaced_config_map("default", client.V1ConfigMap(metadata=client.V1ObjectMeta(name=name)))
@@ -63,7 +68,21 @@ def with_pykube(fakekube):
     return call
 
 
-CLIENTS = [official, with_requests, with_requests_without_a_session, with_urllib3, with_httpx, with_pykube]
+def official_in_a_pod(fakekube):
+    fakekube.configure()
+    config.load_incluster_config()
+    return _official(client.ApiClient())
+
+
+CLIENTS = [
+    official,
+    official_in_a_pod,
+    with_requests,
+    with_requests_without_a_session,
+    with_urllib3,
+    with_httpx,
+    with_pykube,
+]
 
 
 @pytest.mark.filterwarnings("ignore::ResourceWarning")
@@ -117,6 +136,56 @@ async def test_f8_what_needs_time_is_refused(fakekube):
             api.list_namespaced_config_map("default")
         await asyncio.to_thread(api.list_namespaced_config_map, "default")
     assert fakekube.clock.monotonic() == 5
+
+
+async def test_tls_in_a_coroutine_begins_without_a_connection_of_the_test(fakekube):
+    call = official_in_a_pod(fakekube)
+    assert "a" in call("a")
+    assert "b" in await asyncio.to_thread(call, "b")
+    assert "c" in call("c")
+    assert len(fakekube.bubble.blocking_calls) == 2
+
+
+async def test_what_needs_time_is_refused_over_tls(fakekube_configured):
+    config.load_incluster_config()
+    api = client.CoreV1Api()
+    with pytest.raises(RuntimeError, match="a watch is not answered at once"):
+        next(watch.Watch().stream(api.list_namespaced_config_map, "default"))
+    with fakekube_configured.fault(verb="list", resource="configmaps", delay=5, times=1):
+        with pytest.raises(RuntimeError, match="waits for a webhook, an injected delay"):
+            api.list_namespaced_config_map("default")
+        await asyncio.to_thread(api.list_namespaced_config_map, "default")
+    assert fakekube_configured.clock.monotonic() == 5
+
+
+async def test_tls_in_a_coroutine_is_verified(fakekube_configured):
+    port = os.environ["KUBERNETES_SERVICE_PORT"]
+    with (
+        urllib3.PoolManager(retries=False) as http,
+        pytest.raises(urllib3.exceptions.SSLError, match=r"certificate verify failed"),
+    ):
+        http.request("GET", f"https://127.0.0.1:{port}{LIST}")
+
+
+def test_a_thread_watches_over_tls_after_other_requests(fakekube_configured):
+    config.load_incluster_config()
+    seen = []
+
+    def watches():
+        api = client.CoreV1Api()
+        version = api.list_namespaced_config_map("default").metadata.resource_version
+        for event in watch.Watch().stream(api.list_namespaced_config_map, "default", resource_version=version):
+            seen.append((event["object"].metadata.name, fakekube_configured.clock.monotonic()))
+            api.patch_namespaced_config_map(seen[-1][0], "default", {"data": {"seen": str(len(seen))}})
+            if len(seen) == 2:
+                return
+
+    thread = fakekube_configured.thread(watches)
+    for name in "ab":
+        fakekube_configured.advance(60)
+        fakekube_configured.create(config_map(name))
+    fakekube_configured.bubble.join(thread)
+    assert seen == [("a", 60), ("a", 60)]
 
 
 async def test_f8_injected_resets_and_errors_reach_a_client_in_a_coroutine(fakekube):

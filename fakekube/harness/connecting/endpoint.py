@@ -114,12 +114,14 @@ class Endpoint:
 
     async def listen_securely(self) -> None:
         """Listen with TLS beside the plain address, as in a cluster, where pods reach the server by TLS only."""
+        from fakekube.server.directhttp import HttpConversation
         from fakekube.server.http import listen
 
         if self._secure is None:
             tls = _authority().server_context(["127.0.0.1", "localhost"])
             address, secure = self._runner.apiserver.address, self._runner.apiserver.secure
             self._secure = await self._serving.enter_async_context(listen(self._runner, tls=tls))
+            self._network.answer_in_place(self._secure.port, partial(HttpConversation, self._runner), tls)
             self._runner.apiserver.address, self._runner.apiserver.secure = address, secure
 
     def api_client(self, user: User | None = None) -> Any:

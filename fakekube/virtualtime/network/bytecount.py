@@ -6,6 +6,7 @@ Bytes inside the kernel are invisible to Python; a bubble that waits for such by
 import _socket
 import itertools
 import socket
+import ssl
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -64,10 +65,11 @@ class Flow:
 class Connection:
     """One TCP connection to a server on the loop; `external` if its client does not belong to the bubble.
 
-    `exchange`: what is answered in place, if the server answers so.
+    `exchange`: what is answered in place, if the server answers so. `secure`: what it answers so within TLS, and the
+    context of the server.
     """
 
-    __slots__ = ("accepted", "client", "down", "exchange", "external", "up")
+    __slots__ = ("accepted", "client", "down", "exchange", "external", "secure", "up")
 
     def __init__(self, client: Address, *, external: bool) -> None:
         self.client: Address = client
@@ -76,6 +78,7 @@ class Connection:
         self.up: Flow = Flow()
         self.down: Flow = Flow()
         self.exchange: Exchange | None = None
+        self.secure: tuple[Exchange, ssl.SSLContext] | None = None
 
     def is_idle(self) -> bool:
         """Whether no byte is on its way, and the connection is not one of a stream."""

@@ -1,4 +1,4 @@
-"""Decides whether a TLS handshake between a client and a server on the loop would succeed; pipes are not encrypted."""
+"""TLS handshakes between clients and servers of the bubble, in memory: what they exchange then is not encrypted."""
 
 from __future__ import annotations
 
@@ -9,13 +9,22 @@ MAX_FLIGHTS = 10
 
 
 def succeeds(client: object, server: object, hostname: str | None) -> bool:
-    """Perform the handshake in memory. `client`: an SSLContext, or True for the default one."""
+    """Whether the handshake would succeed. `client`: an SSLContext, or True for the default one."""
     if not isinstance(server, ssl.SSLContext):
         return False
     context = client if isinstance(client, ssl.SSLContext) else ssl.create_default_context()
+    try:
+        perform(context, server, hostname)
+    except (ssl.SSLError, ValueError):
+        return False
+    return True
+
+
+def perform(client: ssl.SSLContext, server: ssl.SSLContext, hostname: str | None) -> None:
+    """Raises SSLError, ValueError as the handshake over a connection does."""
     to_client, to_server = ssl.MemoryBIO(), ssl.MemoryBIO()
     ends = [
-        context.wrap_bio(to_client, to_server, server_hostname=hostname),
+        client.wrap_bio(to_client, to_server, server_hostname=hostname),
         server.wrap_bio(to_server, to_client, server_side=True),
     ]
     for _ in range(MAX_FLIGHTS):
@@ -24,9 +33,7 @@ def succeeds(client: object, server: object, hostname: str | None) -> bool:
                 end.do_handshake()
             except ssl.SSLWantReadError:
                 continue
-            except (ssl.SSLError, ValueError):
-                return False
             ends.remove(end)
         if not ends:
-            return True
-    return False
+            return
+    raise ssl.SSLError("the handshake does not end")

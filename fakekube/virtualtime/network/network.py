@@ -4,6 +4,7 @@ import asyncio
 import errno
 import itertools
 import socket
+import ssl
 import weakref
 from collections.abc import Callable, Iterator
 from contextvars import Context
@@ -43,6 +44,7 @@ class Network:
         self._handshakes: dict[tuple[object, object, str | None], bool] = {}
         self._ports = itertools.count(_FIRST_PIPE_PORT)
         self._answering: dict[int, Answering] = {}
+        self._secure_answering: dict[int, tuple[Answering, ssl.SSLContext]] = {}
         self._pipes: weakref.WeakSet[PipeTransport] = weakref.WeakSet()
         self.connections: Connections = Connections()
         #: the ports of servers that are down
@@ -108,13 +110,21 @@ class Network:
                 return listener
         return None
 
-    def answer_in_place(self, port: int, answering: Answering) -> None:
-        """Blocking clients of the server on this port may be answered by `answering` instead of over the network."""
-        self._answering[port] = answering
+    def answer_in_place(self, port: int, answering: Answering, tls: ssl.SSLContext | None = None) -> None:
+        """Blocking clients of the server on this port may be answered by `answering` instead of over the network.
+
+        `tls`: the context of a server that speaks TLS.
+        """
+        if tls is None:
+            self._answering[port] = answering
+        else:
+            self._secure_answering[port] = (answering, tls)
 
     def answers_in_place(self, address: object) -> bool:
         wanted = _inet(address)
-        return wanted is not None and wanted[1] in self._answering and self.served(wanted) is not None
+        if wanted is None or self.served(wanted) is None:
+            return False
+        return wanted[1] in self._answering or wanted[1] in self._secure_answering
 
     # --- clients on the loop
 
@@ -183,6 +193,9 @@ class Network:
         connection = self.connections.connecting(client)
         if (wanted := _inet(address)) is not None and (answering := self._answering.get(wanted[1])) is not None:
             connection.exchange = Exchange(answering)
+        if wanted is not None and (secure := self._secure_answering.get(wanted[1])) is not None:
+            answering, tls = secure
+            connection.secure = (Exchange(answering), tls)
         return connection
 
     def server_end(self, sock: socket.socket, reads: Callable[[], bool]) -> socket.socket:

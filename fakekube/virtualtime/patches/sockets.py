@@ -105,7 +105,7 @@ class SocketPatches:
         else:
             self._clients[sock] = connection
             self._by_descriptor[sock.fileno()] = weakref.ref(sock)
-            if connection.exchange is None:
+            if connection.exchange is None and connection.secure is None:
                 self._refuse_in_coroutine(sock)  # connected by a host name
 
     def _refuse_in_coroutine(self, sock: socket.socket) -> None:
@@ -218,7 +218,7 @@ class SocketPatches:
         except NeedsTime as need:
             if self._blocking.on_own_loop():
                 sock.close()
-                raise RuntimeError(_NEEDS_TIME.format(what=need)) from None
+                raise RuntimeError(NEEDS_TIME.format(what=need)) from None
             rest = memoryview(exchange.release())
             while rest:
                 rest = rest[self._send_over_network(sock, connection, rest, flags) :]
@@ -240,7 +240,7 @@ class SocketPatches:
         return count
 
 
-_NEEDS_TIME = (
+NEEDS_TIME = (
     "a blocking call to the cluster inside a coroutine blocks the event loop that has to answer it: {what} is not "
     "answered at once. Use an async client, or make the call in a thread with `await asyncio.to_thread(...)`"
 )
