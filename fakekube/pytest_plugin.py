@@ -668,11 +668,12 @@ def pytest_runtest_makereport(
 
 
 def _free_clients() -> None:
-    """Free the clients of killed operators now: a later test has other filters of the warnings that this causes."""
+    """Free what killed operators have left now: a later test has other filters of the warnings that this causes."""
     from fakekube.virtualtime.processcontrol import ignore_unclosed
 
     with warnings.catch_warnings():
         ignore_unclosed()
+        warnings.filterwarnings("ignore", "coroutine .* was never awaited", RuntimeWarning)
         gc.collect()
 
 

@@ -911,8 +911,12 @@ class FakeKube:
         """Send a signal to an operator that `thread` has started: `signal(thread, signal.SIGTERM)`.
 
         The handler that it has installed runs in its thread, where that waits; without one the thread ends. Then the
-        cluster settles.
+        cluster settles. Raises TypeError for a task: `cancel()` ends it as SIGTERM does.
         """
+        if not isinstance(thread, BubbleThread):
+            raise TypeError(
+                f"signal({thread!r}): pass what thread() has returned; cancel a task instead: task.cancel()"
+            )
         self._bubble.signal(thread, number)
         return self.settle()
 

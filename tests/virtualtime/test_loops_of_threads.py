@@ -4,14 +4,18 @@ import asyncio
 import gc
 import select
 import selectors
+import signal
 import socket
 import threading
+from functools import partial
 
 import aiohttp
+import kopf
 import pytest
 import requests
 
 from fakekube.virtualtime import Bubble
+from fakekube.virtualtime.errors import ProcessEnded
 from tests.virtualtime.server import Server
 
 
@@ -246,3 +250,51 @@ def test_a_thread_ends_whose_tasks_catch_every_cancellation(caplog):
     gc.collect()
     assert len(turns) == 1 + 20 + 1  # as by Ctrl-C, then again and again, at last by asyncio.run()
     assert caplog.text == ""
+
+
+def test_a_timer_that_kills_the_process_does_not_kill_the_test(fakekube):
+    """kopf sets one when it is stopped; asyncio calls it."""
+
+    async def main():
+        asyncio.get_running_loop().call_later(600, signal.pthread_kill, threading.get_ident(), signal.SIGKILL)
+        await asyncio.sleep(3600)
+
+    fakekube.thread(lambda: asyncio.run(main()))
+    with pytest.raises(ProcessEnded, match=r"called signal\.pthread_kill"):
+        fakekube.advance(hours=1)
+
+
+def test_the_thread_of_an_operator_is_its_main_thread(fakekube):
+    seen = []
+
+    def operator():
+        seen.append(threading.current_thread() is threading.main_thread())
+        child = threading.Thread(target=lambda: seen.append(threading.main_thread() is not threading.current_thread()))
+        child.start()
+        child.join()
+
+    before = threading.main_thread()
+    fakekube.thread(operator)
+    fakekube.settle()
+    assert seen == [True, True]
+    assert threading.main_thread() is before
+
+
+def test_a_signal_to_a_task_is_refused(fakekube):
+    task = fakekube.task(asyncio.sleep(60))
+    with pytest.raises(TypeError, match=r"cancel a task instead: task\.cancel\(\)"):
+        fakekube.signal(task, signal.SIGTERM)
+
+
+def test_kopf_ends_gracefully_by_a_signal(fakekube_configured):
+    registry, cleaned = kopf.OperatorRegistry(), []
+    kopf.on.login(registry=registry)(kopf.login_with_kubeconfig)
+    kopf.on.cleanup(registry=registry)(lambda **_: cleaned.append(fakekube_configured.clock.monotonic()))
+    kopf.on.event("v1", "configmaps", registry=registry)(lambda **_: None)
+    run = partial(kopf.run, registry=registry, clusterwide=True, standalone=True)
+    thread = fakekube_configured.thread(run)
+    fakekube_configured.advance(60)
+    fakekube_configured.signal(thread, signal.SIGTERM)
+    fakekube_configured.advance(1)
+    assert cleaned == [60]
+    assert not thread.is_alive()

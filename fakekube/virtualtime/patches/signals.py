@@ -1,9 +1,11 @@
 """Patches `signal`: an operator in a thread of the bubble installs handlers as in a process of its own.
 
-Python allows that in the main thread only. The handlers are recorded with the thread, and a test sends it signals.
+Python allows that in the main thread only. The handlers are recorded with the thread, and a test sends it signals. For
+`threading.main_thread()` it is the main thread, too: kopf and asyncio install no handlers in others.
 """
 
 import signal
+import threading
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -19,11 +21,22 @@ class SignalPatches:
         yield Patch(signal, "signal", self._install(signal.signal), signal.signal)
         yield Patch(signal, "getsignal", self._installed(signal.getsignal), signal.getsignal)
         yield Patch(signal, "set_wakeup_fd", self._wake_by(signal.set_wakeup_fd), signal.set_wakeup_fd)
+        yield Patch(threading, "main_thread", self._main_thread(threading.main_thread), threading.main_thread)
 
     def _main(self) -> BubbleThread | None:
         """The calling thread, if it is the main thread of an operator."""
         thread = self._threads.current()
         return thread if thread is not None and thread.is_main else None
+
+    def _main_thread(self, real: Callable[[], threading.Thread]) -> Callable[[], threading.Thread]:
+        def main_thread() -> threading.Thread:
+            thread = self._threads.current()
+            if thread is None:
+                return real()
+            main = thread if thread.is_main else self._threads.main_of(thread.process)
+            return real() if main is None or main.real is None else main.real
+
+        return main_thread
 
     def _install(self, real: Callable[..., Any]) -> Callable[..., Any]:
         def install(number: int, handler: Any) -> Any:

@@ -334,6 +334,12 @@ class ThreadScheduler:
         """The threads of a process that have a job."""
         return [thread for thread in self.active() if thread.process is process]
 
+    def main_of(self, process: SimulatedProcess | None) -> BubbleThread | None:
+        """The thread with which a process has begun, if it still runs."""
+        if process is None:
+            return None
+        return next((thread for thread in self.of(process) if thread.is_main), None)
+
     def end_threads(self, process: SimulatedProcess) -> None:
         """Wake the parked threads of a killed process, in which BubbleClosed is raised."""
         for thread in self.of(process):
