@@ -167,6 +167,34 @@ async def test_tls_in_a_coroutine_is_verified(fakekube_configured):
         http.request("GET", f"https://127.0.0.1:{port}{LIST}")
 
 
+@pytest.mark.fakekube(detect={"blocking-request": "off"})
+def test_a_server_that_is_down_refuses_tls(fakekube_configured):
+    config.load_incluster_config()
+    api, seen = client.CoreV1Api(), []
+
+    def asks():
+        try:
+            seen.append(len(api.list_namespaced_config_map("default").items))
+        except urllib3.exceptions.MaxRetryError as error:
+            seen.append(str(error.reason).rpartition(": ")[2])
+
+    async def asks_in_a_coroutine():
+        asks()
+
+    def asks_everywhere():
+        fakekube_configured.task(asks_in_a_coroutine())
+        fakekube_configured.bubble.join(fakekube_configured.thread(asks))
+        asks()
+
+    fakekube_configured.create(config_map("a"))
+    asks_everywhere()
+    fakekube_configured.restart_server(down=60)
+    asks_everywhere()
+    fakekube_configured.advance(60)
+    asks_everywhere()
+    assert seen == [1] * 3 + ["[Errno 111] Connection refused"] * 3 + [1] * 3
+
+
 def test_a_thread_watches_over_tls_after_other_requests(fakekube_configured):
     config.load_incluster_config()
     seen = []

@@ -81,12 +81,12 @@ class Endpoint:
                 self._server = await self._serving.enter_async_context(listen(self._runner))
             self._network.answer_in_place(self._server.port, partial(HttpConversation, self._runner))
 
-    def disconnect(self) -> int | None:
-        """Break all connections. Returns the port of the server; None if it does not listen."""
-        if self._server is None:
-            return None
-        self._server.abort_connections()
-        return self._server.port
+    def disconnect(self) -> set[int]:
+        """Break all connections. Returns the ports of the server; none if it does not listen."""
+        servers = [server for server in (self._server, self._secure) if server is not None]
+        for server in servers:
+            server.abort_connections()
+        return {server.port for server in servers}
 
     @property
     def kubeconfig(self) -> Path:

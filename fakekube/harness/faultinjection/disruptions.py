@@ -35,9 +35,9 @@ class ProcessTable:
 
 class Disruptions:
     """The faults of a cluster that are not rules for requests. `disconnect` breaks the connections of HTTP clients and
-    returns the port of the server (None: it does not listen)."""
+    returns the ports of the server (none: it does not listen)."""
 
-    def __init__(self, bubble: Bubble, runner: ServerRunner, disconnect: Callable[[], int | None]) -> None:
+    def __init__(self, bubble: Bubble, runner: ServerRunner, disconnect: Callable[[], set[int]]) -> None:
         self._bubble, self._runner, self._disconnect = bubble, runner, disconnect
         self._clock = SkewedClock(bubble.clock)
         self._interceptor = Interceptor(self.kill, self._resource)
@@ -111,13 +111,11 @@ class Disruptions:
     def restart_server(self, down: Duration) -> None:
         """Stop the server, and start it again after a time with the same stored objects."""
         self._runner.stop_serving()
-        port, network = self._disconnect(), self._bubble.loop.network
-        if port is not None:
-            network.down.add(port)
+        ports, down_ports = self._disconnect(), self._bubble.loop.network.down
+        down_ports |= ports
 
         def start() -> None:
-            if port is not None:
-                network.down.discard(port)
+            down_ports.difference_update(ports)
             self._runner.serve_again()
 
         length = microseconds(down)

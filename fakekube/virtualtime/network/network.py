@@ -97,6 +97,7 @@ class Network:
         if (address := _name(sock)) is not None:
             self._listeners.pop(address, None)
             self._answering.pop(address[1], None)
+            self._secure_answering.pop(address[1], None)
         if not self._listeners:
             self.connections.refuse_pending()
 
