@@ -26,7 +26,9 @@ class LogRequest:
 
 @dataclass(frozen=True, slots=True)
 class ExecRequest:
-    """A request to run `command` in `container`, or to attach to it (no command). `stdin` is the client's input."""
+    """A request to run `command` in `container`, or to attach to it (no command).
+
+    `stdin`: what the client had sent when it closed its input, began to wait for output, or left."""
 
     pod: Object
     container: str

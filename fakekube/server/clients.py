@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from typing import Any, Protocol
 
 from fakekube.apiserver.faults import Fault
@@ -35,6 +35,9 @@ class Processes(Protocol):
 
     def connected_from(self, address: Any) -> ClientProcess | None:
         """The process with a connection from this address."""
+
+    def real_silence(self, address: Any) -> Coroutine[Any, Any, None] | None:
+        """Waits in real time for as long as a client at this address computes at most, if it is in another process."""
 
 
 class Interception(Protocol):

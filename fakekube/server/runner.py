@@ -454,6 +454,12 @@ class ServerRunner:
         """
         return self.streams.stream(watch)
 
+    def silence(self, address: Any, seconds: float) -> Coroutine[Any, Any, None]:
+        """Waits for so long that a client at this address, which sends nothing, waits itself: for some seconds, or in
+        real time if it is in another process."""
+        outside = self.processes.real_silence(address) if self.processes is not None else None
+        return outside or self.clock.sleep_until(self.clock.monotonic() + seconds)
+
     def use_clock(self, clock: Clock) -> None:
         """Read the time of later requests from another clock, whose monotonic time is the same."""
         self.clock, self._context = clock, ServerContext(clock, self._context.random)

@@ -13,14 +13,14 @@ END_OF_INPUT = bytes([CLOSE, STDIN])
 WROTE = ExecResult("out", b"err")
 
 
-def session(result=WROTE, protocol=V5, *, stdin=False):
+def session(result=WROTE, *, stdin=False):
     inputs = []
 
     def run(data):
         inputs.append(data)
         return result
 
-    return ExecSession(run, ("ls", "-l"), protocol, stdin=stdin), inputs
+    return ExecSession(run, ("ls", "-l"), stdin=stdin), inputs
 
 
 def test_a_command_without_stdin_runs_immediately():
@@ -57,9 +57,18 @@ def test_a_command_with_stdin_waits_for_end_of_input():
     assert open.received(bytes([STDIN]) + b"late") == []
 
 
-def test_version_4_uses_the_first_message_as_input():
-    open, inputs = session(protocol=V4, stdin=True)
-    assert len(open.received(bytes([STDIN]) + b"a")) == 3
+def test_the_input_of_a_silent_client_is_complete():
+    open, inputs = session(stdin=True)
+    assert [open.received(bytes([STDIN]) + part) for part in (b"a", b"b")] == [[], []]
+    assert len(open.silent()) == 3
+    assert (inputs, open.done) == ([b"ab"], True)
+
+
+def test_a_command_runs_once_after_its_client_has_gone():
+    open, inputs = session(stdin=True)
+    open.received(bytes([STDIN]) + b"a")
+    open.left()
+    open.left()
     assert (inputs, open.done) == ([b"a"], True)
 
 

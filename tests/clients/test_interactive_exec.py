@@ -34,8 +34,11 @@ def shell(fakekube):
     return fakekube
 
 
-def opened(cluster, **options):
-    api = client.CoreV1Api(cluster.api_client())
+def opened(cluster, protocol=None, **options):
+    api_client = cluster.api_client()
+    if protocol:
+        api_client.set_default_header("sec-websocket-protocol", protocol)
+    api = client.CoreV1Api(api_client)
     options = {"command": ["sh"], "stdin": True, "stdout": True, "stderr": True, "_preload_content": False, **options}
     return stream(api.connect_get_namespaced_pod_exec, "a", "default", **options)
 
@@ -89,3 +92,38 @@ def test_f14_a_handler_that_is_not_interactive_still_gets_its_input_as_a_whole(f
     session.run_forever(timeout=5)
     assert session.read_all() == "got all"
     session.close()
+
+
+def exchange(session, *written):
+    for text in written:
+        session.write_stdin(text)
+    session.run_forever(timeout=60)
+    session.close()
+    return session.read_stdout(timeout=0), session.returncode
+
+
+@pytest.mark.parametrize("protocol", ["v5.channel.k8s.io", "v4.channel.k8s.io"])
+@pytest.mark.parametrize("written", [(), ("a",), ("a" * 100, "b" * 100)], ids=["nothing", "once", "in-parts"])
+def test_a_client_that_does_not_end_its_input_gets_the_output(fakekube, protocol, written):
+    fakekube.create(POD)
+    fakekube.on_exec(lambda request: b"got " + request.stdin)
+    seen = []
+    fakekube.bubble.join(fakekube.thread(lambda: seen.append(exchange(opened(fakekube, protocol), *written))))
+    assert seen == [("got " + "".join(written), 0)]
+    assert fakekube.clock.monotonic() < 1
+
+
+def test_a_command_gets_what_a_client_has_written_before_it_left(fakekube):
+    fakekube.create(POD)
+    got = []
+    fakekube.on_exec(lambda request: got.append(request.stdin))
+
+    def writes():
+        session = opened(fakekube)
+        session.write_stdin("one ")
+        session.write_stdin("two")
+        session.close()
+
+    fakekube.bubble.join(fakekube.thread(writes))
+    fakekube.settle()
+    assert got == [b"one two"]

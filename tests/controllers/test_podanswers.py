@@ -48,7 +48,6 @@ def test_a_command_needs_a_container_that_runs(state, scripted):
     session = ExecSession(
         lambda data: result_of(answers.exec(ExecRequest(pod(state), "main", ("ls",), data))),
         ("ls",),
-        "v5.channel.k8s.io",
         stdin=False,
     )
     (message,) = session.opened()

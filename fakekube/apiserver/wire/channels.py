@@ -27,27 +27,37 @@ def choose(offered: Sequence[str]) -> str:
     return next((one for one in PROTOCOLS if one in offered), "")
 
 
+#: Seconds without a message after which the client of a command waits for its output.
+SILENCE = 0.1
+
+
 class Session(Protocol):
-    """One open connection. `done`: the connection can be closed."""
+    """One open connection. `done`: the connection can be closed. `silence`: seconds without a message after which
+    `silent` is called (None: never). `left` is called when the client has gone."""
 
     done: bool
+    silence: float | None
 
     def opened(self) -> list[bytes]: ...
 
     def received(self, message: bytes) -> list[bytes]: ...
 
+    def silent(self) -> list[bytes]: ...
+
+    def left(self) -> None: ...
+
 
 class ExecSession:
-    """Runs a command when its input is complete: immediately without stdin, else when the client closes stdin.
+    """Runs a command when its input is complete: immediately without stdin, else when the client closes stdin, sends
+    nothing for a while, as it waits for output, or has gone.
 
-    A client of version 4 cannot close stdin: the command receives its first message.
+    A client of version 4 cannot close stdin, and a command that reads none does not wait for that.
     """
 
-    def __init__(
-        self, run: Callable[[bytes], ExecResult], command: Sequence[str], protocol: str, *, stdin: bool
-    ) -> None:
+    silence: float | None = SILENCE
+
+    def __init__(self, run: Callable[[bytes], ExecResult], command: Sequence[str], *, stdin: bool) -> None:
         self._run, self._command, self._stdin = run, command, stdin
-        self._waits_for_end = protocol == PROTOCOLS[0]
         self._input: list[bytes] = []
         self.done: bool = False
 
@@ -60,10 +70,17 @@ class ExecSession:
         channel, data = message[0], message[1:]
         if channel == STDIN:
             self._input.append(data)
-            return [] if self._waits_for_end else self._finish()
+            return []
         if channel == CLOSE and data[:1] == bytes([STDIN]):
             return self._finish()
         return []
+
+    def silent(self) -> list[bytes]:
+        return self._finish()
+
+    def left(self) -> None:
+        if not self.done:
+            self._finish()
 
     def _finish(self) -> list[bytes]:
         self.done = True
@@ -80,6 +97,8 @@ class InteractiveSession:
     `conversation` yields output; each value that it yields waits for the client's next message, which is the value of
     `yield`: `b""` at the end of the input, and always if there is none. What it returns is the result.
     """
+
+    silence: float | None = None
 
     def __init__(
         self,
@@ -105,6 +124,12 @@ class InteractiveSession:
             self._ended = True
             return self._step(lambda: self._conversation.send(b""))
         return []
+
+    def silent(self) -> list[bytes]:
+        return []
+
+    def left(self) -> None:
+        self._conversation.close()
 
     def _step(self, advance: Callable[[], ExecResult]) -> list[bytes]:
         """Run the command until it waits for input, or to its end."""
@@ -147,6 +172,8 @@ def outcome(exit_code: int, command: Sequence[str]) -> Object:
 class ForwardSession:
     """Two channels for each port, data and errors. Each starts with the port number; then every message is answered."""
 
+    silence: float | None = None
+
     def __init__(self, answer: Callable[[int, bytes], bytes], ports: Sequence[int]) -> None:
         self._answer, self._ports = answer, ports
         self.done = False
@@ -160,3 +187,9 @@ class ForwardSession:
             return []
         answer = self._answer(self._ports[message[0] // 2], message[1:])
         return [message[:1] + answer] if answer else []
+
+    def silent(self) -> list[bytes]:
+        return []
+
+    def left(self) -> None:
+        pass

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import _thread
+import asyncio
 import threading
 from collections.abc import Callable
 from contextlib import suppress
@@ -94,6 +95,22 @@ class Quiet:
             f"{watch!r} of {watch.client[0]} has not been sent all" for watch in self._runner.watches if watch.is_behind
         ]
         return "; ".join([*behind, *([f"the last request was {self._latest}"] if self._latest else [])])
+
+
+async def real_time(seconds: float) -> None:
+    """Wait for some real seconds, whatever virtual time does meanwhile."""
+    loop = asyncio.get_running_loop()
+    passed = loop.create_future()
+
+    def end() -> None:
+        if not passed.done():
+            passed.set_result(None)
+
+    forget = _fuse(seconds, None, lambda late: loop.call_soon_threadsafe(end), "a client outside of the test's process")
+    try:
+        await passed
+    finally:
+        forget()
 
 
 def _fuse(seconds: float, interval: float | None, call: Callable[[bool], object], what: str) -> Callable[[], None]:

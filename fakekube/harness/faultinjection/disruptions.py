@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from datetime import timedelta
 from typing import Any
 
 from fakekube.apiserver.resource import Resource
+from fakekube.harness.driving.externalwait import real_time
 from fakekube.harness.faultinjection.injector import Injector
 from fakekube.harness.faultinjection.interceptor import Interceptor
 from fakekube.harness.faultinjection.plannedkill import PlannedKill
@@ -21,6 +22,10 @@ from fakekube.virtualtime.simulatedprocess import SimulatedProcess, current_clie
 Object = dict[str, Any]
 
 
+#: Real seconds without a message after which a client in another process waits for output.
+EXTERNAL_SILENCE = 1.0
+
+
 class ProcessTable:
     """Implements `fakekube.server.clients.Processes` for a bubble."""
 
@@ -31,6 +36,9 @@ class ProcessTable:
 
     def connected_from(self, address: Any) -> SimulatedProcess | None:
         return self._bubble.loop.network.process_at(address)
+
+    def real_silence(self, address: Any) -> Coroutine[Any, Any, None] | None:
+        return real_time(EXTERNAL_SILENCE) if self._bubble.loop.network.is_external(address) else None
 
 
 class Disruptions:

@@ -69,6 +69,11 @@ class Network:
         wanted = _inet(address)
         return self._processes.get(wanted) if wanted is not None else None
 
+    def is_external(self, address: object) -> bool:
+        """Whether a client in another process has connected from an address."""
+        connection = self.connections.find(_inet(address))
+        return connection is not None and connection.external
+
     def check(self, address: object, *, in_thread: bool = False) -> None:
         """Called before a client of the bubble connects. Raises ConnectionRefusedError if the server is down, and what
         ends a killed process."""

@@ -124,7 +124,7 @@ def _command(
     query = call.request.query
     stdin, tty = parse_bool(query, "stdin") or False, parse_bool(query, "tty") or False
 
-    def open(protocol: str) -> Session:
+    def open() -> Session:
         if is_interactive(handler):
             interactive = cast(InteractiveHandler, handler)
             conversation = conversation_of(interactive, ExecRequest(pod, container, command, b"", tty))
@@ -133,7 +133,7 @@ def _command(
         def run(data: bytes) -> Any:
             return result_of(cast(ExecHandler, handler)(ExecRequest(pod, container, command, data, tty)))
 
-        return ExecSession(run, command, protocol, stdin=stdin)
+        return ExecSession(run, command, stdin=stdin)
 
     return _upgraded(call, open)
 
@@ -145,7 +145,7 @@ def port_forward(call: Call) -> Response:
         raise _no_handler(call, pod, "on_port_forward")
     ports = _ports(call.request.query.get("ports", ()))
 
-    def open(protocol: str) -> Session:
+    def open() -> Session:
         return ForwardSession(lambda port, data: handler(ForwardRequest(pod, port, data)), ports)
 
     return _upgraded(call, open)
@@ -161,7 +161,7 @@ def _ports(texts: Sequence[str]) -> list[int]:
     return found
 
 
-def _upgraded(call: Call, open: Callable[[str], Session]) -> Response:
+def _upgraded(call: Call, open: Callable[[], Session]) -> Response:
     """Upgrade the connection to a WebSocket. Raises 400 if the client does not offer a supported protocol."""
     _check_upgrade(call)
     headers = call.request.headers
@@ -171,7 +171,7 @@ def _upgraded(call: Call, open: Callable[[str], Session]) -> Response:
     protocol = choose(offered)
     if offered and not protocol:
         raise bad_request(f"unable to upgrade: no subprotocol of {', '.join(offered)} is supported")
-    return Response(101, upgrade=Upgrade(protocol, open(protocol)))
+    return Response(101, upgrade=Upgrade(protocol, open()))
 
 
 def _check_upgrade(call: Call) -> None:
