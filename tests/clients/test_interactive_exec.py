@@ -1,7 +1,7 @@
 """Interactive exec: a handler that answers each line, and clients that poll for output with time-outs."""
 
 import pytest
-from kubernetes import client
+from kubernetes import client, config
 from kubernetes.stream import stream
 
 from fakekube import ExecResult
@@ -38,7 +38,10 @@ def opened(cluster, protocol=None, **options):
     api_client = cluster.api_client()
     if protocol:
         api_client.set_default_header("sec-websocket-protocol", protocol)
-    api = client.CoreV1Api(api_client)
+    return opened_by(client.CoreV1Api(api_client), **options)
+
+
+def opened_by(api, **options):
     options = {"command": ["sh"], "stdin": True, "stdout": True, "stderr": True, "_preload_content": False, **options}
     return stream(api.connect_get_namespaced_pod_exec, "a", "default", **options)
 
@@ -127,3 +130,26 @@ def test_a_command_gets_what_a_client_has_written_before_it_left(fakekube):
     fakekube.bubble.join(fakekube.thread(writes))
     fakekube.settle()
     assert got == [b"one two"]
+
+
+@pytest.mark.fakekube(configure=True)
+def test_a_client_of_tls_polls_for_output_in_virtual_time(shell):
+    config.load_incluster_config()
+    seen = []
+
+    def run():
+        session = opened_by(client.CoreV1Api())
+        seen.append(converse(session))
+
+    def waits():
+        session = opened_by(client.CoreV1Api())
+        session.update(timeout=3600)
+        session.update(timeout=3600)
+        seen.append(shell.clock.monotonic())
+        session.close()
+
+    shell.bubble.join(shell.thread(run))
+    shell.bubble.join(shell.thread(waits))
+    assert seen == [["$ ", "you said one", "!", "you said two", "!", "bye\n", 3], 3600]
+    run()
+    assert seen[2] == seen[0]

@@ -26,6 +26,7 @@ OPERATORS = {
     "leaders-kubernetes.aio": ("test_leader_election", {"library": "kubernetes.aio"}),
     "leaders-kubernetes_asyncio": ("test_leader_election", {"library": "kubernetes_asyncio"}),
     "luigi": ("test_luigi", {}),
+    "opentf": ("test_opentf", {}),
     "patroni": ("test_patroni", {}),
 }
 
@@ -44,6 +45,12 @@ def function(name, which):
     """`start` or `scenario` of an operator."""
     module, arguments = OPERATORS[name]
     return partial(getattr(importlib.import_module(f"tests.operators.{module}"), which), **arguments)
+
+
+def give_work(name, kube):
+    """What the operator waits for when it has been started, if anything."""
+    module, _ = OPERATORS[name]
+    getattr(importlib.import_module(f"tests.operators.{module}"), "give_work", lambda kube: None)(kube)
 
 
 def run(name, seed=2026):

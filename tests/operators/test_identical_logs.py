@@ -12,6 +12,9 @@ pytestmark = [
     pytest.mark.timeout(300),
     pytest.mark.filterwarnings("ignore:Kubernetes version:UserWarning"),
     pytest.mark.filterwarnings("ignore:datetime.datetime.utcnow:DeprecationWarning"),
+    # the official client leaves sockets to the garbage collector
+    pytest.mark.filterwarnings("ignore::ResourceWarning"),
+    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
 ]
 
 

@@ -11,6 +11,7 @@ import sched
 import select
 import signal
 import socket
+import ssl
 import subprocess
 import sys
 import threading
@@ -19,6 +20,7 @@ from pathlib import Path
 
 import pytest
 
+from fakekube.server.certificates import Authority
 from fakekube.virtualtime import Bubble, NotQuiescent
 from tests.virtualtime.server import Server
 
@@ -258,6 +260,31 @@ def test_selectors(bubble, takes):
             assert select.select([sock], [], [], 20) == ([], [], [])
             sock.sendall(b"GET /slow?after=10 HTTP/1.0\r\n\r\n")
             assert select.select([sock], [], [], 20) == ([sock], [], [])
+
+    assert takes(waits) == (30, 30)
+    assert refused(bubble, waits)
+
+
+def test_tls(bubble, takes):
+    authority = Authority(secret=1)
+    server = Server(bubble, ssl_context=authority.server_context(["127.0.0.1"]))
+    trust = ssl.create_default_context(cadata=authority.certificate.decode())
+
+    def waits():
+        with (
+            socket.create_connection((server.host, server.port)) as plain,
+            trust.wrap_socket(plain, server_hostname=server.host) as sock,
+        ):
+            # what follows a handshake is read with the first response
+            sock.sendall(b"GET /now HTTP/1.1\r\nHost: a\r\n\r\n")
+            assert b"200 OK" in sock.recv(1000)
+            sock.sendall(b"GET /slow?after=10 HTTP/1.1\r\nHost: a\r\n\r\n")
+            assert select.select([sock], [], [], 5) == ([], [], [])
+            assert select.select([sock], [], [], 20) == ([sock], [], [])
+            assert b"200 OK" in sock.recv(1000)
+            sock.settimeout(20)
+            with pytest.raises(TimeoutError):
+                sock.recv(1000)
 
     assert takes(waits) == (30, 30)
     assert refused(bubble, waits)

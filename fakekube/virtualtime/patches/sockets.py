@@ -116,7 +116,24 @@ class SocketPatches:
         known = self._by_descriptor.get(fd, _nobody)()
         if known is not None and known.fileno() == fd:
             return self._clients.get(known)
-        return False if _is_local(fd) else None
+        return self._of_unknown(fd)
+
+    def _of_unknown(self, fd: int) -> Connection | Literal[False] | None:
+        """The same for a descriptor that no known socket has: that of a TLS socket is detached from a plain one."""
+        try:
+            copy = socket.socket(fileno=os.dup(fd))
+        except OSError:
+            return None
+        with copy:
+            try:
+                if (connection := self._network.connections.find(copy.getsockname()[:2])) is not None:
+                    return connection
+                unix = getattr(socket, "AF_UNIX", None)
+                # what only code of this process writes to, or one that listens
+                is_local = copy.family == unix or bool(copy.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN))
+            except OSError:
+                return None
+        return False if is_local else None
 
     def _stir(self, sock: socket.socket) -> None:
         if self.stirred.is_awaited() and sock is not self._blocking.wakes_loop():
@@ -286,20 +303,6 @@ def refuse_in_coroutine(blocking: Blocking, sock: socket.socket) -> None:
         # clients close their socket only on an OSError
         sock.close()
         raise
-
-
-def _is_local(fd: int) -> bool:
-    """Whether this is a socket that only code of this process writes to, or one that listens."""
-    try:
-        copy = socket.socket(fileno=os.dup(fd))
-    except OSError:
-        return False
-    with copy:
-        try:
-            unix = getattr(socket, "AF_UNIX", None)
-            return copy.family == unix or bool(copy.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN))
-        except OSError:
-            return False
 
 
 def _nobody() -> None:
