@@ -231,8 +231,6 @@ def _cluster(request: pytest.FixtureRequest, settings: dict[str, Any]) -> FakeKu
         raise pytest.UsageError(f"@pytest.mark.fakekube: {error}") from None
     cluster.is_explored = request.node.stash.get(PLAN, None) is not None
     cluster.findings_at_exit = False  # they are checked when the test has been called
-    # an outcome, for example of pytest-timeout, that is raised in a task of an operator ends the test
-    cluster.bubble.loop.fatal_errors = (pytest.fail.Exception, pytest.skip.Exception, pytest.exit.Exception)
     return cluster
 
 

@@ -10,6 +10,7 @@ import asyncio
 import builtins
 import inspect
 import os
+import sys
 from bdb import BdbQuit
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
@@ -222,6 +223,7 @@ class FakeKube:
         drawn = Seed(seed) if isinstance(seed, int) else Seed.of_name(seed)
         kind: Literal["memory", "tcp"] = "tcp" if transport == "tcp" else "memory"
         self._bubble = Bubble(seed=drawn, stepped=stepped, wall_clock=wall_clock, transport=kind, patience=patience)
+        self._bubble.loop.fatal_errors = _outcomes()
         self._transport: Transport = transport
         self._random = random = SeededRandom(drawn)
         apiserver = bootstrap.api_server(
@@ -1411,6 +1413,12 @@ class FakeKube:
         """`handler` answers data that is sent to a port of a pod (ForwardRequest -> bytes)."""
         self._runner.apiserver.kubelet.forward = reported(handler, self._background.failed)
         return handler
+
+
+def _outcomes() -> tuple[type[BaseException], ...]:
+    """What ends a test of pytest wherever it is raised, for example by pytest-timeout in a task of an operator."""
+    outcomes = sys.modules.get("_pytest.outcomes")
+    return (outcomes.OutcomeException,) if outcomes is not None else ()
 
 
 def _end_if_it_ends_the_test(loop: VirtualTimeLoop, error: BaseException) -> None:

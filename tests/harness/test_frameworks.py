@@ -358,19 +358,25 @@ def test_last_failed(run, pytester):
     pytester.runpytest_inprocess(*IN_ORDER, "--lf").assert_outcomes(failed=2)
 
 
-def test_a_time_out_in_a_task_of_an_operator_fails_the_test(run):
+@pytest.mark.parametrize(
+    ("fixture", "opened"), [("fakekube", "nullcontext(fakekube)"), ("", "FakeKube()")], ids=["fixture", "context"]
+)
+def test_a_time_out_in_a_task_of_an_operator_fails_the_test(run, fixture, opened):
     """pytest-timeout raises where the signal finds the main thread: in a task, which would keep the exception."""
     result = run(
-        """
+        f"""
+from contextlib import nullcontext
 import time, pytest
+from fakekube import FakeKube
 
 @pytest.mark.timeout(1, method="signal", func_only=True)
-def test_it(fakekube):
+def test_it({fixture}):
     async def busy():
         while True:
             pass
-    fakekube.task(busy())
-    fakekube.advance(1)
+    with {opened} as kube:
+        kube.task(busy())
+        kube.advance(1)
 """
     )
     result.assert_outcomes(failed=1, passed=1)
