@@ -33,11 +33,11 @@ class Processes(Protocol):
     def current(self) -> Callable[[], ClientProcess | None]:
         """Returns the process whose code runs (None: the test, the server, or a foreign process)."""
 
-    def connected_from(self, address: Any) -> ClientProcess | None:
-        """The process with a connection from this address."""
+    def connected(self, client: Any, server: Any) -> ClientProcess | None:
+        """The process with a connection between these addresses."""
 
-    def real_silence(self, address: Any) -> Coroutine[Any, Any, None] | None:
-        """Waits in real time for as long as a client at this address computes at most, if it is in another process."""
+    def real_silence(self, client: Any, server: Any) -> Coroutine[Any, Any, None] | None:
+        """Waits in real time for as long as a client computes at most, if it is in another process."""
 
 
 class Interception(Protocol):

@@ -205,7 +205,7 @@ class _Handler:
         if not is_escaped(http.rel_url.raw_path):
             return _bad_url()
         runner, url, headers = self._runner, http.rel_url, RequestHeaders(http.headers)
-        client = runner.processes.connected_from(_peer(http)) if runner.processes is not None else None
+        client = runner.processes.connected(*_addresses(http)) if runner.processes is not None else None
         if runner.is_down or (client is not None and client.fenced):
             return _broken(http)
         try:
@@ -228,7 +228,7 @@ class _Handler:
         if response.stream is not None:
             return await self._forwarded(http, response, response.stream)
         if response.upgrade is not None:
-            return await _web_socket(http, response.upgrade, partial(runner.silence, _peer(http)))
+            return await _web_socket(http, response.upgrade, partial(runner.silence, *_addresses(http)))
         if response.damage is not None:
             return await self._damaged(http, request, response, response.damage)
         return _plain(request, response)
@@ -432,8 +432,11 @@ def _close(http: web.BaseRequest) -> None:
         http.transport.close()
 
 
-def _peer(http: web.BaseRequest) -> Any:
-    return http.transport.get_extra_info("peername") if http.transport is not None else None
+def _addresses(http: web.BaseRequest) -> tuple[Any, Any]:
+    """The addresses of the client and of the server."""
+    if http.transport is None:
+        return None, None
+    return http.transport.get_extra_info("peername"), http.transport.get_extra_info("sockname")
 
 
 def _broken(http: web.BaseRequest) -> web.StreamResponse:

@@ -454,10 +454,10 @@ class ServerRunner:
         """
         return self.streams.stream(watch)
 
-    def silence(self, address: Any, seconds: float) -> Coroutine[Any, Any, None]:
-        """Waits for so long that a client at this address, which sends nothing, waits itself: for some seconds, or in
-        real time if it is in another process."""
-        outside = self.processes.real_silence(address) if self.processes is not None else None
+    def silence(self, client: Any, server: Any, seconds: float) -> Coroutine[Any, Any, None]:
+        """Waits for so long that a client, which sends nothing, waits itself: for some seconds, or in real time if it
+        is in another process. `client`, `server`: the addresses of the connection."""
+        outside = self.processes.real_silence(client, server) if self.processes is not None else None
         return outside or self.clock.sleep_until(self.clock.monotonic() + seconds)
 
     def use_clock(self, clock: Clock) -> None:

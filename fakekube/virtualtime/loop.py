@@ -23,6 +23,7 @@ from fakekube.virtualtime.network.network import TransportKind, allowed
 from fakekube.virtualtime.network.transports import NetworkLoop
 from fakekube.virtualtime.processcontrol import ProcessControl, ignore_unclosed
 from fakekube.virtualtime.quiescence import HORIZON, LINGER, PATIENCE, Quiescence
+from fakekube.virtualtime.routes import Route, route
 from fakekube.virtualtime.simulatedprocess import HARNESS, SimulatedProcess, context_of, process_of
 from fakekube.virtualtime.taskregistry import TaskRegistry
 from fakekube.virtualtime.threads.executors import Pools
@@ -217,11 +218,11 @@ class VirtualTimeLoop(NetworkLoop):
             self._ready.append(handle)
         return handle
 
-    def abort_from(self, addresses: Sequence[tuple[str, int]]) -> None:
-        """Called by `processes`: break the connections that servers of the loop have accepted from these addresses."""
+    def abort_from(self, routes: Sequence[Route]) -> None:
+        """Called by `processes`: break these connections, which servers of the loop have accepted."""
         transports: Mapping[int, Any] = self._transports  # type: ignore[attr-defined]
         for transport in tuple(transports.values()):
-            if transport.get_extra_info("peername") in addresses:
+            if route(transport.get_extra_info("peername"), transport.get_extra_info("sockname")) in routes:
                 transport.abort()
 
     # --- moving time

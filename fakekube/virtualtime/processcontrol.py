@@ -9,7 +9,8 @@ from contextvars import Context
 from typing import Any, Protocol, cast
 
 from fakekube.virtualtime.gate import Gate
-from fakekube.virtualtime.simulatedprocess import Address, ProcessState, SimulatedProcess, process_of
+from fakekube.virtualtime.routes import Route
+from fakekube.virtualtime.simulatedprocess import ProcessState, SimulatedProcess, process_of
 from fakekube.virtualtime.taskregistry import MAX_CANCELS, TaskRegistry
 from fakekube.virtualtime.threads.scheduler import ThreadScheduler
 from fakekube.virtualtime.timers import GridTimer
@@ -27,7 +28,7 @@ class FreezableLoop(Protocol):
     tasks: TaskRegistry
 
     def divert(self, active: bool) -> None: ...
-    def abort_from(self, addresses: Sequence[Address]) -> None: ...
+    def abort_from(self, routes: Sequence[Route]) -> None: ...
     def create_own_task(self, coro: Any, name: str | None = None) -> asyncio.Task[Any]: ...
 
 
@@ -131,13 +132,13 @@ class ProcessControl:
         """
         if process.fenced:
             return None
-        if process.addresses or process.ends:
+        if process.routes or process.ends:
             self.left_clients = True
             ignore_unclosed()
         was_stopped = process.state is ProcessState.STOPPED
         process.become(ProcessState.KILLED)
         _cut(process)
-        self._loop.abort_from(tuple(process.addresses))
+        self._loop.abort_from(tuple(process.routes))
         callbacks, process.on_kill = process.on_kill, []
         for callback in callbacks:
             callback()

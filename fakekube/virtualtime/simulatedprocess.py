@@ -13,8 +13,7 @@ from contextvars import Context, ContextVar, copy_context
 from typing import Protocol
 
 from fakekube.virtualtime.errors import BubbleClosed
-
-Address = tuple[str, int]
+from fakekube.virtualtime.routes import Route
 
 
 class ProcessState(enum.Enum):
@@ -44,8 +43,8 @@ class SimulatedProcess:
         """Whether it has been killed: its requests have no effect."""
         self.ended: bool = False
         """Whether the task that it was started with has ended."""
-        self.addresses: dict[Address, None] = {}
-        """The addresses from which it has connected to servers of the loop."""
+        self.routes: dict[Route, None] = {}
+        """Its connections to servers of the loop: its addresses, and the ports of the servers."""
         self.ends: list[Closing] = []
         """The ends of its connections through pipes."""
         self.servers: list[asyncio.Server] = []

@@ -4,6 +4,7 @@ import socket
 import ssl
 import threading
 import time
+from contextlib import ExitStack
 
 import pytest
 import requests
@@ -192,3 +193,28 @@ def test_a_listener_that_closes_disconnects_pending_clients(bubble, server):
         with pytest.raises(ConnectionResetError):
             sock.recv(1)
     bubble.settle()
+
+
+def test_one_port_of_clients_is_used_for_connections_to_several_servers(bubble):
+    """The kernel tells them apart by the servers' ports."""
+    servers = [Server(bubble) for _ in range(2)]
+    read = []
+
+    def main():
+        with ExitStack() as sockets:
+            clients, port = [], 0
+            for server in servers:
+                sock = sockets.enter_context(socket.socket())
+                sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+                sock.bind((server.host, port))
+                port = sock.getsockname()[1]
+                sock.connect((server.host, server.port))
+                clients.append(sock)
+            for sock, seconds in zip(clients, (1, 10), strict=True):
+                sock.sendall(f"GET /slow?after={seconds} HTTP/1.0\r\n\r\n".encode())
+            for sock in reversed(clients):
+                assert b"200 OK" in sock.recv(1000)
+                read.append(bubble.clock.monotonic())
+
+    bubble.join(bubble.thread(main))
+    assert read == [10, 10]

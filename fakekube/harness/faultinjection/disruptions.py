@@ -34,11 +34,11 @@ class ProcessTable:
 
         self.current: Callable[[], SimulatedProcess | None] = current_client
 
-    def connected_from(self, address: Any) -> SimulatedProcess | None:
-        return self._bubble.loop.network.process_at(address)
+    def connected(self, client: Any, server: Any) -> SimulatedProcess | None:
+        return self._bubble.loop.network.process_of(client, server)
 
-    def real_silence(self, address: Any) -> Coroutine[Any, Any, None] | None:
-        return real_time(EXTERNAL_SILENCE) if self._bubble.loop.network.is_external(address) else None
+    def real_silence(self, client: Any, server: Any) -> Coroutine[Any, Any, None] | None:
+        return real_time(EXTERNAL_SILENCE) if self._bubble.loop.network.is_external(client, server) else None
 
 
 class Disruptions:

@@ -12,8 +12,7 @@ from typing import Any
 
 from fakekube.virtualtime.network.inplace import Exchange
 from fakekube.virtualtime.notifier import Notifier
-
-Address = tuple[str, int]
+from fakekube.virtualtime.routes import Address, Route
 
 
 class Flow:
@@ -65,14 +64,17 @@ class Flow:
 class Connection:
     """One TCP connection to a server on the loop; `external` if its client does not belong to the bubble.
 
+    `client`: the client's address. `port`: that of the server.
+
     `exchange`: what is answered in place, if the server answers so. `secure`: what it answers so within TLS, and the
     context of the server.
     """
 
-    __slots__ = ("accepted", "client", "down", "exchange", "external", "secure", "up")
+    __slots__ = ("accepted", "client", "down", "exchange", "external", "port", "secure", "up")
 
-    def __init__(self, client: Address, *, external: bool) -> None:
-        self.client: Address = client
+    def __init__(self, route: Route, *, external: bool) -> None:
+        self.client: Address = route[0]
+        self.port: int = route[1]
         self.external: bool = external
         self.accepted: bool = False
         self.up: Flow = Flow()
@@ -102,10 +104,10 @@ class Connection:
 
 
 class Connections:
-    """All open connections to servers on the loop, by the client's address."""
+    """All open connections to servers on the loop."""
 
     def __init__(self) -> None:
-        self._by_client: dict[Address, Connection] = {}
+        self._by_route: dict[Route, Connection] = {}
         self._external = 0
         #: called when an external connection opens, closes or transfers bytes
         self.external_moved: Notifier = Notifier()
@@ -116,29 +118,29 @@ class Connections:
         return self._external
 
     def __iter__(self) -> Iterator[Connection]:
-        return iter(tuple(self._by_client.values()))
+        return iter(tuple(self._by_route.values()))
 
     def is_empty(self) -> bool:
-        return not self._by_client
+        return not self._by_route
 
     def busy_reasons(self) -> Iterator[str]:
         """Bytes in flight that the bubble waits for, for error messages."""
         return itertools.chain.from_iterable(each.busy_reasons() for each in self if not each.external)
 
-    def find(self, client: Address | None) -> Connection | None:
-        """The connection of a client, if it is one of the bubble."""
-        return self._by_client.get(client) if client is not None else None
+    def find(self, route: Route | None) -> Connection | None:
+        """The connection of a client to a server on the loop, if there is one."""
+        return self._by_route.get(route) if route is not None else None
 
-    def connecting(self, client: Address) -> Connection:
-        """A client of the bubble connects from this address; the server has not accepted it yet."""
-        connection = self._by_client[client] = Connection(client, external=False)
+    def connecting(self, route: Route) -> Connection:
+        """A client of the bubble connects; the server has not accepted it yet."""
+        connection = self._by_route[route] = Connection(route, external=False)
         return connection
 
-    def accepted(self, client: Address) -> Connection:
+    def accepted(self, route: Route) -> Connection:
         """The server has accepted a client. A client that was not announced by `connecting` is external."""
-        connection = self._by_client.get(client)
+        connection = self._by_route.get(route)
         if connection is None or connection.accepted:
-            connection = self._by_client[client] = Connection(client, external=True)
+            connection = self._by_route[route] = Connection(route, external=True)
             self._external += 1
             self.external_moved.notify()
         connection.accepted = True
@@ -149,8 +151,9 @@ class Connections:
         connection.up.reads = None
         connection.down.end()
         connection.up.end()
-        if self._by_client.get(connection.client) is connection:
-            del self._by_client[connection.client]
+        route = connection.client, connection.port
+        if self._by_route.get(route) is connection:
+            del self._by_route[route]
             if connection.external:
                 self._external -= 1
                 self.external_moved.notify()

@@ -12,9 +12,10 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from fakekube.virtualtime.network import handshake
-from fakekube.virtualtime.network.bytecount import Address, Connection, Connections, CountedSocket
+from fakekube.virtualtime.network.bytecount import Connection, Connections, CountedSocket
 from fakekube.virtualtime.network.inplace import Answering, Exchange
 from fakekube.virtualtime.network.pipes import PipeTransport, Protocol, pipe
+from fakekube.virtualtime.routes import Address, Route, name_of, numeric, peer_of, route
 from fakekube.virtualtime.simulatedprocess import SimulatedProcess, current_client
 
 TransportKind = Literal["memory", "tcp"]
@@ -49,14 +50,14 @@ class Network:
         self.connections: Connections = Connections()
         #: the ports of servers that are down
         self.down: set[int] = set()
-        self._processes: dict[Address, SimulatedProcess] = {}
+        self._processes: dict[Route, SimulatedProcess] = {}
         #: called before code of the bubble connects a socket to an address that no server of the loop has
         self.outside: Callable[[socket.socket, object], None] = allowed
 
     # --- the served addresses
 
     def listen(self, sock: socket.socket, listener: Listener) -> None:
-        if (address := _inet(sock.getsockname())) is not None:
+        if (address := numeric(sock.getsockname())) is not None:
             self._listeners[address] = listener
             process = current_client()
             if process is not None and listener.server is not None:
@@ -64,20 +65,20 @@ class Network:
 
     # --- simulated processes, and servers that are down
 
-    def process_at(self, address: object) -> SimulatedProcess | None:
-        """The process that has connected from an address."""
-        wanted = _inet(address)
-        return self._processes.get(wanted) if wanted is not None else None
+    def process_of(self, client: object, server: object) -> SimulatedProcess | None:
+        """The process that has connected from an address to one of a server."""
+        found = route(client, server)
+        return self._processes.get(found) if found is not None else None
 
-    def is_external(self, address: object) -> bool:
-        """Whether a client in another process has connected from an address."""
-        connection = self.connections.find(_inet(address))
+    def is_external(self, client: object, server: object) -> bool:
+        """Whether a client in another process has connected from an address to one of a server."""
+        connection = self.connections.find(route(client, server))
         return connection is not None and connection.external
 
     def check(self, address: object, *, in_thread: bool = False) -> None:
         """Called before a client of the bubble connects. Raises ConnectionRefusedError if the server is down, and what
         ends a killed process."""
-        wanted, process = _inet(address), current_client()
+        wanted, process = numeric(address), current_client()
         if wanted is None or self.served(wanted) is None:
             return
         if process is not None and process.fenced:
@@ -86,20 +87,20 @@ class Network:
         if wanted[1] in self.down:
             raise ConnectionRefusedError(errno.ECONNREFUSED, "Connection refused")
 
-    def _belongs(self, client: Address) -> None:
+    def _belongs(self, made: Route) -> None:
         process = current_client()
         if process is None:
-            self._processes.pop(client, None)
+            self._processes.pop(made, None)
         else:
-            self._processes[client] = process
-            process.addresses[client] = None
+            self._processes[made] = process
+            process.routes[made] = None
 
     def servers(self) -> Iterator[asyncio.Server]:
         """The servers that still listen."""
         return (each.server for each in tuple(self._listeners.values()) if each.server is not None)
 
     def stop_listening(self, sock: socket.socket) -> None:
-        if (address := _name(sock)) is not None:
+        if (address := name_of(sock)) is not None:
             self._listeners.pop(address, None)
             self._answering.pop(address[1], None)
             self._secure_answering.pop(address[1], None)
@@ -108,7 +109,7 @@ class Network:
 
     def served(self, address: object) -> Listener | None:
         """The listener at a numeric address, if a server of the loop listens there."""
-        wanted = _inet(address)
+        wanted = numeric(address)
         if wanted is None or not self._listeners:
             return None
         for host in (wanted[0], "0.0.0.0", "::"):
@@ -127,7 +128,7 @@ class Network:
             self._secure_answering[port] = (answering, tls)
 
     def answers_in_place(self, address: object) -> bool:
-        wanted = _inet(address)
+        wanted = numeric(address)
         if wanted is None or self.served(wanted) is None:
             return False
         return wanted[1] in self._answering or wanted[1] in self._secure_answering
@@ -136,7 +137,7 @@ class Network:
 
     def connect(self, sock: socket.socket, address: object) -> bool:
         """A client on the loop connects `sock`. Returns whether that is deferred to `transport`."""
-        wanted = _inet(address)
+        wanted = numeric(address)
         if self._transport == "tcp" or wanted is None or self.served(wanted) is None:
             return False
         self._connects[sock] = wanted
@@ -165,7 +166,7 @@ class Network:
             (sslcontext, listener.sslcontext),
             listener.context.copy(),
         )
-        self._belongs(client)
+        self._belongs((client, address[1]))
         process = current_client()
         if process is not None:
             process.ends[:] = [*(end for end in process.ends if not end.is_closing()), *ends]
@@ -192,24 +193,25 @@ class Network:
 
     def connecting(self, sock: socket.socket, address: object) -> Connection | None:
         """A client of the bubble connects `sock` by TCP: its connection, if it is to a server of the loop."""
-        client = _name(sock)
-        if client is None or self.served(address) is None:
+        client, wanted = name_of(sock), numeric(address)
+        if client is None or wanted is None or self.served(address) is None:
             return None
-        self._belongs(client)
-        connection = self.connections.connecting(client)
-        if (wanted := _inet(address)) is not None and (answering := self._answering.get(wanted[1])) is not None:
+        made = client, wanted[1]
+        self._belongs(made)
+        connection = self.connections.connecting(made)
+        if (answering := self._answering.get(wanted[1])) is not None:
             connection.exchange = Exchange(answering)
-        if wanted is not None and (secure := self._secure_answering.get(wanted[1])) is not None:
+        if (secure := self._secure_answering.get(wanted[1])) is not None:
             answering, tls = secure
             connection.secure = (Exchange(answering), tls)
         return connection
 
     def server_end(self, sock: socket.socket, reads: Callable[[], bool]) -> socket.socket:
         """The socket, counted, of a connection that a server has accepted."""
-        client = _peer(sock)
-        if client is None:
+        accepted = route(peer_of(sock), name_of(sock))
+        if accepted is None:
             return sock
-        connection = self.connections.accepted(client)
+        connection = self.connections.accepted(accepted)
         connection.up.reads = reads
         connections = self.connections
         if connection.external:
@@ -221,13 +223,16 @@ class Network:
 
     def client_end(self, sock: socket.socket, reads: Callable[[], bool]) -> socket.socket:
         """The socket of a client on the loop, counted if it is connected to a server of the loop."""
-        client = _name(sock)
-        connection = self.connections.find(client)
+        connection = self.connection_of(sock)
         if connection is None:
             return sock
         down = connection.down
         down.reads = reads
         return CountedSocket.of(sock, sends=connection.up, takes=down, at_close=down.stop_reading)
+
+    def connection_of(self, sock: socket.socket) -> Connection | None:
+        """The connection of a client's socket to a server of the loop."""
+        return self.connections.find(route(name_of(sock), peer_of(sock)))
 
     def open_pipes(self) -> Iterator[PipeTransport]:
         return (end for end in sorted(self._pipes, key=_port) if not end.is_closing())
@@ -239,23 +244,3 @@ def allowed(sock: socket.socket, address: object) -> None:
 
 def _port(end: PipeTransport) -> tuple[Any, Any]:
     return end.get_extra_info("sockname"), end.get_extra_info("peername")
-
-
-def _inet(address: object) -> Address | None:
-    if isinstance(address, tuple) and len(address) >= 2 and isinstance(address[0], str) and isinstance(address[1], int):
-        return address[0], address[1]
-    return None
-
-
-def _name(sock: socket.socket) -> Address | None:
-    try:
-        return _inet(sock.getsockname())
-    except OSError:
-        return None
-
-
-def _peer(sock: socket.socket) -> Address | None:
-    try:
-        return _inet(sock.getpeername())
-    except OSError:
-        return None

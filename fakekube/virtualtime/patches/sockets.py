@@ -126,7 +126,7 @@ class SocketPatches:
             return None
         with copy:
             try:
-                if (connection := self._network.connections.find(copy.getsockname()[:2])) is not None:
+                if (connection := self._network.connection_of(copy)) is not None:
                     return connection
                 unix = getattr(socket, "AF_UNIX", None)
                 # what only code of this process writes to, or one that listens

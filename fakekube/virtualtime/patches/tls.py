@@ -145,10 +145,7 @@ class TlsPatches:
         return operate
 
     def _connection(self, sock: socket.socket) -> Connection | None:
-        try:
-            return self._network.connections.find(sock.getsockname()[:2])
-        except OSError:
-            return None
+        return self._network.connection_of(sock)
 
     def _wait(self, sock: socket.socket, connection: Connection, events: int, timeout: float | None) -> None:
         down, up = connection.down, connection.up
