@@ -1418,7 +1418,7 @@ class FakeKube:
 def _outcomes() -> tuple[type[BaseException], ...]:
     """What ends a test of pytest wherever it is raised, for example by pytest-timeout in a task of an operator."""
     outcomes = sys.modules.get("_pytest.outcomes")
-    return (outcomes.OutcomeException,) if outcomes is not None else ()
+    return (outcomes.OutcomeException, outcomes.Exit) if outcomes is not None else ()
 
 
 def _end_if_it_ends_the_test(loop: VirtualTimeLoop, error: BaseException) -> None:

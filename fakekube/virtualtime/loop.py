@@ -23,8 +23,8 @@ from fakekube.virtualtime.network.network import TransportKind, allowed
 from fakekube.virtualtime.network.transports import NetworkLoop
 from fakekube.virtualtime.processcontrol import ProcessControl, ignore_unclosed
 from fakekube.virtualtime.quiescence import HORIZON, LINGER, PATIENCE, Quiescence
-from fakekube.virtualtime.routes import Route, route
 from fakekube.virtualtime.simulatedprocess import HARNESS, SimulatedProcess, context_of, process_of
+from fakekube.virtualtime.socketaddresses import Route, route
 from fakekube.virtualtime.taskregistry import TaskRegistry
 from fakekube.virtualtime.threads.executors import Pools
 from fakekube.virtualtime.threads.scheduler import ThreadScheduler

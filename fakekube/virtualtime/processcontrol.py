@@ -9,8 +9,8 @@ from contextvars import Context
 from typing import Any, Protocol, cast
 
 from fakekube.virtualtime.gate import Gate
-from fakekube.virtualtime.routes import Route
 from fakekube.virtualtime.simulatedprocess import ProcessState, SimulatedProcess, process_of
+from fakekube.virtualtime.socketaddresses import Route
 from fakekube.virtualtime.taskregistry import MAX_CANCELS, TaskRegistry
 from fakekube.virtualtime.threads.scheduler import ThreadScheduler
 from fakekube.virtualtime.timers import GridTimer

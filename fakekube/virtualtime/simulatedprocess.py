@@ -13,7 +13,7 @@ from contextvars import Context, ContextVar, copy_context
 from typing import Protocol
 
 from fakekube.virtualtime.errors import BubbleClosed
-from fakekube.virtualtime.routes import Route
+from fakekube.virtualtime.socketaddresses import Route
 
 
 class ProcessState(enum.Enum):

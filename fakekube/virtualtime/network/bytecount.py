@@ -12,7 +12,7 @@ from typing import Any
 
 from fakekube.virtualtime.network.inplace import Exchange
 from fakekube.virtualtime.notifier import Notifier
-from fakekube.virtualtime.routes import Address, Route
+from fakekube.virtualtime.socketaddresses import Address, Route
 
 
 class Flow:

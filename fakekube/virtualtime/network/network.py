@@ -15,8 +15,8 @@ from fakekube.virtualtime.network import handshake
 from fakekube.virtualtime.network.bytecount import Connection, Connections, CountedSocket
 from fakekube.virtualtime.network.inplace import Answering, Exchange
 from fakekube.virtualtime.network.pipes import PipeTransport, Protocol, pipe
-from fakekube.virtualtime.routes import Address, Route, name_of, numeric, peer_of, route
 from fakekube.virtualtime.simulatedprocess import SimulatedProcess, current_client
+from fakekube.virtualtime.socketaddresses import Address, Route, name_of, numeric, peer_of, route
 
 TransportKind = Literal["memory", "tcp"]
 

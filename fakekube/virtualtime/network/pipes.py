@@ -6,7 +6,7 @@ from collections import deque
 from contextvars import Context, copy_context
 from typing import Any
 
-from fakekube.virtualtime.routes import Address
+from fakekube.virtualtime.socketaddresses import Address
 
 #: asyncio's own default (transports._FlowControlMixin).
 _HIGH_WATER = 64 * 1024
