@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import signal
 from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -127,6 +128,8 @@ class Background:
         def guarded() -> None:
             try:
                 function()
+            except KeyboardInterrupt:
+                raise SystemExit(128 + signal.SIGINT) from None  # the test has sent it: a process ends without more
             except Exception as error:  # raised by the next step of the test
                 if not process.fenced:
                     self.operator_failed(error)

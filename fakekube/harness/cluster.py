@@ -912,14 +912,17 @@ class FakeKube:
     def signal(self, thread: BubbleThread, number: int) -> Awaitable[None]:
         """Send a signal to an operator that `thread` has started: `signal(thread, signal.SIGTERM)`.
 
-        The handler that it has installed runs in its thread, where that waits; without one the thread ends. Then the
-        cluster settles. Raises TypeError for a task: `cancel()` ends it as SIGTERM does.
+        The handler that it has installed runs in its thread, where that waits; without one the operator is killed, with
+        all of its threads. Then the cluster settles. Raises TypeError for a task: `cancel()` ends it as SIGTERM does.
         """
         if not isinstance(thread, BubbleThread):
             raise TypeError(
                 f"signal({thread!r}): pass what thread() has returned; cancel a task instead: task.cancel()"
             )
-        self._bubble.signal(thread, number)
+        if thread.is_alive() and thread.process is not None and thread.dies_of(number):
+            self._disruptions.kill(thread.process)
+        else:
+            self._bubble.signal(thread, number)
         return self.settle()
 
     # --- objects ---------------------------------------------------------------------------------------------------

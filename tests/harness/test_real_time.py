@@ -1,7 +1,10 @@
 """Operators in other processes: waiting for what they do, in real time."""
 
+import signal
 import subprocess
 import sys
+import threading
+import time
 
 import pytest
 
@@ -142,9 +145,6 @@ def test_f15_run_process_sets_the_url(fakekube):
 
 
 def test_f15_a_signal_reaches_an_operator_in_a_thread(fakekube):
-    import signal
-    import threading
-
     seen = []
 
     def operator(interval, *, name):
@@ -169,3 +169,48 @@ def test_wait_for_notices_the_end_of_a_process(fakekube):
         fakekube.wait_for(lambda: process.poll() is not None)
     assert process.returncode == 1
     assert fakekube.clock.monotonic() == 0
+
+
+def ticking(log, interval=60):
+    """An operator with a thread of its own, and without a handler of signals."""
+
+    def ticks(name):
+        while True:
+            time.sleep(interval)
+            log.append(name)
+
+    threading.Thread(target=ticks, args=("child",)).start()
+    threading.Thread(target=ticks, args=("daemon",), daemon=True).start()
+    ticks("main")
+
+
+def test_a_signal_without_a_handler_ends_all_threads_of_an_operator(fakekube):
+    log = []
+    thread, other = fakekube.thread(ticking, log), fakekube.thread(ticking, others := [])
+    fakekube.advance(90)
+    fakekube.signal(thread, signal.SIGTERM)
+    fakekube.advance(hours=1)
+    assert log == ["main", "child", "daemon"]
+    assert not thread.is_alive()
+    assert other.is_alive()
+    assert len(others) == 61 * 3
+
+
+@pytest.mark.parametrize("catches", [True, False])
+def test_sigint_raises_keyboard_interrupt(fakekube, catches):
+    log = []
+
+    def operator():
+        try:
+            time.sleep(3600)
+        except KeyboardInterrupt:
+            log.append(fakekube.clock.monotonic())
+            if not catches:
+                raise
+
+    thread = fakekube.thread(operator)
+    fakekube.advance(90)
+    fakekube.signal(thread, signal.SIGINT)
+    fakekube.advance(1)
+    assert log == [90]
+    assert not thread.is_alive()

@@ -36,7 +36,7 @@ _start = threading.Thread.start
 _join = threading.Thread.join
 
 #: Signals that a process ignores unless it has a handler.
-_IGNORED = (signal.SIGCHLD, signal.SIGURG, signal.SIGWINCH)
+_IGNORED = (signal.SIGCHLD, signal.SIGCONT, signal.SIGURG, signal.SIGWINCH)
 
 #: How often BubbleClosed is raised in a thread that catches it.
 _MAX_CLOSES = 50
@@ -94,7 +94,7 @@ class BubbleThread:
         self.real: threading.Thread | None = None
         #: whether it stands for the main thread of a process; then it has handlers of signals
         self.is_main: bool = False
-        self.handlers: dict[int, Any] = {}
+        self.handlers: dict[int, Any] = {signal.SIGINT: signal.default_int_handler}
         self.signals: deque[int] = deque()
         self.wakeup_fd: int = -1
         self.process: SimulatedProcess | None = current()
@@ -144,8 +144,13 @@ class BubbleThread:
                 if self.wakeup_fd >= 0:
                     os.write(self.wakeup_fd, bytes([number]))
                 handler(number, sys._getframe(1))
-            elif handler is not signal.SIG_IGN and number not in _IGNORED:
+            elif self.dies_of(number):
                 raise SystemExit(128 + number)
+
+    def dies_of(self, number: int) -> bool:
+        """Whether a signal ends the process of which it is the main thread, as it has no handler for it."""
+        handler = self.handlers.get(number)
+        return not callable(handler) and handler is not signal.SIG_IGN and number not in _IGNORED
 
     def __repr__(self) -> str:
         return f"<BubbleThread {self.name} {self.state.value}: {self.where}>"
