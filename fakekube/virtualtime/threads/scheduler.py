@@ -218,8 +218,9 @@ class ThreadScheduler:
             else:
                 self._overdue.append(thread)
                 raise NotQuiescent(
-                    f"thread {thread.name} neither parked nor ended within {self._patience:g} s. It may be waiting "
-                    "for a lock, or for a connection to another server, which the bubble cannot see.\n" + dump()
+                    f"thread {thread.name} neither parked nor ended within {self._patience:g} s. It may be waiting for "
+                    "a lock that was created before the cluster (import the module that creates it in the test), or "
+                    "for a connection to another server, which the bubble cannot see.\n" + dump()
                 )
 
     def is_empty(self) -> bool:
