@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import signal
 from collections.abc import Callable, Coroutine, Sequence
+from concurrent.futures import CancelledError
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -131,7 +132,8 @@ class Background:
             except KeyboardInterrupt:
                 raise SystemExit(128 + signal.SIGINT) from None  # the test has sent it: a process ends without more
             except Exception as error:  # raised by the next step of the test
-                if not process.fenced:
+                ends = isinstance(error, CancelledError) and self._bubble.loop.threads.is_cancelled()
+                if not (process.fenced or ends):
                     self.operator_failed(error)
 
         with running_in(process):

@@ -10,6 +10,7 @@ from fakekube.virtualtime.patches.importers import look_for_modules
 from fakekube.virtualtime.patches.joins import JoinPatches
 from fakekube.virtualtime.patches.locks import LockPatches
 from fakekube.virtualtime.patches.patch import PatchSet
+from fakekube.virtualtime.patches.portals import PortalPatches
 from fakekube.virtualtime.patches.randomness import RandomnessPatches
 from fakekube.virtualtime.patches.schedulers import SchedulerPatches
 from fakekube.virtualtime.patches.selects import SelectPatches
@@ -63,7 +64,7 @@ def patched(
         patches.install()
         undo.callback(patches.remove)
         loop.disarm = endings.disarm
-        for each in (sleeping, locking, starts, randomness):
+        for each in (sleeping, locking, starts, randomness, PortalPatches(blocking, loop.threads)):
             each.start()
             undo.callback(each.stop)
         yield

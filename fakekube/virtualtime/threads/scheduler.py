@@ -7,6 +7,7 @@ order in which they became so. So the code needs no locks, and does not depend o
 
 import _thread
 import asyncio
+import concurrent.futures
 import contextvars
 import enum
 import gc
@@ -244,7 +245,7 @@ class ThreadScheduler:
         context = contextvars.copy_context()
         thread = self._launch(
             name or f"bubble-thread-{next(self._numbers)}",
-            _guarded(lambda: context.run(function), self._is_cancelled),
+            _guarded(lambda: context.run(function), self.is_cancelled),
             reuse=False,
         )
         thread.is_main = True
@@ -263,7 +264,7 @@ class ThreadScheduler:
     def adopt(self, real: threading.Thread) -> None:
         """Make `real`, which is about to be started by the bubble, a thread of the bubble."""
         self._refuse_if_closing()
-        thread = self._enter(BubbleThread(real.name, _guarded(real.run, self._is_cancelled)))
+        thread = self._enter(BubbleThread(real.name, _guarded(real.run, self.is_cancelled)))
         thread.real = real
         real.run = lambda: self._main(thread, reuse=False)  # type: ignore[method-assign]
 
@@ -458,7 +459,8 @@ class ThreadScheduler:
         process = current()
         return self._closing or (process is not None and process.fenced)
 
-    def _is_cancelled(self) -> bool:
+    def is_cancelled(self) -> bool:
+        """Whether a cancellation in the calling thread is due to the end of the bubble or of its process."""
         return self.are_cancelled or self.is_ending()
 
     def _main(self, thread: BubbleThread, reuse: bool) -> None:
@@ -509,7 +511,7 @@ def _guarded(function: Callable[[], object], is_cancelled: Callable[[], bool]) -
         except (SystemExit, BubbleClosed):
             return None
         except BaseException as error:
-            if isinstance(error, asyncio.CancelledError) and is_cancelled():
+            if isinstance(error, asyncio.CancelledError | concurrent.futures.CancelledError) and is_cancelled():
                 return None
             args = (type(error), error, error.__traceback__, threading.current_thread())
             threading.excepthook(threading.ExceptHookArgs(args))
