@@ -212,6 +212,7 @@ class Background:
                 operator.retrieve()
             self._operators.clear()  # they refer to the cluster
             self._programs.clear()
+            self._processes.clear()  # the contexts of their tasks refer to what operators have left
             self._absorbs = _never
             for task in self._tasks:
                 if task.done() and not task.cancelled():

@@ -1,8 +1,11 @@
 """Operators that are killed and started again: nothing that dies writes, and the next incarnation knows nothing."""
 
 import asyncio
+import contextvars
+import gc
 import threading
 import time
+import weakref
 
 import pytest
 from kubernetes import client
@@ -377,3 +380,27 @@ def test_a_timer_of_a_killed_operator_does_not_fire(fakekube):
     fakekube.kill(task)
     fakekube.advance(hours=2)
     assert fired == []
+
+
+def test_a_closed_cluster_keeps_nothing_of_the_tasks_that_it_has_killed():
+    """What an operator has left, such as a client, is freed with its test; that may be in a variable of its context."""
+    left = contextvars.ContextVar("left")
+    seen = []
+
+    class Client:
+        pass
+
+    async def operator():
+        client = Client()
+        left.set(client)
+        seen.append(weakref.ref(client))
+        await asyncio.sleep(3600)
+
+    with FakeKube() as kube:
+        task = kube.task(operator())
+        kube.settle()
+        kube.kill(task)
+        del task
+    gc.collect()
+    assert [ref() for ref in seen] == [None]
+    assert kube.requests() == []
