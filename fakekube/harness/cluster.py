@@ -913,7 +913,8 @@ class FakeKube:
         """Send a signal to an operator that `thread` has started: `signal(thread, signal.SIGTERM)`.
 
         The handler that it has installed runs in its thread, where that waits; without one the operator is killed, with
-        all of its threads. Then the cluster settles. Raises TypeError for a task: `cancel()` ends it as SIGTERM does.
+        all of its threads, but SIGINT raises KeyboardInterrupt in its thread. Then the cluster settles. Raises
+        TypeError for a task: `cancel()` ends it as SIGTERM does.
         """
         if not isinstance(thread, BubbleThread):
             raise TypeError(

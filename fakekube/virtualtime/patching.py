@@ -10,6 +10,7 @@ from fakekube.virtualtime.patches.importers import look_for_modules
 from fakekube.virtualtime.patches.joins import JoinPatches
 from fakekube.virtualtime.patches.locks import LockPatches
 from fakekube.virtualtime.patches.patch import PatchSet
+from fakekube.virtualtime.patches.pools import PoolPatches
 from fakekube.virtualtime.patches.portals import PortalPatches
 from fakekube.virtualtime.patches.randomness import RandomnessPatches
 from fakekube.virtualtime.patches.schedulers import SchedulerPatches
@@ -40,6 +41,7 @@ def patched(
     locking = LockPatches(blocking)
     sockets = SocketPatches(loop.network, blocking)
     starts = StartPatches(blocking, loop.threads)
+    pools = PoolPatches(loop.threads)
     randomness = RandomnessPatches(seed, blocking)
     patches = PatchSet(
         [
@@ -52,6 +54,7 @@ def patched(
             *JoinPatches(blocking, loop.threads).patches(),
             *SignalPatches(loop.threads).patches(),
             *starts.patches(),
+            *pools.patches(),
             *SubprocessPatches(loop).patches(),
             *WaitPatches(loop, blocking).patches(),
             *TaskListPatches(loop).patches(),
@@ -61,6 +64,7 @@ def patched(
         ]
     )
     with ExitStack() as undo:
+        undo.callback(pools.restore)
         patches.install()
         undo.callback(patches.remove)
         loop.disarm = endings.disarm

@@ -1,7 +1,9 @@
 """Operators load their configuration themselves: `fakekube_configured`, or the marker's `configure`, points it here."""
 
 import os
+import subprocess
 import sys
+import time
 import types
 
 import kr8s.asyncio
@@ -9,7 +11,8 @@ import kubernetes_asyncio
 import lightkube
 import pykube
 import pytest
-from kubernetes import client, config
+import urllib3
+from kubernetes import client, config, watch
 
 pytestmark = pytest.mark.filterwarnings("ignore:Kubernetes version v1.36:UserWarning")
 
@@ -93,3 +96,45 @@ def test_f6_operators_with_a_client_of_their_own_are_pointed_at_the_cluster(fake
     assert os.environ["KUBECONFIG"] == module.KUBE_CONFIG_DEFAULT_LOCATION
     fakekube.close()
     assert module.KUBE_CONFIG_DEFAULT_LOCATION == "~/.kube/config"
+
+
+@pytest.mark.parametrize("limit", [900, (5, 900)], ids=["total", "read"])
+def test_the_time_out_of_a_request_is_in_virtual_time(fakekube_configured, limit):
+    """urllib3 subtracts the time that it took to connect from a time-out for the whole."""
+    waited = []
+
+    def operator():
+        config.load_kube_config()
+        began = time.monotonic()
+        with pytest.raises(urllib3.exceptions.ReadTimeoutError):
+            list(watch.Watch().stream(client.CoreV1Api().list_namespaced_pod, "default", _request_timeout=limit))
+        waited.append(time.monotonic() - began)
+
+    fakekube_configured.thread(operator)
+    fakekube_configured.advance(hours=1)
+    assert waited == [900]
+
+
+FIRST_IMPORT = """
+import sys
+from fakekube import FakeKube
+
+async def operator(seen):
+    from kubernetes_asyncio import client, config
+    await config.load_kube_config()
+    async with client.ApiClient() as api:
+        created = await client.CoreV1Api(api).create_namespace({"metadata": {"name": "a"}})
+        seen.append(created.metadata.creation_timestamp)
+
+with FakeKube() as kube:
+    kube.configure()
+    assert "kubernetes_asyncio.client" not in sys.modules
+    kube.task(operator(seen := []))
+    kube.advance(1)
+    assert seen == [kube.clock.epoch], seen
+"""
+
+
+def test_a_client_that_is_first_imported_within_a_test_reads_dates():
+    done = subprocess.run([sys.executable, "-Wignore", "-c", FIRST_IMPORT], capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stderr) == (0, "")

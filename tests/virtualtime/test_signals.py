@@ -4,6 +4,8 @@ import asyncio
 import signal
 import threading
 import time
+from signal import getsignal as early_getsignal
+from signal import signal as early_signal
 
 import pytest
 
@@ -122,3 +124,19 @@ def test_f15_the_loop_of_a_thread_handles_signals(log):
 def test_f15_a_thread_takes_keyword_arguments(bubble, log):
     bubble.join(bubble.thread(lambda *args, **named: log.append((args, named)), 1, kwargs={"name": "a", "dry": True}))
     assert log == [((1,), {"name": "a", "dry": True})]
+
+
+def test_a_handler_is_recorded_for_a_name_that_was_bound_before(bubble, log):
+    def operator():
+        log.append(early_getsignal(signal.SIGTERM))
+        early_signal(signal.SIGTERM, signal.SIG_IGN)
+        log.append(early_getsignal(signal.SIGTERM))
+        early_signal(signal.SIGTERM, lambda number, frame: log.append(number))
+        time.sleep(60)
+
+    thread = bubble.thread(operator)
+    bubble.settle()
+    bubble.signal(thread, signal.SIGTERM)
+    bubble.join(thread)
+    assert log == [signal.SIG_DFL, signal.SIG_IGN, signal.SIGTERM]
+    assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL

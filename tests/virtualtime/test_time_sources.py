@@ -225,6 +225,27 @@ def test_thread_pools(bubble, takes):
     assert bubble.clock.monotonic() - before == 60
 
 
+def test_old_thread_pools(bubble):
+    log = []
+    with concurrent.futures.ThreadPoolExecutor(1) as pool:
+        pool.submit(int).result()
+
+        def waits():
+            pool.submit(time.sleep, 60).result()
+            log.append(bubble.clock.monotonic())
+
+        bubble.join(bubble.thread(waits))
+        assert pool.submit(int).result() == 0
+        assert log == [60]
+
+        async def main():
+            await asyncio.get_running_loop().run_in_executor(pool, time.sleep, 60)
+            log.append(bubble.clock.monotonic())
+
+        bubble.run(main())
+        assert log == [60, 120]
+
+
 def test_process_pools(bubble):
     async def coroutine():
         ticking = asyncio.create_task(asyncio.sleep(1))

@@ -144,6 +144,10 @@ class FaultRule:
         self._check_combinations()
 
     def _check_combinations(self) -> None:
+        if self._of_body() and self.verb == "watch":
+            raise ValueError(
+                "body= and body_delay= damage whole responses: for a watch, use cut_after, cut_at or event_delay"
+            )
         if self.webhook:
             other = self.error is not None or self.body or self._of_watch() or self.stale is not None
             if other or self.reset == "after":
@@ -167,6 +171,9 @@ class FaultRule:
         counts = (self.cut_after, self.hold_after, self.gone_after)
         return any(count is not None for count in counts) or bool(self.cut_at or self.event_delay)
 
+    def _of_body(self) -> bool:
+        return bool(self.body or self.body_delay)
+
     def __enter__(self) -> Self:
         return self
 
@@ -183,7 +190,7 @@ class FaultRule:
 
     def fault(self) -> Fault:
         """What happens to an affected request."""
-        damage = Damage(self.body, self.body_delay) if self.body or self.body_delay else None
+        damage = Damage(self.body, self.body_delay) if self._of_body() else None
         stale = None if self.stale is None else int(self.stale)
         reset = "" if self._of_watch() else self.reset
         return Fault(self.delay, self.before, reset, self.error, self.committed, stale, damage)
@@ -233,6 +240,8 @@ class FaultRule:
         if self.error == 410 and not self.unrealistic:
             return _is_old(query)
         if self._of_watch() and info.verb != "watch":
+            return False
+        if self._of_body() and info.verb == "watch":
             return False
         if self.stale is not None and not self.unrealistic:
             return "sendInitialEvents" not in query and query.get("resourceVersion", ("",))[0] == "0"

@@ -29,7 +29,8 @@ REAL_TIME = (
     "asyncio.",
     "concurrent.futures.",
     "multiprocessing.",
-    "urllib3.",
+    # compares the date with that of its release
+    "urllib3.connection",
     # measure the duration of tests
     "_pytest.",
     "execnet.",
@@ -161,11 +162,14 @@ class Freezer:
         self._freeze.modules_at_start.add(module.__name__)
 
     def _freeze_types(self, module: ModuleType) -> None:
+        from freezegun import api
+
         client = getattr(module, "ApiClient", None)
         table = getattr(client, "NATIVE_TYPES_MAPPING", None)
         if isinstance(table, dict) and "datetime" in table:
             self._types_before.append((table, {name: table[name] for name in ("date", "datetime")}))
-            table.update(date=datetime.date, datetime=datetime.datetime)
+            # within the import of a module, those of `datetime` itself are the real ones
+            table.update(date=api.FakeDate, datetime=api.FakeDatetime)
         if client is not None:
             self._readings.install_client(client)
 

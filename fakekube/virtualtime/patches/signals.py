@@ -4,6 +4,7 @@ Python allows that in the main thread only. The handlers are recorded with the t
 `threading.main_thread()` it is the main thread, too: kopf and asyncio install no handlers in others.
 """
 
+import _signal  # type: ignore[import-not-found]
 import signal
 import threading
 from collections.abc import Callable, Iterator
@@ -20,6 +21,9 @@ class SignalPatches:
     def patches(self) -> Iterator[Patch]:
         yield Patch(signal, "signal", self._install(signal.signal), signal.signal)
         yield Patch(signal, "getsignal", self._installed(signal.getsignal), signal.getsignal)
+        # what names that were bound before (`from signal import signal`) call
+        yield Patch(_signal, "signal", self._install(_signal.signal))
+        yield Patch(_signal, "getsignal", self._installed(_signal.getsignal))
         yield Patch(signal, "set_wakeup_fd", self._wake_by(signal.set_wakeup_fd), signal.set_wakeup_fd)
         yield Patch(threading, "main_thread", self._main_thread(threading.main_thread), threading.main_thread)
 
@@ -45,6 +49,8 @@ class SignalPatches:
                 return real(number, handler)
             if not (callable(handler) or handler in (signal.SIG_DFL, signal.SIG_IGN)):
                 raise TypeError("signal handler must be signal.SIG_IGN, signal.SIG_DFL, or a callable object")
+            if isinstance(handler, int):
+                handler = signal.Handlers(handler)
             number = signal.Signals(number)
             before = thread.handlers.get(number, _default(number))
             thread.handlers[number] = handler

@@ -239,6 +239,15 @@ def test_a_watch_is_cut_after_some_events(kube, reset):
     assert rule.hits == 1
 
 
+def test_a_watch_has_no_body_to_damage(kube):
+    kube.allow("unused-fault", reason="it matches none but the watch")
+    with kube.fault(resource="configmaps", body="truncated") as rule:
+        seen = follow(kube, kube.kind, version_of(kube))
+        rewrite(kube, "a", 1)
+    assert [one[:2] for one in seen] == [("MODIFIED", "a")]
+    assert rule.hits == 0
+
+
 def test_a_watch_is_cut_before_an_event(kube):
     with kube.fault(verb="watch", cut_at="MODIFIED a*", times=1):
         cut = follow(kube, kube.kind, version_of(kube))
@@ -477,6 +486,7 @@ def test_an_unrealistic_fault_is_injected_with_the_flag(kube):
     [
         ({"body": "burnt"}, "body='burnt' must be one of 'cut', 'truncated', 'malformed'"),
         ({"verb": "update", "cut_after": 1}, "verb='update': cut_after"),
+        ({"verb": "watch", "body": "cut"}, "body= and body_delay= damage whole responses"),
         ({"cut_after": -1}, "cut_after=-1 must be a number of events"),
         ({"verb": "list", "stale": "old"}, "stale='old' must be a resourceVersion"),
         ({"committed": True}, "a fault requires an error"),
