@@ -1,6 +1,8 @@
 """A bubble patches the process while it is open, and restores everything afterwards."""
 
 import asyncio
+import concurrent.futures
+import functools
 import gc
 import os
 import socket
@@ -23,7 +25,9 @@ HOOKED = [
     (time, "sleep"),
     (time, "time"),
     (time, "monotonic"),
+    (threading.Thread, "start"),
     (threading.Thread, "join"),
+    (concurrent.futures.ThreadPoolExecutor, "submit"),
     (subprocess.Popen, "wait"),
     (subprocess.Popen, "communicate"),
 ]
@@ -146,6 +150,59 @@ def test_an_attribute_that_is_patched_already_is_rejected(monkeypatch, owner, na
         ):
             Bubble(wall_clock=False).open()
     assert state_of_the_process() == before
+
+
+def instrument(seen):
+    """As Sentry does it."""
+    start, submit = threading.Thread.start, concurrent.futures.ThreadPoolExecutor.submit
+
+    @functools.wraps(start)
+    def noted_start(thread):
+        run = getattr(thread.run, "__func__", thread.run)
+        thread.run = functools.wraps(run)(lambda *_: run(thread))
+        seen.append("start")
+        return start(thread)
+
+    @functools.wraps(submit)
+    def noted_submit(pool, *args):
+        seen.append("submit")
+        return submit(pool, *args)
+
+    threading.Thread.start = noted_start
+    concurrent.futures.ThreadPoolExecutor.submit = noted_submit
+
+
+def works(seen):
+    with concurrent.futures.ThreadPoolExecutor() as pool:
+        pool.submit(seen.append, "submitted").result()
+    thread = threading.Thread(target=seen.append, args=["started"])
+    thread.start()
+    thread.join()
+
+
+EACH = ["submit", "start", "submitted", "start", "started"]
+
+
+def test_functions_that_were_instrumented_before_are_patched():
+    before, seen = state_of_the_process(), []
+    with pytest.MonkeyPatch.context() as patch:
+        for owner, name in ((threading.Thread, "start"), (concurrent.futures.ThreadPoolExecutor, "submit")):
+            patch.setattr(owner, name, getattr(owner, name))
+        instrument(seen)
+        for _ in range(2):
+            with Bubble() as bubble:
+                bubble.join(bubble.thread(lambda: works(seen)))
+    assert seen == EACH * 2
+    assert state_of_the_process() == before
+
+
+def test_what_code_in_a_bubble_instruments_ends_with_it():
+    before, seen = state_of_the_process(), []
+    for number in (1, 2):
+        with Bubble() as bubble:
+            bubble.join(bubble.thread(lambda: (instrument(seen), works(seen))))
+        assert seen == EACH * number
+        assert state_of_the_process() == before
 
 
 def test_a_replaced_socket_class_is_rejected(monkeypatch):

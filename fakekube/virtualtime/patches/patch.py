@@ -1,6 +1,6 @@
 """Attributes that are replaced while a bubble is open, and restored afterwards."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from types import BuiltinFunctionType, FunctionType, MethodDescriptorType
 from typing import Any
@@ -38,10 +38,11 @@ class PatchSet:
             setattr(patch.owner, patch.name, patch.replacement)
 
     def remove(self) -> None:
-        """Restore the originals, except for attributes that another library has replaced since."""
+        """Restore the originals, also where code under test has wrapped a replacement (Sentry wraps `Thread.start`, and
+        others), except for attributes that another library has replaced since."""
         while self._before:
             patch, before = self._before.pop()
-            if vars(patch.owner).get(patch.name) is not patch.replacement:
+            if not any(each is patch.replacement for each in _layers(vars(patch.owner).get(patch.name))):
                 continue
             if before is _MISSING:
                 delattr(patch.owner, patch.name)
@@ -49,9 +50,16 @@ class PatchSet:
                 setattr(patch.owner, patch.name, before)
 
 
+def _layers(value: Any) -> Iterator[Any]:
+    """A function, and what it wraps."""
+    yield value
+    while (value := getattr(value, "__wrapped__", None)) is not None:
+        yield value
+
+
 def check_original(owner: Any, name: str) -> None:
     """Raises RuntimeError if `owner.name` is not the standard library's own."""
-    value = getattr(owner, name)
+    *_, value = _layers(getattr(owner, name))  # what instruments calls, as OpenTelemetry does, is welcome
     home = getattr(owner, "__module__", None) or owner.__name__
     if isinstance(value, BuiltinFunctionType | MethodDescriptorType) or (
         isinstance(value, FunctionType) and f"{value.__module__}.".startswith(f"{home}.")

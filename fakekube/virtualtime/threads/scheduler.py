@@ -19,6 +19,7 @@ import threading
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from types import MethodType
 from typing import Any, TypeVar
 
 from fakekube.virtualtime.errors import BubbleClosed, NotQuiescent
@@ -266,7 +267,8 @@ class ThreadScheduler:
         self._refuse_if_closing()
         thread = self._enter(BubbleThread(real.name, _guarded(real.run, self.is_cancelled)))
         thread.real = real
-        real.run = lambda: self._main(thread, reuse=False)  # type: ignore[method-assign]
+        # a method, because what instruments threads (Sentry does) calls the function of the method with the thread
+        real.run = MethodType(lambda _: self._main(thread, reuse=False), real)  # type: ignore[method-assign]
 
     def submit(self, function: Callable[[], T]) -> asyncio.Future[T]:
         """The future of `function()`, run in a thread of an unbounded pool. It is cancelled once the bubble closes."""
