@@ -196,7 +196,7 @@ def test_a_listener_that_closes_disconnects_pending_clients(bubble, server):
 
 
 def test_one_port_of_clients_is_used_for_connections_to_several_servers(bubble):
-    """The kernel tells them apart by the servers' ports."""
+    """A TCP connection is identified by the addresses of both the client and the server."""
     servers = [Server(bubble) for _ in range(2)]
     read = []
 

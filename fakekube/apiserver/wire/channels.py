@@ -36,25 +36,27 @@ class Session(Protocol):
     `silent` is called (None: never). `left` is called when the client has gone."""
 
     done: bool
-    silence: float | None
+    silence: float | None = None
 
     def opened(self) -> list[bytes]: ...
 
     def received(self, message: bytes) -> list[bytes]: ...
 
-    def silent(self) -> list[bytes]: ...
+    def silent(self) -> list[bytes]:
+        return []
 
-    def left(self) -> None: ...
+    def left(self) -> None:
+        return
 
 
-class ExecSession:
+class ExecSession(Session):
     """Runs a command when its input is complete: immediately without stdin, else when the client closes stdin, sends
     nothing for a while, as it waits for output, or has gone.
 
     A client of version 4 cannot close stdin, and a command that reads none does not wait for that.
     """
 
-    silence: float | None = SILENCE
+    silence = SILENCE
 
     def __init__(self, run: Callable[[bytes], ExecResult], command: Sequence[str], *, stdin: bool) -> None:
         self._run, self._command, self._stdin = run, command, stdin
@@ -91,14 +93,12 @@ class ExecSession:
         return [*_output(result), bytes([ERROR]) + orjson.dumps(outcome(result.exit_code, self._command))]
 
 
-class InteractiveSession:
+class InteractiveSession(Session):
     """A command that reads its input while the client writes it.
 
     `conversation` yields output; each value that it yields waits for the client's next message, which is the value of
     `yield`: `b""` at the end of the input, and always if there is none. What it returns is the result.
     """
-
-    silence: float | None = None
 
     def __init__(
         self,
@@ -123,9 +123,6 @@ class InteractiveSession:
         if channel == CLOSE and data[:1] == bytes([STDIN]):
             self._ended = True
             return self._step(lambda: self._conversation.send(b""))
-        return []
-
-    def silent(self) -> list[bytes]:
         return []
 
     def left(self) -> None:
@@ -169,10 +166,8 @@ def outcome(exit_code: int, command: Sequence[str]) -> Object:
     }
 
 
-class ForwardSession:
+class ForwardSession(Session):
     """Two channels for each port, data and errors. Each starts with the port number; then every message is answered."""
-
-    silence: float | None = None
 
     def __init__(self, answer: Callable[[int, bytes], bytes], ports: Sequence[int]) -> None:
         self._answer, self._ports = answer, ports
@@ -187,9 +182,3 @@ class ForwardSession:
             return []
         answer = self._answer(self._ports[message[0] // 2], message[1:])
         return [message[:1] + answer] if answer else []
-
-    def silent(self) -> list[bytes]:
-        return []
-
-    def left(self) -> None:
-        pass

@@ -50,7 +50,7 @@ def configured(kubeconfig: Path, account: Path, host: str, port: int) -> Iterato
         for name, module in tuple(sys.modules.items()):
             if _DEFAULT_LOCATION in getattr(module, "__dict__", ()):
                 _set(name, _DEFAULT_LOCATION, str(kubeconfig), undo)
-        undo.callback(IMPORTS.listen(_nothing, lambda module: _set_account(module.__name__, account, undo)))
+        undo.callback(IMPORTS.listen(lambda module: _set_account(module.__name__, account, undo)))
         for name in (*_IN_CLUSTER, _LIGHTKUBE):
             _set_account(name, account, undo)
         undo.callback(_restore_defaults, {name: _default(name) for name in _CONFIGURATIONS})
@@ -78,10 +78,6 @@ def _restore_defaults(before: Mapping[str, Any]) -> None:
         kind = getattr(sys.modules.get(name), "Configuration", None)
         if kind is not None:
             kind._default = default
-
-
-def _nothing() -> None:
-    pass
 
 
 def _set_environment(values: Mapping[str, str], undo: Callable[..., Any]) -> None:

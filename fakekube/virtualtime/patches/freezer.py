@@ -100,7 +100,7 @@ class Freezer:
             if name in sys.modules:
                 self._freeze_types(sys.modules[name])
         self._forbid_others(api)
-        self._ignore_imports = IMPORTS.listen(self._unfreeze, self._refreeze)
+        self._ignore_imports = IMPORTS.listen(self._refreeze, self._unfreeze)
 
     def move(self, now: datetime.datetime) -> None:
         if not self._factories or self._factories[-1] is not self._factory:

@@ -19,9 +19,11 @@ class ImportHook:
     def __init__(self) -> None:
         self._listeners: list[tuple[Callable[[], None], Callable[[ModuleType], None]]] = []
 
-    def listen(self, before: Callable[[], None], after: Callable[[ModuleType], None]) -> Callable[[], None]:
+    def listen(
+        self, after: Callable[[ModuleType], None], before: Callable[[], None] | None = None
+    ) -> Callable[[], None]:
         """Call `before` and `after` around the execution of each module. Returns a function that removes them."""
-        listener = (before, after)
+        listener = (before or _nothing, after)
         if not self._listeners:
             sys.meta_path.insert(0, self)
         self._listeners.append(listener)
@@ -58,6 +60,10 @@ class ImportHook:
                     after(module)
 
         loader.exec_module = exec_module
+
+
+def _nothing() -> None:
+    pass
 
 
 IMPORTS = ImportHook()

@@ -29,7 +29,7 @@ class PortalPatches:
         self._undo: list[Callable[[], None]] = []
 
     def start(self) -> None:
-        self._undo.append(IMPORTS.listen(_nothing, self._patch))
+        self._undo.append(IMPORTS.listen(self._patch))
         if (module := sys.modules.get(_MODULE)) is not None:
             self._patch(module)
 
@@ -80,7 +80,3 @@ class PortalPatches:
         while not hasattr(made, "_portal"):
             self._blocking.take_turn(_WHERE)
         self._portals[process] = made
-
-
-def _nothing() -> None:
-    pass

@@ -19,9 +19,7 @@ class SignalPatches:
         self._threads = threads
 
     def patches(self) -> Iterator[Patch]:
-        yield Patch(signal, "signal", self._install(signal.signal), signal.signal)
-        yield Patch(signal, "getsignal", self._installed(signal.getsignal), signal.getsignal)
-        # what names that were bound before (`from signal import signal`) call
+        # the functions of `signal` call these, also by a name that was bound before (`from signal import signal`)
         yield Patch(_signal, "signal", self._install(_signal.signal))
         yield Patch(_signal, "getsignal", self._installed(_signal.getsignal))
         yield Patch(signal, "set_wakeup_fd", self._wake_by(signal.set_wakeup_fd), signal.set_wakeup_fd)
