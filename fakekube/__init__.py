@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from fakekube.apiserver.kubelet import ExecResult
     from fakekube.apiserver.requestlog import RequestRecord
     from fakekube.apiserver.user import User
+    from fakekube.clustersettings import ClusterSettings
     from fakekube.controllers.kubelet.stage import (
         CreateError,
         Exit,
@@ -25,7 +26,8 @@ if TYPE_CHECKING:
     )
     from fakekube.harness.cluster import FakeKube
     from fakekube.harness.detectors.finding import Finding, FindingError, FindingWarning
-    from fakekube.harness.operator import ControllerView, Operator
+    from fakekube.harness.face import Cluster
+    from fakekube.harness.operators.operator import ControllerView, Operator
     from fakekube.harness.pods.simulatednode import SimulatedNode
     from fakekube.harness.pods.simulatedpods import SimulatedPods
     from fakekube.harness.records.kept import Records
@@ -36,6 +38,8 @@ if TYPE_CHECKING:
     from fakekube.virtualtime.errors import Deadlock, HotLoop, NotQuiescent
 
 __all__ = [
+    "Cluster",
+    "ClusterSettings",
     "ControllerView",
     "CreateError",
     "Deadlock",
@@ -70,7 +74,9 @@ __all__ = [
 
 #: Imported on first use, because every pytest run on the machine imports this package.
 _HOMES = {
-    "ControllerView": "fakekube.harness.operator",
+    "Cluster": "fakekube.harness.face",
+    "ClusterSettings": "fakekube.clustersettings",
+    "ControllerView": "fakekube.harness.operators.operator",
     "CreateError": "fakekube.controllers.kubelet.stage",
     "Deadlock": "fakekube.virtualtime.errors",
     "ExecResult": "fakekube.apiserver.kubelet",
@@ -84,7 +90,7 @@ _HOMES = {
     "HotLoop": "fakekube.virtualtime.errors",
     "ManifestError": "fakekube.server.manifests",
     "NotQuiescent": "fakekube.virtualtime.errors",
-    "Operator": "fakekube.harness.operator",
+    "Operator": "fakekube.harness.operators.operator",
     "PodSelector": "fakekube.controllers.kubelet.stage",
     "ProbeResult": "fakekube.controllers.kubelet.stage",
     "PullError": "fakekube.controllers.kubelet.stage",

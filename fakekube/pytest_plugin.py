@@ -25,8 +25,24 @@ from fakekube.simulation.stash import PAGED, PLAN, SHARD
 
 if TYPE_CHECKING:
     from fakekube.harness.cluster import FakeKube
-    from fakekube.harness.state.sharing import SharedCluster
+    from fakekube.harness.engine import Driven, Engine
+    from fakekube.harness.sharing import SharedCluster
     from fakekube.virtualtime import Bubble, VirtualClock
+
+
+def engine_of(cluster: object) -> Engine:
+    """The engine of a cluster, imported when it is used."""
+    from fakekube.harness import engine
+
+    return engine.engine_of(cluster)
+
+
+def driven(cluster: object) -> Driven:
+    """The port of any cluster, imported when it is used."""
+    from fakekube.harness import engine
+
+    return engine.driven(cluster)
+
 
 _SHARED: pytest.StashKey[dict[str, SharedCluster]] = pytest.StashKey()
 
@@ -88,7 +104,7 @@ def pytest_addoption(parser: pytest.Parser, pluginmanager: pytest.PytestPluginMa
         parser.addini(f"fakekube_{name}", text, default=None)
         group.addoption(f"--fakekube-{name.replace('_', '-')}", dest=f"fakekube_{name}", metavar=metavar, help=text)
     _add_exploration(parser, group)
-    group.addoption("--fakekube-update-golden", action="store_true", help="write the files of assert_state()")
+    group.addoption("--fakekube-update-golden", action="store_true", help="write the files of state.assert_golden()")
 
 
 def _add_exploration(parser: pytest.Parser, group: pytest.OptionGroup) -> None:
@@ -180,10 +196,11 @@ def _levels(config: pytest.Config) -> dict[str, str]:
 
 def _set_golden(cluster: FakeKube, request: pytest.FixtureRequest) -> None:
     """Golden files are relative to the test's file."""
-    if cluster.backend != "fakekube":
+    if cluster.access.backend != "fakekube":
         return
-    cluster.golden.folder = request.path.parent
-    cluster.golden.update = request.config.getoption("--fakekube-update-golden")
+    golden = engine_of(cluster).golden
+    golden.folder = request.path.parent
+    golden.update = request.config.getoption("--fakekube-update-golden")
 
 
 @pytest.fixture
@@ -209,7 +226,7 @@ def fakekube(request: pytest.FixtureRequest) -> Iterator[FakeKube]:
 def _configure(cluster: FakeKube, configure: bool | str) -> None:
     """Let clients that load their own configuration find the cluster: as a service account, or its administrator."""
     if configure:
-        cluster.configure(service_account="" if configure is True else configure)
+        cluster.access.configure(service_account="" if configure is True else configure)
 
 
 def _cluster(request: pytest.FixtureRequest, settings: dict[str, Any]) -> FakeKube:
@@ -229,8 +246,9 @@ def _cluster(request: pytest.FixtureRequest, settings: dict[str, Any]) -> FakeKu
         cluster = FakeKube(**settings)
     except (TypeError, ValueError) as error:
         raise pytest.UsageError(f"@pytest.mark.fakekube: {error}") from None
-    cluster.is_explored = request.node.stash.get(PLAN, None) is not None
-    cluster.findings_at_exit = False  # they are checked when the test has been called
+    engine = engine_of(cluster)
+    engine.is_explored = request.node.stash.get(PLAN, None) is not None
+    engine.findings_at_exit = False  # they are checked when the test has been called
     return cluster
 
 
@@ -274,7 +292,7 @@ def fakekube_session(request: pytest.FixtureRequest) -> Iterator[FakeKube]:
 
 
 def _shared(request: pytest.FixtureRequest) -> Iterator[Any]:
-    from fakekube.harness.state.sharing import ClusterProxy, SharedCluster
+    from fakekube.harness.sharing import ClusterProxy, SharedCluster
 
     settings = _settings(request)
     settings.pop("configure", None)
@@ -318,11 +336,11 @@ def _fakekube_of_test(request: pytest.FixtureRequest) -> Iterator[None]:
 @pytest.fixture
 def fakekube_namespace(request: pytest.FixtureRequest) -> str:
     """A namespace of the test's cluster, with a name of its own: the same in each run."""
-    from fakekube.harness.state.sharing import namespace_for
+    from fakekube.harness.sharing import namespace_for
 
     used = next((name for name in _SHARED_NAMES if name in request.fixturenames), "fakekube")
     cluster = request.getfixturevalue(used)
-    name = namespace_for(request.node.nodeid, "" if cluster.backend == "fakekube" else cluster.namespace)
+    name = namespace_for(request.node.nodeid, "" if cluster.access.backend == "fakekube" else cluster.namespace)
     cluster.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
     return name
 
@@ -351,20 +369,20 @@ def fakekube_clock(fakekube: FakeKube) -> VirtualClock:
 @pytest.fixture
 def fakekube_client(fakekube: FakeKube) -> Any:
     """An official `kubernetes.client.ApiClient` for the cluster."""
-    return fakekube.api_client()
+    return fakekube.access.api_client()
 
 
 @pytest.fixture
 def fakekube_configured(fakekube: FakeKube) -> FakeKube:
-    """The cluster, at which the configuration of every client points (`FakeKube.configure`)."""
-    fakekube.configure()
+    """The cluster, at which the configuration of every client points (`fakekube.access.configure`)."""
+    fakekube.access.configure()
     return fakekube
 
 
 @pytest.fixture
 def fakekube_kubeconfig(fakekube: FakeKube) -> Path:
     """The path of a kubeconfig file for the cluster."""
-    return fakekube.kubeconfig
+    return fakekube.access.kubeconfig
 
 
 # --- async tests and fixtures
@@ -381,7 +399,7 @@ def pytest_fixture_setup(
         result = yield
         _claim(request.node)
         return result
-    bound, bubble = _bound(function, request.instance), request.getfixturevalue(used).bubble
+    bound, bubble = _bound(function, request.instance), driven(request.getfixturevalue(used)).bubble
 
     def on_loop(**arguments: Any) -> Any:
         from fakekube.harness.driving import asynctests
@@ -472,7 +490,7 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> None:
     if pyfuncitem.stash.get(PLAN, None) is not None and _CLUSTER in pyfuncitem.stash:
         from fakekube.virtualtime.patches.randomness import seed_functions
 
-        seed_functions(pyfuncitem.stash[_CLUSTER].bubble.seed)
+        seed_functions(driven(pyfuncitem.stash[_CLUSTER]).bubble.seed)
 
 
 def _backend(item: pytest.Item) -> object:
@@ -492,7 +510,7 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None, Any, Any]:
         return result
     from fakekube.harness.driving import asynctests
 
-    with asynctests.on_loop(item, cluster.bubble):
+    with asynctests.on_loop(item, driven(cluster).bubble):
         if type(item) is not pytest.Function:  # pytest-asyncio's own would run it on another loop
             item.runtest = types.MethodType(pytest.Function.runtest, item)  # type: ignore[method-assign]
         try:
@@ -505,8 +523,8 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None, Any, Any]:
             vars(item).pop("runtest", None)
     _observe(item, None)
     try:
-        cluster.finish()
-        cluster.check_findings(warn=partial(_warn, item))
+        driven(cluster).finish()
+        driven(cluster).check_findings(warn=partial(_warn, item))
     except AssertionError as found:
         text = str(found)
     except Exception as problem:
@@ -527,11 +545,11 @@ def _observe(item: pytest.Item, error: BaseException | None) -> None:
 def _note_problems(cluster: FakeKube, error: BaseException) -> None:
     """Adds to the error of a test what it did not await, and completes the findings that its report shows."""
     try:
-        cluster.finish()
+        driven(cluster).finish()
     except Exception as problem:
         if str(problem) != str(error):
             error.add_note(f"{type(problem).__name__}: {problem}")
-    cluster.check_findings(raising=False)
+    driven(cluster).check_findings(raising=False)
 
 
 def _warn_of_marker(item: pytest.Item) -> None:
@@ -655,12 +673,12 @@ def pytest_runtest_makereport(
         text = cluster.timeline.render(TIMELINE_LINES)
         if page is not None:
             text += f"\n\nthe whole timeline: {page}"
-        report.sections.append((f"fakekube timeline (seed {cluster.seed!r})", text))
+        report.sections.append((f"fakekube timeline (seed {driven(cluster).seed!r})", text))
         if findings := cluster.findings:
             report.sections.append(("fakekube findings", "\n".join(map(str, findings))))
     if report.when == "teardown":
         del item.stash[_CLUSTER]  # the session keeps its items
-        if cluster.backend == "fakekube" and cluster.bubble.loop.processes.left_clients:
+        if cluster.access.backend == "fakekube" and driven(cluster).bubble.loop.processes.left_clients:
             _free_clients()
     return report
 

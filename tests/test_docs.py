@@ -43,8 +43,8 @@ def name_of(page):
 def _imported():
     """What the pages import lazily is imported once: pytester forgets what an inner run imports."""
     with FakeKube(controllers=["*"], nodes=1, rbac=True) as kube:
-        kube.api_client()
-        kube.ca_bundle  # noqa: B018
+        kube.access.api_client()
+        kube.webhooks.ca_bundle  # noqa: B018
 
 
 @pytest.mark.parametrize("page", PAGES, ids=name_of)

@@ -8,6 +8,8 @@ import click
 import pytest
 
 from fakekube import FakeKube, cli
+from fakekube.harness.face import DESKS
+from tests import face
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text()
@@ -64,10 +66,19 @@ def test_options_exist(page, pytestconfig):
     assert set(named) - options_of(cli.main) - plugin - FOREIGN == set()
 
 
+#: Packages that pages name.
+PACKAGES = {path.stem for path in (ROOT / "fakekube").iterdir()}
+
+
 @pytest.mark.parametrize("page", PROSE, ids=lambda path: path.name)
 def test_methods_of_a_cluster_exist(page):
-    named = re.findall(r"\bfakekube\.([a-z_]+)\(", page.read_text())
-    assert [name for name in named if not hasattr(FakeKube, name)] == []
+    named = re.findall(r"(?<!import )(?<!from )\bfakekube\.([a-z_]+)[\[(.](?:([a-z_]+)\()?", page.read_text())
+    assert [name for name, _ in named if name not in {*DESKS, *PACKAGES} and not hasattr(FakeKube, name)] == []
+    assert [
+        f"{name}.{member}"
+        for name, member in named
+        if member and name in DESKS and not hasattr(face.desk(name), member)
+    ] == []
 
 
 #: Arguments of the marker that FakeKube does not have: the plugin calls `FakeKube.configure`.

@@ -65,6 +65,10 @@ SHARED_NAMES = {
 }
 
 
+#: Modules that are named as the desks of a cluster, which are named after what they are about.
+DESKS = ROOT / "fakekube" / "harness" / "desks"
+
+
 def names() -> Iterator[str]:
     """Modules and packages of one name in one of the two packages. A package may have a module of its own name."""
     where = defaultdict(set)
@@ -72,6 +76,8 @@ def names() -> Iterator[str]:
         named = path.parent if path.name == "__init__.py" else path
         kind = in_group(named) and (len(named.relative_to(REGISTRY).parts) <= 2 or named.suffix != ".py")
         if kind or (REGISTRY in named.parents and named.stem in OF_A_KIND) or named.stem in SHARED_NAMES:
+            continue
+        if path.parent == DESKS:
             continue
         own = named.suffix == ".py" and named.parent.name == named.stem
         where[path.relative_to(ROOT).parts[0], named.stem].add(named.parent if own else named)

@@ -135,20 +135,21 @@ class EnqueueRequestForOwner:
         self._api_version, self._kind = api_version, kind
         self._known = namespaced is not None
         group = split_api_version(api_version)[0]
-        self._owner = OwnerKind(group, kind, namespaced is not False, only_controller)
+        #: The kind of the owners.
+        self.owner: OwnerKind = OwnerKind(group, kind, namespaced is not False, only_controller)
 
     async def prepare(self, mapper: RESTMapper) -> None:
         """Read from discovery whether the owner's kind is namespaced; raises ApiError."""
         if not self._known:
             resource = await mapper.resource(self._api_version, self._kind)
-            owner = self._owner
-            self._owner = OwnerKind(owner.group, owner.kind, resource.namespaced, owner.only_controller)
+            owner = self.owner
+            self.owner = OwnerKind(owner.group, owner.kind, resource.namespaced, owner.only_controller)
             self._known = True
 
     def handle(self, event: Event, queue: RequestQueue) -> None:
         """See EventHandler."""
         objs = (event.old, event.new) if isinstance(event, UpdateEvent) else (event.obj,)
-        names = {name: None for obj in objs for name in self._owner.names_in(obj)}
+        names = {name: None for obj in objs for name in self.owner.names_in(obj)}
         queue = low_priority(event, queue)
         for name in names:
             queue.add(Request(name.namespace, name.name))

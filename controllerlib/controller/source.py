@@ -115,7 +115,8 @@ class KindSource:
         """ValueError if the kind is missing."""
         if not api_version or not kind:
             raise ValueError("must create Kind with a non-empty apiVersion and kind")
-        self._cache, self.api_version, self.kind, self._handler = cache, api_version, kind, handler
+        self._cache, self.api_version, self.kind = cache, api_version, kind
+        self.handler: EventHandler = handler
         self._predicates, self._form, self._after_sync = tuple(predicates), form, after_sync
         self._clock: Clock = clock or SystemClock()
         self._synced = OnceEvent()
@@ -146,7 +147,7 @@ class KindSource:
                     extra={"kind": self.kind, "error": str(error)},
                 )
             await sleep(self._clock, RETRY)
-        registration = informer.add_handler(SourceEventHandler(self._handler, queue, self._predicates))
+        registration = informer.add_handler(SourceEventHandler(self.handler, queue, self._predicates))
         try:
             await informer.wait_synced()
             await registration.wait_synced()
@@ -160,7 +161,7 @@ class KindSource:
             informer.remove_handler(registration)
 
     async def _find(self) -> CacheInformer:
-        prepare = getattr(self._handler, "prepare", None)
+        prepare = getattr(self.handler, "prepare", None)
         if prepare is not None:
             await prepare(self._cache.mapper)
         return await self._cache.get_informer(

@@ -61,14 +61,14 @@ class LeaderElection:
         """ValueError if the name is missing or `resource_lock` is not supported."""
         if not options.name:
             raise ValueError("LeaderElectionID must be configured")
-        self._options = options
+        self.options: LeaderElectionOptions = options
         self._lead: Callable[[], Awaitable[None]] | None = None
         #: Set by `prepare`.
         self.elector: LeaderElector | None = None
 
     def prepare(self, manager: Any) -> None:
         """See Election."""
-        options = self._options
+        options = self.options
         part = _random_part(manager.random, options.name)
         identity = options.identity or f"{socket.gethostname()}_{part}"
         self.elector = LeaderElector(
@@ -99,7 +99,7 @@ class LeaderElection:
         await self._lead()
 
     def _lease(self, manager: Any, identity: str) -> LeaseLock:
-        options = self._options
+        options = self.options
         return new_lock(
             options.resource_lock,
             manager.api_reader.with_options(user_agent=f"{manager.user_agent}/leader-election"),

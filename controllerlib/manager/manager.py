@@ -133,7 +133,8 @@ class Manager:
         self.controller_defaults = controllers or ControllerOptions()
         self.group_kind_concurrency = dict(group_kind_concurrency or {})
         self.graceful_shutdown_timeout = graceful_shutdown_timeout
-        self._election = election
+        #: The leader election; None without one.
+        self.election = election
         self._events = Provider(self.api_reader, self.clock, self.random)
         #: Controllers by name.
         self.controllers: dict[str, Controller] = {}
@@ -243,8 +244,8 @@ class Manager:
         if self._was_started:
             raise RuntimeError("manager already started")
         self._was_started = True
-        if self._election is not None:
-            self._election.prepare(self)
+        if self.election is not None:
+            self.election.prepare(self)
         self._events.begin()
         loop = asyncio.get_running_loop()
         self._failure = loop.create_future()
@@ -272,11 +273,11 @@ class Manager:
     async def _start_groups(self) -> None:
         for name in GROUPS[:-1]:
             await self._groups[name].start()
-        if self._election is None:
+        if self.election is None:
             await self._lead()
         else:
             self._leading = asyncio.get_running_loop().create_task(
-                self._election.run(self._lead), name="leader election"
+                self.election.run(self._lead), name="leader election"
             )
             self._leading.add_done_callback(self._leading_ended)
 

@@ -17,6 +17,7 @@ from fakekube.apiserver.auth.authorizer import MODES, parse_modes, with_node_mod
 from fakekube.apiserver.faults import FaultRule
 from fakekube.apiserver.registry.core.service.ranges import BadRange, parse_ranges
 from fakekube.apiserver.resource import VERBS, Resource
+from fakekube.clustersettings import ClusterSettings
 from fakekube.controllers.catalogue import select
 from fakekube.harness.callbacks import takes_nothing
 from fakekube.server import bootstrap
@@ -28,56 +29,46 @@ Object = dict[str, Any]
 # --- FakeKube(...) -------------------------------------------------------------------------------------------------
 
 
-def check_cluster(
-    *,
-    seed: object,
-    rbac: object,
-    stepped: object,
-    wall_clock: object,
-    transport: object,
-    history_window: object,
-    patience: object,
-    version: object,
-    controllers: object,
-    nodes: object,
-    service_cluster_ip_range: object,
-    real_connections: object,
-) -> None:
+def check_cluster(settings: ClusterSettings) -> None:
     """Checks the arguments of FakeKube. Raises TypeError, ValueError naming the argument."""
-    if isinstance(seed, bool) or not isinstance(seed, int | str):
-        raise TypeError(f"seed={seed!r}: pass an int or text")
-    if not isinstance(rbac, bool):
-        raise TypeError(f"rbac={rbac!r}: pass True to check access, False not to")
-    if not isinstance(real_connections, bool):
-        raise TypeError(f"real_connections={real_connections!r}: pass True to allow them, False not to")
-    if not (stepped is None or isinstance(stepped, bool)):
-        raise TypeError(f"stepped={stepped!r}: pass True, False, or None (True in sync tests only)")
-    if isinstance(wall_clock, str):
-        if wall_clock not in ("freezegun", "time-machine"):
-            raise ValueError(f"wall_clock={wall_clock!r}: pass True, False, 'freezegun' or 'time-machine'")
-    elif not isinstance(wall_clock, bool) and not all(hasattr(wall_clock, name) for name in _WALL_CLOCK):
-        raise TypeError(f"wall_clock={wall_clock!r}: pass True to freeze the wall clock, False not to")
-    if transport not in ("direct", "memory", "tcp"):
-        raise ValueError(f"transport={transport!r}: pass 'direct', 'memory' or 'tcp'")
-    _check_numbers(history_window, patience)
-    _check_version(version)
-    _check_range(service_cluster_ip_range)
-    if isinstance(controllers, str) or not isinstance(controllers, Sequence):
-        raise TypeError(f"controllers={controllers!r}: pass a list of names")
-    if not all(isinstance(name, str) for name in controllers):
-        raise TypeError(f"controllers={list(controllers)!r}: names are text")
+    if isinstance(settings.seed, bool) or not isinstance(settings.seed, int | str):
+        raise TypeError(f"seed={settings.seed!r}: pass an int or text")
+    if not isinstance(settings.rbac, bool):
+        raise TypeError(f"rbac={settings.rbac!r}: pass True to check access, False not to")
+    if not isinstance(settings.real_connections, bool):
+        raise TypeError(f"real_connections={settings.real_connections!r}: pass True to allow them, False not to")
+    if not (settings.stepped is None or isinstance(settings.stepped, bool)):
+        raise TypeError(f"stepped={settings.stepped!r}: pass True, False, or None (True in sync tests only)")
+    _check_wall_clock(settings.wall_clock)
+    if settings.transport not in ("direct", "memory", "tcp"):
+        raise ValueError(f"transport={settings.transport!r}: pass 'direct', 'memory' or 'tcp'")
+    _check_numbers(settings.history_window, settings.patience)
+    _check_version(settings.version)
+    _check_range(settings.service_cluster_ip_range)
+    if isinstance(settings.controllers, str) or not isinstance(settings.controllers, Sequence):
+        raise TypeError(f"controllers={settings.controllers!r}: pass a list of names")
+    if not all(isinstance(name, str) for name in settings.controllers):
+        raise TypeError(f"controllers={list(settings.controllers)!r}: names are text")
     try:
-        select(controllers)
+        select(settings.controllers)
     except ValueError as problem:
-        raise ValueError(f"controllers={list(controllers)!r}: {problem}") from None
-    _check_nodes(nodes)
+        raise ValueError(f"controllers={list(settings.controllers)!r}: {problem}") from None
+    _check_nodes(settings.nodes)
+
+
+def _check_wall_clock(choice: object) -> None:
+    if isinstance(choice, str):
+        if choice not in ("freezegun", "time-machine"):
+            raise ValueError(f"wall_clock={choice!r}: pass True, False, 'freezegun' or 'time-machine'")
+    elif not isinstance(choice, bool) and not all(hasattr(choice, name) for name in _WALL_CLOCK):
+        raise TypeError(f"wall_clock={choice!r}: pass True to freeze the wall clock, False not to")
 
 
 def _check_nodes(nodes: object) -> None:
     if nodes is None:
         return
     if isinstance(nodes, bool) or not isinstance(nodes, int):
-        raise TypeError(f"nodes={nodes!r}: pass the number of nodes, and use add_node() for others")
+        raise TypeError(f"nodes={nodes!r}: pass the number of nodes, and use nodes.add() for others")
     if nodes < 0:
         raise ValueError(f"nodes={nodes}: it must not be negative")
 

@@ -2,20 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Coroutine, Sequence
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from fakekube.harness.operator import ControllerView, Operator
+from controllerlib.cache import CacheOptions, Selection
+from fakekube.harness.faultinjection.skewedclock import SkewedClock
+from fakekube.harness.launching import Operators
+from fakekube.harness.ledger import Ledger
+from fakekube.harness.operators.managers import settings_of
+from fakekube.harness.operators.operator import ControllerView, Operator
+from fakekube.harness.operators.reconcileobserver import ReconcileObserver
+from fakekube.harness.records.identity import CLUSTER
 from fakekube.harness.records.reconciles import Reconcile
+from fakekube.harness.stepping import Stepping
+from fakekube.server.direct import DirectTransport
+from fakekube.server.runner import ServerRunner
+from fakekube.virtualtime import Bubble
+from fakekube.virtualtime.simulatedprocess import SimulatedProcess
 
 if TYPE_CHECKING:
     from fakekube.apiserver.auth.serviceaccounttoken import Issuer
     from fakekube.controllers.controllermanager import ControllerManager
     from fakekube.controllers.hold import HoldGate
+    from fakekube.controllers.scalingmetrics import Metrics
     from fakekube.controllers.settings import Settings
+    from fakekube.harness.pods.simulatedpods import Scope
     from fakekube.server.certificates import Authority
 
+
+#: The least seconds that a watch of the cluster's own controllers lasts: a year, so that time passes without requests.
+WATCH_TIMEOUT = 365 * 86_400.0
 
 #: The controllers that need the CA of the cluster.
 WITH_CA = frozenset({
@@ -35,57 +52,50 @@ def settings_for(names: Sequence[str], issuer: Issuer, authority: Callable[[], A
     return Settings(ca.certificate.decode(), issuer.keys.sign, (ca.certificate, ca.key))
 
 
-@dataclass(frozen=True, slots=True)
-class Settling:
-    """How a test settles. `in_async_test`: whether it must await that. `awaited` makes what it must await."""
-
-    settle: Callable[[], Awaitable[None]]
-    in_async_test: Callable[[], bool]
-    awaited: Callable[[Coroutine[Any, Any, Any], str], Coroutine[Any, Any, Any]]
-
-
 class ClusterController(ControllerView):
     """One of the cluster's own controllers, as a test sees it."""
 
-    def __init__(self, view: ControllerView, gate: HoldGate, settling: Settling) -> None:
+    def __init__(self, view: ControllerView, gate: HoldGate, stepping: Stepping) -> None:
         super().__init__(view._operator, view.name, view._ledger, view._now, view._catalog)
-        self._gate, self._settling = gate, settling
+        self._gate, self._stepping = gate, stepping
 
     def __repr__(self) -> str:
-        return f"<ClusterController {self.name} reconciles={self.reconciles()}{' held' if self.is_held else ''}>"
+        return (
+            f"<ClusterController {self.name} reconciles={self.reconciles()}{' suspended' if self.is_suspended else ''}>"
+        )
 
     @property
-    def is_held(self) -> bool:
-        """Whether it reconciles only when it is stepped."""
+    def is_suspended(self) -> bool:
+        """Whether it reconciles only by `reconcile_next`."""
         return self._gate.held
 
-    def hold(self) -> None:
-        """Let it reconcile nothing further, while its queue fills, until `release`."""
+    def suspend(self) -> None:
+        """Let it reconcile nothing further, while its queue fills, until `resume`."""
         self._gate.hold()
 
-    def release(self) -> Awaitable[None]:
+    def resume(self) -> Awaitable[None]:
         """Let it reconcile again, and settle. In an async test it must be awaited."""
         self._gate.release()
-        return self._settling.settle()
+        return self._stepping.settle()
 
-    def step(self) -> Any:
-        """Let it reconcile one key that is due, and settle; it is held from then on.
+    def reconcile_next(self) -> Any:
+        """Let it reconcile one key that is due, and settle; it is suspended from then on.
 
         Returns the Reconcile, or None if no key was due. In an async test it must be awaited.
         """
         self._gate.hold()
         before = self.reconciles()
         self._gate.permit()
-        if self._settling.in_async_test():
-            return self._settling.awaited(self._after(before), "step")
-        self._settling.settle()
-        return self._stepped(before)
+        if self._stepping.in_async_test():
+            return self._stepping.awaited(self._after(before), "reconcile_next")
+        self._stepping.settle()
+        return self._reconciled(before)
 
     async def _after(self, before: int) -> Reconcile | None:
-        await self._settling.settle()
-        return self._stepped(before)
+        await self._stepping.settle()
+        return self._reconciled(before)
 
-    def _stepped(self, before: int) -> Reconcile | None:
+    def _reconciled(self, before: int) -> Reconcile | None:
         self._gate.withdraw()
         made = self.reconciles() - before
         return self.history()[-made] if made else None
@@ -96,8 +106,8 @@ class ClusterControllers:
 
     operator: Operator
 
-    def __init__(self, running: ControllerManager, operator: Operator, settling: Settling) -> None:
-        self._running, self.operator, self._settling = running, operator, settling
+    def __init__(self, running: ControllerManager, operator: Operator, stepping: Stepping) -> None:
+        self._running, self.operator, self._stepping = running, operator, stepping
 
     def part(self, name: str) -> Any:
         """What a controller offers to the harness, or None."""
@@ -106,4 +116,69 @@ class ClusterControllers:
     def named(self, name: str) -> ClusterController:
         """A controller by its name or alias. Raises KeyError."""
         name = self._running.queue_name(name)
-        return ClusterController(self.operator[name], self._running.gates[name], self._settling)
+        return ClusterController(self.operator[name], self._running.gates[name], self._stepping)
+
+    def names(self) -> Sequence[str]:
+        """The names of those that run."""
+        return tuple(self._running.gates)
+
+
+class ControllerSimulation:
+    """The cluster's own controllers with their metrics, and the kubelets that tests script."""
+
+    def __init__(
+        self, bubble: Bubble, runner: ServerRunner, ledger: Ledger, operators: Operators, stepping: Stepping
+    ) -> None:
+        self._bubble, self._runner, self._ledger = bubble, runner, ledger
+        self._operators, self._stepping = operators, stepping
+        self._metrics: Metrics | None = None
+        self.running: ClusterControllers | None = None
+
+    @property
+    def operator(self) -> Operator | None:
+        """The operator that all of them belong to; None if none runs."""
+        return self.running.operator if self.running is not None else None
+
+    def metrics(self) -> Metrics:
+        """The metrics that HorizontalPodAutoscalers read."""
+        if self._metrics is None:
+            from fakekube.controllers.scalingmetrics import Metrics
+
+            self._metrics = Metrics()
+        return self._metrics
+
+    def make(self, names: Sequence[str], nodes: int | None, authority: Callable[[], Authority]) -> None:
+        """Make the controllers that `names` select, not started. `authority` makes the CA, which few of them need."""
+        from fakekube.controllers.componentusers import component_user
+        from fakekube.controllers.controllermanager import controller_manager
+        from fakekube.controllers.nodespec import numbered
+
+        clock = self._bubble.clock
+        observer = ReconcileObserver(self._ledger, clock.now)
+
+        def connect(user: str) -> DirectTransport:
+            return self._operators.directly_connected(component_user(user), observer.trace)
+
+        settings = settings_for(names, self._runner.apiserver.issuer, authority)
+        settings = replace(settings, metrics=self.metrics(), nodes=None if nodes is None else numbered(nodes))
+        cache = CacheOptions(
+            sync_period_jitter=0.0, min_watch_timeout=WATCH_TIMEOUT, default=Selection(bookmarks=False)
+        )
+        process, skewed = SimulatedProcess(CLUSTER), SkewedClock(clock)
+        observer.identify(self._ledger.identities.claim(CLUSTER, CLUSTER))
+        options = {**settings_of(self._bubble, observer, process, skewed), "cache": cache}
+        running = controller_manager(names, connect, settings, **options)
+        if "kubelet" in running.parts:
+            running.parts["kubelet"].answers.install(self._runner.apiserver.kubelet)
+        operator = self._operators.operated(running.manager, observer, process, skewed)
+        self.running = ClusterControllers(running, operator, self._stepping)
+
+    def scope(self, caller: str) -> Scope:
+        """The kubelets for scripts. Raises RuntimeError if none runs."""
+        kubelets = self.running.part("kubelet") if self.running is not None else None
+        if kubelets is None:
+            raise RuntimeError(f"{caller}: no kubelet runs; pass nodes=1, or controllers=['scheduler', 'kubelet']")
+        from fakekube.controllers.kubelet.podscripts import PodScripts
+        from fakekube.harness.pods.simulatedpods import Scope
+
+        return Scope(kubelets, PodScripts(kubelets), self._stepping.settle)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from fakekube.apiserver.requestlog import RequestRecord
 from fakekube.harness.audit import NOOP, Audit
 from fakekube.harness.ledger import Ledger
-from fakekube.harness.operator import Operator
+from fakekube.harness.operators.operator import Operator
 
 
 class IdempotenceCheck:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, TypedDict, get_type_hints
+from typing import TYPE_CHECKING, Any, Literal, TypedDict, get_type_hints
 
 from fakekube.apiserver.faults.rule import BrokenBody, Reset
 from fakekube.apiserver.requestlog import RequestRecord
@@ -17,34 +17,58 @@ if TYPE_CHECKING:
     from controllerlib.metrics import Registry
 
 
-class FaultOptions(TypedDict, total=False):
-    """The arguments of `fakekube.FaultRule`."""
+class Match(TypedDict, total=False):
+    """Which requests a fault affects; see `fakekube.harness.face.Cluster.fault`."""
 
-    verb: str
     resource: str
     name: str
     namespace: str
     user_agent: str
-    except_agent: str
     after: int
     times: int | None
-    error: int | None
+    share: float
+    unrealistic: bool
+
+
+class Fault(Match, total=False):
+    """The arguments of `fault`."""
+
+    verb: str
+    error: int
+    committed: bool
     delay: Duration
     reset: Reset
-    share: float
-    draw: Callable[[str, int], float] | None
-    committed: bool
-    before: Callable[[], object] | None
-    body: BrokenBody
-    body_delay: Duration
-    stale: int | str | None
-    cut_after: int | None
+    before: Callable[[], object]
+    stale: int | str
+
+
+class WatchFault(Match, total=False):
+    """The arguments of `faults.disturb_watches`."""
+
+    cut_after: int
     cut_at: str
-    hold_after: int | None
-    gone_after: int | None
-    event_delay: Duration
-    webhook: str
-    unrealistic: bool
+    hold_after: int
+    gone_after: int
+    delay: Duration
+    reset: Literal["", "after"]
+
+
+class BodyFault(Match, total=False):
+    """The arguments of `faults.damage_bodies`."""
+
+    verb: str
+    body: BrokenBody
+    delay: Duration
+
+
+class WebhookFault(TypedDict, total=False):
+    """The arguments of `faults.fail_webhooks`."""
+
+    refused: bool
+    delay: Duration
+    after: int
+    times: int | None
+    share: float
 
 
 class NodeOptions(TypedDict, total=False):

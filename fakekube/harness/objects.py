@@ -82,8 +82,8 @@ class DirectRequests:
             found.abandon()
             raise WouldWait(
                 f"{method} {path} must wait for a webhook or a fault: in an async test use a client "
-                f"(`controllerlib.Client(fakekube.transport())`), or restrict the fault to user agents other than "
-                f"{TEST_AGENT!r}"
+                f"(`controllerlib.Client(fakekube.access.transport())`), or restrict the fault to user agents other "
+                f"than {TEST_AGENT!r}"
             ) from None
 
 

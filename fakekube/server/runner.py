@@ -248,6 +248,11 @@ class ServerRunner:
         return self._answering[0] if self._answering is not None else None
 
     @property
+    def exchange(self) -> tuple[RequestInfo, ClientProcess | None] | None:
+        """The request that runs at this moment, and the process that made it; the same value for all of its time."""
+        return self._answering
+
+    @property
     def client(self) -> ClientProcess | None:
         """The process that made the request which runs at this moment, if it is one of the bubble."""
         return self._answering[1] if self._answering is not None else None

@@ -32,7 +32,7 @@ def failure(found: Exploration, failed: Failed, nodeid: str, budget: int) -> str
     if others := [str(one) for one in failed.trial.violations[1:4]]:
         lines += ["also:", *(f"  {one}" for one in others)]
     if failed.violation.oracle == "test":
-        lines.append("what the test demands only without faults belongs under `if fakekube.calm:`")
+        lines.append("what the test demands only without faults belongs under `if fakekube.exploration.calm:`")
     lines.append(f"found as: {failed.trial.plan}")
     if failed.reduced.clean is not None:
         lines.append(f"passes: {failed.reduced.clean}")

@@ -9,6 +9,7 @@ from datetime import datetime, timedelta
 from functools import partial
 from types import TracebackType
 from typing import Any, Literal, Self, TypeVar, Unpack
+from weakref import WeakMethod
 
 from fakekube.virtualtime.blocking import Blocking
 from fakekube.virtualtime.clock import EPOCH, VirtualClock
@@ -205,7 +206,9 @@ class Bubble:
         kwargs: Mapping[str, object] | None = None,
     ) -> BubbleThread:
         """Run `function(*args, **kwargs)` in a thread of the bubble; one thread, or the loop, runs at a time."""
-        return self.loop.threads.start(partial(function, *args, **(kwargs or {})), name)
+        thread = self.loop.threads.start(partial(function, *args, **(kwargs or {})), name)
+        thread.joins = WeakMethod(self.join)
+        return thread
 
     def signal(self, thread: BubbleThread, number: int) -> None:
         """Send a signal to a thread that `thread` has started: its handler runs there, where the thread waits.
@@ -313,7 +316,7 @@ def _refuse_running_loop() -> None:
             f"({type(running).__module__}.{type(running).__name__}): it has an event loop of its own, whose time is "
             "virtual. Write the test as `async def` with the fixture `fakekube`, which runs it on the cluster's loop, "
             "or open the cluster in sync code and run coroutines with "
-            "`with FakeKube() as fakekube: fakekube.bubble.run(main())`"
+            "`with FakeKube() as fakekube: fakekube.run(main())`"
         )
 
 

@@ -85,7 +85,7 @@ def test_a_large_definition_until_it_is_served(benchmark):
     body = definition()
     benchmark.extra_info["bytes"] = len(body)
     with FakeKube(wall_clock=False) as kube:
-        transport = kube.transport()
+        transport = kube.access.transport()
 
         def removed():
             transport.request_now("DELETE", f"{DEFINITIONS}/pipelines.bench.example.com")
@@ -103,7 +103,7 @@ def test_custom_resources_of_a_large_definition(benchmark):
     steps = {"step1": {"containers": [{"texts0": "a", "ports": [{"name": "p", "containerPort": 1}]}]}}
     kind = {"apiVersion": "bench.example.com/v1", "kind": "Pipeline"}
     with FakeKube(wall_clock=False) as kube:
-        code, _, answer = kube.transport().request_now("POST", DEFINITIONS, body=definition())
+        code, _, answer = kube.access.transport().request_now("POST", DEFINITIONS, body=definition())
         assert code == 201, answer
         creates(benchmark, kube, PIPELINES, {**kind, "spec": steps})
 
@@ -115,7 +115,7 @@ def test_config_maps_beside_them(benchmark):
 
 def creates(benchmark, kube, path, obj):
     benchmark.group = f"{BATCH} direct POSTs"
-    transport, names = kube.transport(), iter(range(10**6))
+    transport, names = kube.access.transport(), iter(range(10**6))
 
     def ask():
         for _ in range(BATCH):

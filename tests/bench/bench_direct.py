@@ -16,7 +16,7 @@ _numbers = itertools.count()
 @pytest.fixture(scope="module")
 def transport():
     with FakeKube(wall_clock=False) as kube:
-        transport = kube.transport()
+        transport = kube.access.transport()
         for obj in (config_map("a"), deployment("a")):
             transport.request_now("POST", PATHS[obj["kind"]], body=obj)
         yield transport

@@ -17,6 +17,7 @@ from controllerlib import Result
 from controllerlib.observer import NOOP_OBSERVER
 from fakekube import FakeKube
 from fakekube.harness import managers
+from fakekube.harness.engine import engine_of
 
 OBJECTS, HOURS, PAIRS = 10, 24, 25
 
@@ -51,8 +52,8 @@ def seconds(recording, writes, detectors="off"):
             managers.settings_of = lambda bubble, observer, *more: settings_of(bubble, NOOP_OBSERVER, *more)
         with FakeKube(wall_clock=False, detect={"all": detectors} if detectors else {}) as kube:
             if not recording:
-                kube._runner._request_listeners.clear()
-                kube._runner._listeners.clear()
+                engine_of(kube).server._request_listeners.clear()
+                engine_of(kube).server._listeners.clear()
             for one in MAPS:
                 kube.create(one)
             kube.start(operator(writes))

@@ -21,14 +21,14 @@ def kube():
 @pytest.mark.benchmark(group="a snapshot of 1,000 objects")
 def test_snapshot_and_restore(benchmark, kube):
     def both():
-        kube.restore(kube.snapshot())
+        kube.state.restore(kube.state.snapshot())
 
     benchmark.pedantic(both, rounds=300, warmup_rounds=5)
 
 
 @pytest.mark.benchmark(group="a snapshot of 1,000 objects")
 def test_restore_while_an_operator_runs(benchmark, kube):
-    saved = kube.snapshot()
+    saved = kube.state.snapshot()
 
     def build(manager):
         async def reconcile(request):
@@ -37,13 +37,13 @@ def test_restore_while_an_operator_runs(benchmark, kube):
         manager.controller("minder").for_("v1", "Secret").complete(reconcile)
 
     kube.start(build)
-    benchmark.pedantic(lambda: kube.restore(saved), rounds=300, warmup_rounds=5)
+    benchmark.pedantic(lambda: kube.state.restore(saved), rounds=300, warmup_rounds=5)
 
 
 @pytest.mark.benchmark(group="a snapshot of 1,000 objects")
 def test_restore_in_a_fresh_cluster(benchmark, kube):
     """With set-up and tear-down of the cluster, as each test of a module with a shared cluster has them."""
-    saved = kube.snapshot()
+    saved = kube.state.snapshot()
     kube.close()
 
     def fresh():

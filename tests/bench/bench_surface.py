@@ -37,7 +37,7 @@ def batch(benchmark, transport, path, headers=()):
 def test_gets_of_an_operator(benchmark, rbac):
     benchmark.group = f"{BATCH} direct GETs of an operator"
     with FakeKube(wall_clock=False, rbac=rbac) as kube:
-        transport = kube.transport()
+        transport = kube.access.transport()
         made = [(CONFIG_MAP, {"metadata": {"name": "a"}, "data": {"colour": "red"}})]
         if rbac:
             reference = {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": "operator"}
@@ -52,7 +52,7 @@ def test_gets_of_an_operator(benchmark, rbac):
         for path, obj in made:
             code, _, answer = transport.request_now("POST", path, body=obj)
             assert code == 201, answer
-        batch(benchmark, kube.transport(user=OPERATOR), f"{CONFIG_MAP}/a")
+        batch(benchmark, kube.access.transport(user=OPERATOR), f"{CONFIG_MAP}/a")
 
 
 @pytest.mark.parametrize(
@@ -66,13 +66,13 @@ def test_gets_of_an_operator(benchmark, rbac):
 def test_documents(benchmark, path, accept):
     benchmark.group = f"{BATCH} documents"
     with FakeKube(wall_clock=False) as kube:
-        batch(benchmark, kube.transport(), path, {"Accept": accept})
+        batch(benchmark, kube.access.transport(), path, {"Accept": accept})
 
 
 def test_a_table_of_a_thousand_pods(benchmark):
     benchmark.group = "tables"
     with FakeKube(wall_clock=False) as kube:
-        transport = kube.transport()
+        transport = kube.access.transport()
         spec = {"containers": [{"name": "c", "image": "i"}]}
         for number in range(1000):
             pod = {"metadata": {"name": f"p{number}"}, "spec": spec}

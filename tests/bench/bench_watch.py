@@ -21,7 +21,7 @@ def test_fifty_writes(benchmark, watchers):
     benchmark.group = f"{WRITES} writes, each to every watcher"
     with FakeKube(wall_clock=False) as kube:
         kube.create({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a", "namespace": "default"}})
-        transport, seen = kube.transport(), Counter()
+        transport, seen = kube.access.transport(), Counter()
 
         async def follow():
             _, _, stream = await transport.open_watch(PATH, query=[("resourceVersion", str(start))])
@@ -43,7 +43,7 @@ def test_fifty_writes(benchmark, watchers):
 
         def batch():
             seen.clear()
-            kube.bubble.run(writes())
+            kube.run(writes())
             assert list(seen.values()) == [watchers] * WRITES
 
         benchmark.pedantic(batch, rounds=5 if watchers > 100 else 20, warmup_rounds=1)

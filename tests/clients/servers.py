@@ -48,13 +48,13 @@ class InProcess:
 
     def __init__(self, cluster: FakeKube) -> None:
         self._cluster = cluster
-        self.url, self.kubeconfig = cluster.url, cluster.kubeconfig
+        self.url, self.kubeconfig = cluster.access.url, cluster.access.kubeconfig
 
     def run(self, work: Coroutine[Any, Any, T]) -> T:
-        return self._cluster.bubble.run(work)
+        return self._cluster.run(work)
 
     def expire(self) -> None:
-        self._cluster.compact()
+        self._cluster.faults.compact()
 
     def make_namespace(self, name: str) -> None:
         self._cluster.create(namespace(name))

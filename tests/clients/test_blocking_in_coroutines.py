@@ -10,6 +10,8 @@ import requests
 import urllib3
 from kubernetes import client, config, watch
 
+from fakekube.harness.engine import engine_of
+
 LIST = "/api/v1/namespaces/default/configmaps"
 
 
@@ -18,7 +20,7 @@ def config_map(name):
 
 
 def official(fakekube):
-    return _official(fakekube.api_client())
+    return _official(fakekube.access.api_client())
 
 
 def _official(api_client):
@@ -41,25 +43,27 @@ def _over(request):
 
 def with_requests(fakekube):
     session = requests.Session()
-    return _over(lambda method, path, body: session.request(method, fakekube.url + path, json=body).json())
+    return _over(lambda method, path, body: session.request(method, fakekube.access.url + path, json=body).json())
 
 
 def with_requests_without_a_session(fakekube):
-    return _over(lambda method, path, body: requests.request(method, fakekube.url + path, json=body, timeout=5).json())
+    return _over(
+        lambda method, path, body: requests.request(method, fakekube.access.url + path, json=body, timeout=5).json()
+    )
 
 
 def with_urllib3(fakekube):
     http = urllib3.PoolManager()
-    return _over(lambda method, path, body: http.request(method, fakekube.url + path, json=body).json())
+    return _over(lambda method, path, body: http.request(method, fakekube.access.url + path, json=body).json())
 
 
 def with_httpx(fakekube):
-    http = httpx.Client(base_url=fakekube.url)
+    http = httpx.Client(base_url=fakekube.access.url)
     return _over(lambda method, path, body: http.request(method, path, json=body).json())
 
 
 def with_pykube(fakekube):
-    api = pykube.HTTPClient(pykube.KubeConfig.from_file(str(fakekube.kubeconfig)))
+    api = pykube.HTTPClient(pykube.KubeConfig.from_file(str(fakekube.access.kubeconfig)))
 
     def call(name):
         pykube.ConfigMap(api, config_map(name) | {"metadata": {"name": name, "namespace": "default"}}).create()
@@ -69,7 +73,7 @@ def with_pykube(fakekube):
 
 
 def official_in_a_pod(fakekube):
-    fakekube.configure()
+    fakekube.access.configure()
     config.load_incluster_config()
     return _official(client.ApiClient())
 
@@ -99,7 +103,7 @@ def test_f8_a_client_is_answered_in_a_coroutine_a_thread_and_the_test(fakekube, 
     call("in-test")
     fakekube.task(handler())
     fakekube.advance(90)
-    fakekube.bubble.join(fakekube.thread(lambda: seen.append(call("in-thread"))))
+    fakekube.thread(lambda: seen.append(call("in-thread"))).join()
     seen.append(call("in-test-again"))
     names = ["in-coroutine", "in-test", "in-thread", "in-test-again"]
     assert [sorted(set(found) & set(names)) for found in seen] == [
@@ -121,14 +125,14 @@ async def test_f8_the_places_of_blocking_calls_are_counted(fakekube):
     call = official(fakekube)
     for name in "ab":
         call(name)
-    found = fakekube.bubble.blocking_calls
+    found = engine_of(fakekube).bubble.blocking_calls
     assert list(found.values()) == [2, 2]
     assert {place.file for place in found} == {__file__}
     assert all(str(place).startswith("test_blocking_in_coroutines.py:") for place in found)
 
 
 async def test_f8_what_needs_time_is_refused(fakekube):
-    api = client.CoreV1Api(fakekube.api_client())
+    api = client.CoreV1Api(fakekube.access.api_client())
     with pytest.raises(RuntimeError, match="a watch is not answered at once"):
         next(watch.Watch().stream(api.list_namespaced_config_map, "default"))
     with fakekube.fault(verb="list", resource="configmaps", delay=5, times=1):
@@ -143,7 +147,7 @@ async def test_tls_in_a_coroutine_begins_without_a_connection_of_the_test(fakeku
     assert "a" in call("a")
     assert "b" in await asyncio.to_thread(call, "b")
     assert "c" in call("c")
-    assert len(fakekube.bubble.blocking_calls) == 2
+    assert len(engine_of(fakekube).bubble.blocking_calls) == 2
 
 
 async def test_what_needs_time_is_refused_over_tls(fakekube_configured):
@@ -183,12 +187,12 @@ def test_a_server_that_is_down_refuses_tls(fakekube_configured):
 
     def asks_everywhere():
         fakekube_configured.task(asks_in_a_coroutine())
-        fakekube_configured.bubble.join(fakekube_configured.thread(asks))
+        fakekube_configured.thread(asks).join()
         asks()
 
     fakekube_configured.create(config_map("a"))
     asks_everywhere()
-    fakekube_configured.restart_server(down=60)
+    fakekube_configured.faults.restart_server(down=60)
     asks_everywhere()
     fakekube_configured.advance(60)
     asks_everywhere()
@@ -212,7 +216,7 @@ def test_a_thread_watches_over_tls_after_other_requests(fakekube_configured):
     for name in "ab":
         fakekube_configured.advance(60)
         fakekube_configured.create(config_map(name))
-    fakekube_configured.bubble.join(thread)
+    thread.join()
     assert seen == [("a", 60), ("a", 60)]
 
 
@@ -222,10 +226,10 @@ async def test_f8_injected_resets_and_errors_reach_a_client_in_a_coroutine(fakek
         fakekube.fault(verb="list", resource="configmaps", reset="before", times=1),
         pytest.raises(urllib3.exceptions.ProtocolError, match="Connection"),
     ):
-        http.request("GET", fakekube.url + LIST)
+        http.request("GET", fakekube.access.url + LIST)
     with fakekube.fault(verb="list", resource="configmaps", error=503, times=1):
-        assert http.request("GET", fakekube.url + LIST).status == 503
-    assert http.request("GET", fakekube.url + LIST).status == 200
+        assert http.request("GET", fakekube.access.url + LIST).status == 503
+    assert http.request("GET", fakekube.access.url + LIST).status == 200
 
 
 def test_f8_a_thread_that_never_waits_does_not_starve_the_others(fakekube):
@@ -233,7 +237,7 @@ def test_f8_a_thread_that_never_waits_does_not_starve_the_others(fakekube):
     http = urllib3.PoolManager()
 
     def polls():
-        while http.request("GET", f"{fakekube.url}{LIST}/ready").status != 200:
+        while http.request("GET", f"{fakekube.access.url}{LIST}/ready").status != 200:
             pass
 
     async def makes():
@@ -242,5 +246,5 @@ def test_f8_a_thread_that_never_waits_does_not_starve_the_others(fakekube):
 
     thread = fakekube.thread(polls)
     fakekube.task(makes())
-    fakekube.bubble.join(thread)
+    thread.join()
     assert "ready" in call("other")

@@ -48,7 +48,7 @@ async def test_workers_of_anyio_call_back_into_the_loop(fakekube):
 
 
 async def test_kr8s(fakekube):
-    api = await kr8s.asyncio.api(kubeconfig=str(fakekube.kubeconfig))
+    api = await kr8s.asyncio.api(kubeconfig=str(fakekube.access.kubeconfig))
     seen = []
 
     async def operator():
@@ -78,7 +78,7 @@ async def test_lightkube(fakekube):
             seen.append((event, found.spec, fakekube.clock.monotonic()))
             await asyncio.sleep(60)
 
-    async with AsyncClient(config=KubeConfig.from_file(str(fakekube.kubeconfig)), namespace="default") as client:
+    async with AsyncClient(config=KubeConfig.from_file(str(fakekube.access.kubeconfig)), namespace="default") as client:
         await client.create(gadgets(metadata=ObjectMeta(name="a"), spec={"size": 1}))
         watching = fakekube.task(operator(client))
         await fakekube.advance(minutes=5)
@@ -96,7 +96,7 @@ async def test_kopf(fakekube, how):
 
     @kopf.on.login(registry=registry)
     def login(**_):
-        return kopf.ConnectionInfo(server=fakekube.url)
+        return kopf.ConnectionInfo(server=fakekube.access.url)
 
     def note(what, name):
         seen.append((what, name, round(fakekube.clock.monotonic())))

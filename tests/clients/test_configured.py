@@ -92,7 +92,7 @@ def test_f6_operators_with_a_client_of_their_own_are_pointed_at_the_cluster(fake
     module = types.ModuleType("operator_with_a_client")
     module.KUBE_CONFIG_DEFAULT_LOCATION = "~/.kube/config"
     monkeypatch.setitem(sys.modules, module.__name__, module)
-    fakekube.configure()
+    fakekube.access.configure()
     assert os.environ["KUBECONFIG"] == module.KUBE_CONFIG_DEFAULT_LOCATION
     fakekube.close()
     assert module.KUBE_CONFIG_DEFAULT_LOCATION == "~/.kube/config"
@@ -127,7 +127,7 @@ async def operator(seen):
         seen.append(created.metadata.creation_timestamp)
 
 with FakeKube() as kube:
-    kube.configure()
+    kube.access.configure()
     assert "kubernetes_asyncio.client" not in sys.modules
     kube.task(operator(seen := []))
     kube.advance(1)

@@ -5,6 +5,7 @@ from kubernetes import client, config
 from kubernetes.stream import stream
 
 from fakekube import ExecResult
+from fakekube.harness.engine import engine_of
 
 # the official client leaves the socket of a session to the garbage collector
 pytestmark = [
@@ -24,7 +25,7 @@ POD = {
 def shell(fakekube):
     fakekube.create(POD)
 
-    @fakekube.on_exec
+    @fakekube.pods.on_exec
     def run(request):
         line = yield "$ "
         while line and line != b"exit\n":
@@ -35,7 +36,7 @@ def shell(fakekube):
 
 
 def opened(cluster, protocol=None, **options):
-    api_client = cluster.api_client()
+    api_client = cluster.access.api_client()
     if protocol:
         api_client.set_default_header("sec-websocket-protocol", protocol)
     return opened_by(client.CoreV1Api(api_client), **options)
@@ -66,7 +67,7 @@ def test_f14_a_client_polls_for_the_output_of_an_interactive_command(shell):
 
 def test_f14_so_does_a_client_in_a_thread(shell):
     seen = []
-    shell.bubble.join(shell.thread(lambda: seen.append(converse(opened(shell)))))
+    shell.thread(lambda: seen.append(converse(opened(shell)))).join()
     assert seen == [["$ ", "you said one", "!", "you said two", "!", "bye\n", 3]]
 
 
@@ -88,7 +89,7 @@ def test_f14_without_input_an_interactive_command_reads_its_end(shell):
 
 def test_f14_a_handler_that_is_not_interactive_still_gets_its_input_as_a_whole(fakekube):
     fakekube.create(POD)
-    fakekube.on_exec(lambda request: b"got " + request.stdin)
+    fakekube.pods.on_exec(lambda request: b"got " + request.stdin)
     session = opened(fakekube)
     session.write_stdin("all")
     session.close_channel(0)
@@ -109,9 +110,11 @@ def exchange(session, *written):
 @pytest.mark.parametrize("written", [(), ("a",), ("a" * 100, "b" * 100)], ids=["nothing", "once", "in-parts"])
 def test_a_client_that_does_not_end_its_input_gets_the_output(fakekube, protocol, written):
     fakekube.create(POD)
-    fakekube.on_exec(lambda request: b"got " + request.stdin)
+    fakekube.pods.on_exec(lambda request: b"got " + request.stdin)
     seen = []
-    fakekube.bubble.join(fakekube.thread(lambda: seen.append(exchange(opened(fakekube, protocol), *written))))
+    engine_of(fakekube).bubble.join(
+        fakekube.thread(lambda: seen.append(exchange(opened(fakekube, protocol), *written)))
+    )
     assert seen == [("got " + "".join(written), 0)]
     assert fakekube.clock.monotonic() < 1
 
@@ -119,7 +122,7 @@ def test_a_client_that_does_not_end_its_input_gets_the_output(fakekube, protocol
 def test_a_command_gets_what_a_client_has_written_before_it_left(fakekube):
     fakekube.create(POD)
     got = []
-    fakekube.on_exec(lambda request: got.append(request.stdin))
+    fakekube.pods.on_exec(lambda request: got.append(request.stdin))
 
     def writes():
         session = opened(fakekube)
@@ -127,7 +130,7 @@ def test_a_command_gets_what_a_client_has_written_before_it_left(fakekube):
         session.write_stdin("two")
         session.close()
 
-    fakekube.bubble.join(fakekube.thread(writes))
+    fakekube.thread(writes).join()
     fakekube.settle()
     assert got == [b"one two"]
 
@@ -148,8 +151,8 @@ def test_a_client_of_tls_polls_for_output_in_virtual_time(shell):
         seen.append(shell.clock.monotonic())
         session.close()
 
-    shell.bubble.join(shell.thread(run))
-    shell.bubble.join(shell.thread(waits))
+    shell.thread(run).join()
+    shell.thread(waits).join()
     assert seen == [["$ ", "you said one", "!", "you said two", "!", "bye\n", 3], 3600]
     run()
     assert seen[2] == seen[0]

@@ -28,7 +28,7 @@ def kopf_operator(fakekube, seen):
 
     @kopf.on.login(registry=registry)
     def login(**_):
-        return kopf.ConnectionInfo(server=fakekube.url)
+        return kopf.ConnectionInfo(server=fakekube.access.url)
 
     @kopf.on.startup(registry=registry)
     def quiet(settings, **_):
@@ -72,7 +72,7 @@ def test_a_kopf_operator_that_is_killed_after_a_write(fakekube):
     fakekube.apply(gadget("a"))
     fakekube.advance(hours=1)
     assert (plan.hits, task.done()) == (1, True)
-    assert len(fakekube.versions("example.com/v1", "Gadget", "a")) == 2
+    assert len(fakekube.state.versions("example.com/v1", "Gadget", "a")) == 2
 
 
 def test_a_paused_kopf_operator(fakekube):
@@ -80,11 +80,11 @@ def test_a_paused_kopf_operator(fakekube):
     task = fakekube.task(kopf_operator(fakekube, seen), name="kopf")
     fakekube.apply(gadget("a"))
     fakekube.advance(minutes=1)
-    fakekube.pause(task)
+    fakekube.faults.pause(task)
     fakekube.apply(gadget("b"))
     fakekube.advance(minutes=1)
     assert seen == [("created", "a")]
-    fakekube.resume(task)
+    fakekube.faults.resume(task)
     fakekube.advance(minutes=5)
     fakekube.kill(task)
     assert seen == [("created", "a"), ("created", "b")]
@@ -94,7 +94,7 @@ def test_a_killed_operator_of_lightkube(fakekube):
     seen, cleaned = [], []
 
     async def operate():
-        api = AsyncClient(config=KubeConfig.from_file(str(fakekube.kubeconfig)), namespace="default")
+        api = AsyncClient(config=KubeConfig.from_file(str(fakekube.access.kubeconfig)), namespace="default")
         try:
             async for event, found in api.watch(ConfigMap):
                 seen.append((event, found.metadata.name))
@@ -117,7 +117,7 @@ def test_a_killed_operator_of_lightkube(fakekube):
 def test_a_killed_operator_of_the_official_async_client(fakekube):
     async def operate():
         configuration = aio.Configuration()
-        await aio_config.load_kube_config(str(fakekube.kubeconfig), client_configuration=configuration)
+        await aio_config.load_kube_config(str(fakekube.access.kubeconfig), client_configuration=configuration)
         async with aio.ApiClient(configuration) as api:
             core = aio.CoreV1Api(api)
             for number in range(5):

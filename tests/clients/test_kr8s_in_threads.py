@@ -98,7 +98,7 @@ def test_two_operators_have_event_loops_of_their_own(fakekube):
 def test_runs_give_the_same_log():
     def run():
         with FakeKube(seed=1, detect={"all": "off"}) as kube:
-            kube.configure()
+            kube.access.configure()
             kube.thread(polling([]))
             kube.thread(watching([]))
             for name in "ab":

@@ -12,7 +12,7 @@ from kubernetes.leaderelection.resourcelock.leaselock import LeaseLock
 
 
 def test_f13_a_lease_is_renewed_now(fakekube):
-    leases = client.CoordinationV1Api(fakekube.api_client())
+    leases = client.CoordinationV1Api(fakekube.access.api_client())
     now = datetime.datetime.now(UTC)
     spec = client.V1LeaseSpec(holder_identity="a", acquire_time=now, renew_time=now)
     made = leases.create_namespaced_lease("default", client.V1Lease(metadata=client.V1ObjectMeta(name="a"), spec=spec))
@@ -24,7 +24,7 @@ def test_f13_a_lease_is_renewed_now(fakekube):
 
 
 def test_f13_an_event_happens_now(fakekube):
-    events = client.EventsV1Api(fakekube.api_client())
+    events = client.EventsV1Api(fakekube.access.api_client())
     event = client.EventsV1Event(
         metadata=client.V1ObjectMeta(name="e"),
         event_time=datetime.datetime.now(UTC),
@@ -42,7 +42,7 @@ def test_f13_an_event_happens_now(fakekube):
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
 def test_f13_the_lease_lock_of_the_official_client_elects(fakekube, monkeypatch):
-    api = fakekube.api_client()
+    api = fakekube.access.api_client()
     monkeypatch.setattr(client.Configuration, "_default", api.configuration)
     led = []
 

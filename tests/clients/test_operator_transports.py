@@ -74,11 +74,11 @@ def trouble(kube):
 
 def lost_watches(kube):
     kube.advance(minutes=5)
-    kube.cut_watches()
+    kube.faults.cut_watches()
     kube.create(gadget("c", size=3))
     kube.advance(minutes=5)
-    kube.cut_watches()
-    kube.compact()
+    kube.faults.cut_watches()
+    kube.faults.compact()
     kube.create(gadget("d", size=4))
     kube.advance(minutes=5)
 

@@ -65,7 +65,7 @@ def test_it_makes_a_child_within_the_hour(fakekube_configured, operate):
     fakekube_configured.advance(hours=1)
     assert fakekube_configured.exists("v1", "ConfigMap", "db-child")
     stop.set()
-    fakekube_configured.bubble.join(operator)
+    operator.join()
 
 
 # --- coroutines
@@ -108,7 +108,7 @@ async def lightkube_operator(cluster):
 
 
 async def aiohttp_operator(cluster):
-    async with aiohttp.ClientSession(cluster.url) as http:
+    async with aiohttp.ClientSession(cluster.access.url) as http:
         while True:
             async with http.get(PATH, params={"labelSelector": "app=db"}) as answer:
                 if (await answer.json())["items"]:
@@ -119,7 +119,7 @@ async def aiohttp_operator(cluster):
 
 
 async def httpx_operator(cluster):
-    async with httpx.AsyncClient(base_url=cluster.url) as http:
+    async with httpx.AsyncClient(base_url=cluster.access.url) as http:
         while not (await http.get(PATH, params={"labelSelector": "app=db"})).json()["items"]:
             await asyncio.sleep(1800)
         assert (await http.post(PATH, json=CHILD)).status_code == 201

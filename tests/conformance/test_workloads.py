@@ -25,7 +25,7 @@ def check(found):
 
 @pytest.mark.fakekube(controllers=["*"], rbac=True)
 async def test_workloads_are_exact_under_virtual_time(fakekube):
-    check(await replay.replay(fakekube.url, SCENARIOS, jobs=1))
+    check(await replay.replay(fakekube.access.url, SCENARIOS, jobs=1))
 
 
 @pytest.mark.slow

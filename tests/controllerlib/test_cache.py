@@ -242,7 +242,7 @@ async def test_ca_12_an_object_that_loses_its_label(fakekube: Any) -> None:
         return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": meta}
 
     selected = CacheOptions(by_object={("v1", "ConfigMap"): ByObject(Selection(label_selector="app=web"))})
-    cache, notified = Cache(Client(fakekube.transport()), selected, clock=fakekube.clock), HandlerLog()
+    cache, notified = Cache(Client(fakekube.access.transport()), selected, clock=fakekube.clock), HandlerLog()
     fakekube.create(web("web"))
     fakekube.task(cache.run())
     await fakekube.settle()

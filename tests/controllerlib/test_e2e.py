@@ -15,6 +15,7 @@ from controllerlib.controller import current_run, predicate
 from controllerlib.controller.event import CreateEvent, DeleteEvent, Event, UpdateEvent
 from controllerlib.tasks import Tasks
 from fakekube import FakeKube
+from fakekube.harness.engine import engine_of
 from tests.controllerlib.things import (
     API,
     HOUR,
@@ -78,10 +79,10 @@ def test_nothing_is_reconciled_before_the_initial_list_is_queued(fakekube: FakeK
     async def reconcile(request: Any) -> None:
         queued.append([*operator["minder"].ready])
 
-    operator = fakekube.operator(
+    operator = engine_of(fakekube).operators.make(
         things_operator(reconcile, max_concurrent_reconciles=1, use_priority_queue=priority_queue)
     )
-    operator.begin(fakekube.bubble.loop)
+    operator.begin(engine_of(fakekube).bubble.loop)
     fakekube.settle()
     assert operator["minder"].keys() == ["default/a", "default/b", "default/c"]
     assert queued == [["default/b", "default/c"], ["default/c"], []]
@@ -216,7 +217,7 @@ def test_e2e_06_resync_of_a_plain_informer(fakekube: FakeKube) -> None:
         known.append((what, clock.monotonic() - began))
 
     async def run() -> None:
-        client = Client(fakekube.transport())
+        client = Client(fakekube.access.transport())
         factory = SharedInformerFactory(client, default_resync=10 * HOUR, clock=clock)
         handler = ResourceEventHandlerFuncs(
             add=lambda obj, initial: hear("add"), update=lambda old, new: hear("update")
@@ -371,7 +372,7 @@ def test_e2e_22_watches_that_are_refused_for_a_while(fakekube: FakeKube) -> None
     minder = fakekube.start(things_operator())["minder"]
     fakekube.advance(minutes=1)
     with fakekube.fault(verb="watch", resource=THINGS, error=429) as refusals:
-        fakekube.cut_watches()
+        fakekube.faults.cut_watches()
         for size in (2, 3):
             resize(fakekube, "a", size)
             fakekube.advance(seconds=5)
@@ -380,7 +381,7 @@ def test_e2e_22_watches_that_are_refused_for_a_while(fakekube: FakeKube) -> None
     fakekube.advance(minutes=1)
     assert minder.causes() == ["added", "added", "updated"]
     causes = [cause.resource_version for cause in minder.last(KEY).causes]
-    history = [obj["metadata"]["resourceVersion"] for _, obj in fakekube.versions(API, KIND, "a") if obj]
+    history = [obj["metadata"]["resourceVersion"] for _, obj in fakekube.state.versions(API, KIND, "a") if obj]
     assert causes == history[1:], "no version was lost"
     assert notified(fakekube) == ["stream", "watch"]
 

@@ -9,7 +9,8 @@ from controllerlib.controller import current_run
 from controllerlib.leaderelection.leaderelection import LeaderElection, LeaderElectionOptions
 from controllerlib.manager.manager import GraceExpired
 from fakekube import FakeKube
-from fakekube.harness.operator import Operator
+from fakekube.harness.engine import engine_of
+from fakekube.harness.operators.operator import Operator
 from tests.controllerlib.things import THINGS, create_things, elapse, resize, things_operator
 
 LEASE = ("coordination.k8s.io/v1", "Lease", "operator")
@@ -92,7 +93,7 @@ def _two(kube: FakeKube, **options: Any) -> tuple[Operator, Any]:
 
 def _renewed(kube: FakeKube) -> float:
     """Return the time of the last renewal."""
-    moment, _ = kube.versions(*LEASE)[-1]
+    moment, _ = kube.state.versions(*LEASE)[-1]
     return (moment - kube.clock.epoch).total_seconds()
 
 
@@ -145,7 +146,7 @@ def _ending(kube: FakeKube, seconds: float) -> tuple["asyncio.Task[None]", list[
             ended.append(kube.clock.monotonic())
 
     create_things(kube, "a")
-    operator = kube.operator(things_operator(reconcile))
+    operator = engine_of(kube).operators.make(things_operator(reconcile))
     task = kube.task(start())
     kube.settle()
     return task, known, ended

@@ -81,7 +81,7 @@ class World:
 
     def __init__(self, kube: FakeKube, options: InformerOptions, selector: str, slow: float, random: Any) -> None:
         self.kube, self.selector = kube, selector
-        client = Client(kube.transport(), user_agent="informer")
+        client = Client(kube.access.transport(), user_agent="informer")
         self.informer = SharedIndexInformer(
             ClientListWatch(client, "v1", "ConfigMap", label_selector=selector),
             name=MAPS, resync_period=90.0, options=options, clock=kube.clock, random=random,
@@ -117,12 +117,12 @@ class World:
         self.put(name, "yes")
 
     def cut(self) -> None:
-        self.kube.cut_watches()
+        self.kube.faults.cut_watches()
 
     def expire(self) -> None:
         self.elsewhere()
-        self.kube.compact()
-        self.kube.cut_watches()
+        self.kube.faults.compact()
+        self.kube.faults.cut_watches()
 
     def bookmark(self) -> None:
         """A write of another kind advances the revision for the next bookmark."""
@@ -138,7 +138,7 @@ class World:
         """Fail requests for some time."""
         rule: dict[str, Any] = {"reset": what} if isinstance(what, str) else {"error": what}
         with self.kube.fault(verb=verb, resource=MAPS, **rule):
-            self.kube.cut_watches()
+            self.kube.faults.cut_watches()
             self.kube.advance(seconds=seconds)
 
     def wait(self, seconds: float) -> None:

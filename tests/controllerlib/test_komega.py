@@ -18,7 +18,7 @@ from tests.controllerlib.things import API, KIND, create_things, elapse, thing
 @pytest.fixture
 def asking(fakekube: FakeKube) -> Komega:
     create_things(fakekube, "a")
-    return Komega(Client(fakekube.transport(), user_agent="komega"))
+    return Komega(Client(fakekube.access.transport(), user_agent="komega"))
 
 
 def named(name: str = "a") -> dict[str, Any]:
@@ -112,7 +112,7 @@ async def test_the_default_client(fakekube: FakeKube, asking: Komega) -> None:
     for ask in (komega.get, komega.object_):
         with pytest.raises(RuntimeError, match=r"Default Komega's client is not set\. Use SetClient to set it\."):
             ask(named())
-    komega.set_client(Client(fakekube.transport()))
+    komega.set_client(Client(fakekube.access.transport()))
     try:
         obj = named()
         await komega.get(obj)()
@@ -253,6 +253,6 @@ def test_in_a_plain_test_function(fakekube: FakeKube, asking: Komega) -> None:
         fakekube.patch(API, KIND, "a", {"status": {"ready": True}}, subresource="status")
 
     fakekube.task(become_ready())
-    found = fakekube.bubble.run(eventually(asking.object_(named()), lambda obj: obj["status"]["ready"], within=10))
+    found = fakekube.run(eventually(asking.object_(named()), lambda obj: obj["status"]["ready"], within=10))
     assert found["metadata"]["name"] == "a"
     assert at(fakekube) == pytest.approx(3.0)

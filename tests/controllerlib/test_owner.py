@@ -157,7 +157,7 @@ class Helper:
 
     def __init__(self, kube: FakeKube) -> None:
         self.kube = kube
-        self.client = Client(kube.transport(), user_agent="operator")
+        self.client = Client(kube.access.transport(), user_agent="operator")
 
     def __call__(self, make: Callable[..., Any], obj: Object, mutate: Any) -> str:
         results: list[str] = []

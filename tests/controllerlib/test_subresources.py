@@ -15,7 +15,7 @@ POD = {
 
 
 async def test_a_subresource_is_created_at_the_path_of_its_object(fakekube: FakeKube) -> None:
-    client = Client(fakekube.transport(), user_agent="mine/1.0")
+    client = Client(fakekube.access.transport(), user_agent="mine/1.0")
     pod = fakekube.create(POD)
     binding = {"apiVersion": "v1", "kind": "Binding", "metadata": {"name": "web"}, "target": {"name": "node-1"}}
     await client.create_subresource(pod, "binding", binding)
@@ -27,7 +27,7 @@ async def test_a_subresource_is_created_at_the_path_of_its_object(fakekube: Fake
 
 
 async def test_the_answer_is_returned(fakekube: FakeKube) -> None:
-    client = Client(fakekube.transport())
+    client = Client(fakekube.access.transport())
     account = fakekube.create(
         {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "app", "namespace": "default"}}
     )
@@ -40,7 +40,7 @@ async def test_broadcasters_that_share_the_timestamps_of_a_manager_use_no_name_t
     """All Events of an object at one moment have different names."""
     from controllerlib import Manager
 
-    manager = Manager(fakekube.transport(), clock=fakekube.clock)
+    manager = Manager(fakekube.access.transport(), clock=fakekube.clock)
     pod = fakekube.create(POD)
     made = [CoreEventBroadcaster(clock=fakekube.clock, timestamps=manager.event_timestamps) for _ in range(2)]
     for number, broadcaster in enumerate(made):

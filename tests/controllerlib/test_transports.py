@@ -29,7 +29,7 @@ def season(kube: FakeKube) -> None:
     kube.delete("v1", "ConfigMap", "b-bed-0")
     kube.create(thing("d", size=2))
     kube.advance(minutes=32)
-    kube.cut_watches()
+    kube.faults.cut_watches()
     kube.delete(API, KIND, "c")
     kube.advance(minutes=20)
     expire_watches(kube)

@@ -82,15 +82,15 @@ def outage(kube: FakeKube, resource: str = THINGS) -> Iterator[None]:
     with ExitStack() as faults:
         for verb in ("list", "watch"):
             faults.enter_context(kube.fault(verb=verb, resource=resource, error=503))
-        kube.cut_watches()
+        kube.faults.cut_watches()
         yield
 
 
 def expire_watches(kube: FakeKube, number: int = 1) -> None:
     """End open watches so that they cannot be resumed: 410 Gone and a relist follow."""
     kube.create(config_map(f"something-else-{number}"))
-    kube.compact()
-    kube.cut_watches()
+    kube.faults.compact()
+    kube.faults.cut_watches()
 
 
 async def elapse(seconds: float) -> None:

@@ -69,7 +69,7 @@ def test_an_item_is_retried_ten_times(fakekube):
     fakekube.fault(verb="update", resource="secrets", error=500)
     fakekube.create(token_secret())
     fakekube.advance("1h")
-    controller = fakekube.controller("serviceaccount-token")
+    controller = fakekube.controllers["serviceaccount-token"]
     assert len(controller.errors("secret default/t")) == 10
 
 
@@ -141,7 +141,7 @@ def test_the_request_of_a_kubelet_is_approved_and_signed(fakekube):
     assert signed.not_valid_after_utc == now + timedelta(days=365, minutes=-5)
     usage = signed.extensions.get_extension_for_class(x509.KeyUsage).value
     assert (usage.digital_signature, usage.key_encipherment) == (True, False)
-    ca = x509.load_pem_x509_certificate(base64.b64decode(fakekube.ca_bundle))
+    ca = x509.load_pem_x509_certificate(base64.b64decode(fakekube.webhooks.ca_bundle))
     signed.verify_directly_issued_by(ca)
 
 

@@ -58,7 +58,7 @@ def reason(fakekube, kind):
 
 
 def test_cpu_above_its_target_scales_up_after_15_seconds(fakekube):
-    fakekube.metrics.set_resource("cpu", "80m", pods="app=web")
+    fakekube.pods.metrics.set_resource("cpu", "80m", pods="app=web")
     begin(fakekube, 2)
     begun = fakekube.clock.now()
     fakekube.advance_until(lambda: replicas(fakekube) == 4, "1m")  # 2 * 80 / 50, rounded up
@@ -74,7 +74,7 @@ def test_cpu_above_its_target_scales_up_after_15_seconds(fakekube):
 
 @pytest.mark.parametrize(("usage", "expected"), [("44m", 4), ("45m", 4), ("55m", 4), ("56m", 5)])
 def test_ratios_within_the_tolerance_change_nothing(fakekube, usage, expected):
-    fakekube.metrics.set_resource("cpu", usage, pods="app=web")
+    fakekube.pods.metrics.set_resource("cpu", usage, pods="app=web")
     begin(fakekube, 4)
     fakekube.advance("15s")
     assert replicas(fakekube) == expected
@@ -82,11 +82,11 @@ def test_ratios_within_the_tolerance_change_nothing(fakekube, usage, expected):
 
 
 def test_scaling_down_waits_for_five_minutes_of_low_usage(fakekube):
-    fakekube.metrics.set_resource("cpu", "50m", pods="app=web")
+    fakekube.pods.metrics.set_resource("cpu", "50m", pods="app=web")
     begin(fakekube, 4)
     fakekube.advance("60s")
     low = fakekube.clock.now()  # the last recommendation of 4 was made just now
-    fakekube.metrics.set_resource("cpu", "10m", pods="app=web")
+    fakekube.pods.metrics.set_resource("cpu", "10m", pods="app=web")
     fakekube.advance("15s")
     assert reason(fakekube, "AbleToScale") == "ScaleDownStabilized"
     fakekube.advance_until(lambda: replicas(fakekube) == 1, "1h")
@@ -94,7 +94,7 @@ def test_scaling_down_waits_for_five_minutes_of_low_usage(fakekube):
 
 
 def test_scaling_up_is_limited_to_twice_the_replicas_or_four(fakekube):
-    fakekube.metrics.set_resource("cpu", "1", pods="app=web")
+    fakekube.pods.metrics.set_resource("cpu", "1", pods="app=web")
     begin(fakekube, 1)
     fakekube.advance("15s")
     assert replicas(fakekube) == 4
@@ -104,17 +104,17 @@ def test_scaling_up_is_limited_to_twice_the_replicas_or_four(fakekube):
 def test_behavior_windows_and_policies(fakekube):
     down = {"stabilizationWindowSeconds": 60, "policies": [{"type": "Pods", "value": 1, "periodSeconds": 60}]}
     up = {"stabilizationWindowSeconds": 30, "policies": [{"type": "Percent", "value": 100, "periodSeconds": 60}]}
-    fakekube.metrics.set_resource("cpu", "50m", pods="app=web")
+    fakekube.pods.metrics.set_resource("cpu", "50m", pods="app=web")
     begin(fakekube, 4, behavior={"scaleDown": down, "scaleUp": up})
     fakekube.advance("60s")
-    fakekube.metrics.set_resource("cpu", "5m", pods="app=web")
+    fakekube.pods.metrics.set_resource("cpu", "5m", pods="app=web")
     begun = fakekube.clock.now()
     times = []
     for wanted in (3, 2, 1):
         fakekube.advance_until(lambda wanted=wanted: replicas(fakekube) == wanted, "1h")
         times.append((fakekube.clock.now() - begun).total_seconds())
     assert times == [60, 120, 180]
-    fakekube.metrics.set_resource("cpu", "500m", pods="app=web")
+    fakekube.pods.metrics.set_resource("cpu", "500m", pods="app=web")
     begun = fakekube.clock.now()
     # twice the replicas of a minute ago, when there were two
     fakekube.advance_until(lambda: replicas(fakekube) == 4, "1h")
@@ -170,7 +170,7 @@ def test_behavior_windows_and_policies(fakekube):
     ],
 )
 def test_sources_of_metrics(fakekube, metric, expected, current):
-    metrics = fakekube.metrics
+    metrics = fakekube.pods.metrics
     metrics.set_pods("rps", 10, pods="app=web")
     metrics.set_object("hits", "3k", kind="Service", of="web")
     metrics.set_external("queue", 40, 50, labels={"of": "web"})
@@ -203,11 +203,11 @@ def test_without_metrics_the_conditions_have_the_reason(fakekube):
 
 def test_one_metric_of_two_scales_up_but_not_down(fakekube):
     rps = {"type": "Pods", "pods": {"metric": {"name": "rps"}, "target": {"type": "AverageValue", "averageValue": 5}}}
-    fakekube.metrics.set_pods("rps", 1, pods="app=web")
+    fakekube.pods.metrics.set_pods("rps", 1, pods="app=web")
     begin(fakekube, 2, [CPU, rps])
     fakekube.advance("10m")
     assert replicas(fakekube) == 2
-    fakekube.metrics.set_pods("rps", 10, pods="app=web")
+    fakekube.pods.metrics.set_pods("rps", 10, pods="app=web")
     fakekube.advance("15s")
     assert replicas(fakekube) == 4
 
@@ -237,7 +237,7 @@ def test_a_target_that_is_missing_is_a_condition(fakekube):
 
 
 def test_two_autoscalers_of_the_same_pods_do_not_scale(fakekube):
-    fakekube.metrics.set_resource("cpu", "50m", pods="app=web")
+    fakekube.pods.metrics.set_resource("cpu", "50m", pods="app=web")
     begin(fakekube, 2)
     fakekube.create(autoscaler(name="other"))
     fakekube.advance("1m")

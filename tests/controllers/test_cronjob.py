@@ -84,19 +84,19 @@ def test_a_year_of_weekly_jobs_that_succeed(fakekube):
 
 def test_missed_times_have_one_job_for_the_last_one(fakekube):
     fakekube.create(cron_job("0 * * * *"))
-    controller = fakekube.controller("cronjob")
-    controller.hold()
+    controller = fakekube.controllers["cronjob"]
+    controller.suspend()
     fakekube.advance(hours=5, minutes=30)
-    controller.release()
+    controller.resume()
     assert scheduled(fakekube) == ["2026-01-01T05:00:00Z"]
 
 
 def test_more_than_100_missed_times_are_an_event(fakekube):
     fakekube.create(cron_job("0 * * * *"))
-    controller = fakekube.controller("cronjob")
-    controller.hold()
+    controller = fakekube.controllers["cronjob"]
+    controller.suspend()
     fakekube.advance(hours=101, minutes=30)
-    controller.release()
+    controller.resume()
     assert events(fakekube) == ["TooManyMissedTimes", "SuccessfulCreate"]
     assert scheduled(fakekube) == ["2026-01-05T05:00:00Z"]
 
@@ -104,10 +104,10 @@ def test_more_than_100_missed_times_are_an_event(fakekube):
 @pytest.mark.parametrize(("late", "created"), [(9, True), (11, False)])
 def test_a_starting_deadline(fakekube, late, created):
     fakekube.create(cron_job("0 * * * *", startingDeadlineSeconds=10))
-    controller = fakekube.controller("cronjob")
-    controller.hold()
+    controller = fakekube.controllers["cronjob"]
+    controller.suspend()
     fakekube.advance(seconds=3600 + late)
-    controller.release()
+    controller.resume()
     assert bool(jobs(fakekube)) == created
     fakekube.advance_to(datetime(2026, 1, 1, 2, 0, 1, tzinfo=UTC))
     assert scheduled(fakekube)[-1] == "2026-01-01T02:00:00Z"

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from fakekube import FakeKube
 from fakekube.controllers.workload.podstate import condition, is_ready
 from fakekube.controllers.workload.templatehash import template_hash
+from fakekube.harness.engine import engine_of
 from tests.controllers.workloads import deployment, make_all_ready, pods, set_ready
 
 pytestmark = pytest.mark.fakekube(controllers=["deployment", "replicaset"])
@@ -152,13 +153,13 @@ def test_rollback_annotation_returns_to_the_former_template(fakekube):
 
 
 def test_a_replica_set_of_the_same_name_with_another_template_is_a_collision(fakekube):
-    fakekube.controller("deployment").hold()
+    fakekube.controllers["deployment"].suspend()
     stored = fakekube.create(deployment(replicas=1))
     name = f"web-{template_hash(stored['spec']['template'])}"
     taken = {**deployment(image="other:1"), "kind": "ReplicaSet"}
     del taken["spec"]["replicas"]
     fakekube.create({**taken, "metadata": {"name": name, "namespace": "default", "ownerReferences": [OTHER_OWNER]}})
-    fakekube.controller("deployment").release()
+    fakekube.controllers["deployment"].resume()
     fakekube.advance(1)
     assert status(fakekube)["collisionCount"] == 1
     found = fakekube.list("apps/v1", "ReplicaSet")
@@ -203,7 +204,7 @@ def test_rollouts_stay_within_surge_and_unavailability_at_each_commit(replicas, 
                 if ready < least:
                     broken.append(f"a ready pod was deleted, {ready} are left of {least}")
 
-        fakekube._runner.on_write(check)
+        engine_of(fakekube).server.on_write(check)
         for number, (action, which) in enumerate(actions):
             if action == "image":
                 set_image(fakekube, f"nginx:{number + 2}")
@@ -228,9 +229,9 @@ def test_a_finished_rollout_whose_pods_fail_after_the_deadline_is_not_checked_ag
     make_all_ready(fakekube)
     assert progress(fakekube) == ("True", "NewReplicaSetAvailable")
     fakekube.advance(minutes=11)
-    before = fakekube.controller("deployment").reconciles()
+    before = fakekube.controllers["deployment"].reconciles()
     for pod in pods(fakekube):
         set_ready(fakekube, pod, ready=False)
     fakekube.advance(minutes=1)
     assert progress(fakekube) == ("True", "NewReplicaSetAvailable")
-    assert fakekube.controller("deployment").reconciles() - before < 10
+    assert fakekube.controllers["deployment"].reconciles() - before < 10

@@ -7,6 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from fakekube.harness.engine import engine_of
+
 pytestmark = pytest.mark.fakekube(controllers=["garbagecollector"], rbac=True)
 
 USER = "system:serviceaccount:kube-system:generic-garbage-collector"
@@ -231,7 +233,7 @@ def test_an_owner_of_an_unknown_kind_is_tried_again_until_the_kind_exists(fakeku
     fakekube.create(thing("child", [unknown]))
     fakekube.advance("1h")
     assert names(fakekube) == ["child"]
-    times = fakekube.controller("garbagecollector").times("Widget default/owner")
+    times = fakekube.controllers["garbagecollector"].times("Widget default/owner")
     assert times[:5] == [timedelta(milliseconds=after) for after in (0, 5, 15, 35, 75)]
     fakekube.create(definition())
     fakekube.advance("20m")
@@ -250,7 +252,7 @@ def test_a_change_of_something_else_does_not_stop_the_deletion(fakekube):
     fakekube.advance(2)
     assert names(fakekube) == []
     assert writes(fakekube) == [("delete", "child", 409), ("delete", "child", 200)]
-    assert fakekube.controller("garbagecollector").results("ConfigMap default/child") == ["success"]
+    assert fakekube.controllers["garbagecollector"].results("ConfigMap default/child") == ["success"]
 
 
 def test_a_new_owner_stops_the_deletion(fakekube):
@@ -281,13 +283,13 @@ def test_it_is_held_and_stepped(fakekube):
     owner = fakekube.create(thing("owner"))
     fakekube.create(thing("child", [owner]))
     fakekube.settle()
-    controller = fakekube.controller("garbagecollector")
-    controller.hold()
+    controller = fakekube.controllers["garbagecollector"]
+    controller.suspend()
     fakekube.delete("v1", "ConfigMap", "owner")
     fakekube.settle()
     assert names(fakekube) == ["child"]
     assert controller.ready == ["ConfigMap default/child"]
-    assert controller.step().key == "ConfigMap default/child"
+    assert controller.reconcile_next().key == "ConfigMap default/child"
     assert names(fakekube) == []
 
 
@@ -345,7 +347,7 @@ class Cluster:
         """
         self.fakekube, self.prefix, self.circles = fakekube, f"e{next(self.numbers)}", circles
         self.made, self.live, self.asked = [], {}, set()
-        self.forget = fakekube._runner.on_write(self.check)
+        self.forget = engine_of(fakekube).server.on_write(self.check)
 
     def check(self, change):
         if change.collection not in ("configmaps", "secrets"):

@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fakekube import FakeKube
+from fakekube.harness.engine import engine_of
 from tests.controllers.batchwork import condition_types, end, job, job_status, running
 from tests.controllers.workloads import pods, set_ready
 
@@ -375,7 +376,7 @@ def test_counts_of_a_job_never_go_backwards_at_any_commit(indexed, completions, 
             if counted > len(succeeded):
                 broken.append(f"{counted} are counted, {len(succeeded)} have succeeded")
 
-        fakekube._runner.on_write(check)
+        engine_of(fakekube).server.on_write(check)
         for action, which in actions:
             present = running(fakekube)
             pod = present[which % len(present)] if present else None

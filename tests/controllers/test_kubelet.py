@@ -21,7 +21,7 @@ def owned_by_job(made, name="job"):
 def history(kube, name="web"):
     """The phases of a pod and the seconds at which they changed; None: deleted."""
     found = []
-    for time, version in kube.versions("v1", "Pod", name):
+    for time, version in kube.state.versions("v1", "Pod", name):
         phase = None if version is None else version["status"]["phase"]
         if not found or found[-1][1] != phase:
             found.append(((time - kube.clock.epoch).total_seconds(), phase))
@@ -31,7 +31,7 @@ def history(kube, name="web"):
 def states(kube, name="web", field="containerStatuses", index=0):
     """The states of a container and the seconds at which they changed."""
     found = []
-    for time, version in kube.versions("v1", "Pod", name):
+    for time, version in kube.state.versions("v1", "Pod", name):
         statuses = (version or {}).get("status", {}).get(field)
         if statuses:
             ((kind, state),) = statuses[index]["state"].items()
@@ -164,14 +164,14 @@ def test_a_pod_that_was_bound_before_its_node_was_added(fakekube):
     fakekube.create(pod(nodeName="late"))
     fakekube.advance(5)
     assert history(fakekube) == [(0, "Pending")]
-    fakekube.add_node("late")
+    fakekube.nodes.add("late")
     fakekube.advance(5)
     assert history(fakekube) == [(0, "Pending"), (6, "Running")]
 
 
 @pytest.mark.fakekube(nodes=0, controllers=["kubelet"])
 def test_a_node_without_room_rejects_a_pod_that_is_bound_to_it(fakekube):
-    fakekube.add_node("small", cpu=1)
+    fakekube.nodes.add("small", cpu=1)
     container = {"name": "c", "image": "a", "resources": {"requests": {"cpu": "800m"}}}
     fakekube.create(pod("one", nodeName="small", containers=[container]))
     fakekube.create(pod("two", nodeName="small", containers=[container]))
@@ -216,7 +216,7 @@ def test_crash_loop_back_off_doubles_from_10_s_to_5_min(fakekube):
 def crashes(kube):
     """When the container ended, and the back-off that the status shows."""
     found = {}
-    for time, version in kube.versions("v1", "Pod", "web"):
+    for time, version in kube.state.versions("v1", "Pod", "web"):
         for one in version["status"].get("containerStatuses", ()):
             message = one["state"].get("waiting", {}).get("message", "")
             if "terminated" in one["state"] or "terminated" in one["lastState"]:
@@ -377,7 +377,7 @@ def probed(**probes):
 def readiness(kube):
     """When the pod was ready or not."""
     found = []
-    for time, version in kube.versions("v1", "Pod", "web"):
+    for time, version in kube.state.versions("v1", "Pod", "web"):
         for one in version["status"].get("conditions", ()):
             if one["type"] == "Ready" and (not found or found[-1][1] != one["status"]):
                 found.append(((time - kube.clock.epoch).total_seconds(), one["status"]))
@@ -566,7 +566,7 @@ async def test_scripts_are_awaited_in_an_async_test(fakekube):
 def log_of(kube, name="web", query=""):
     from kubernetes.client import CoreV1Api
 
-    return CoreV1Api(kube.api_client()).read_namespaced_pod_log(name, "default", **dict(query or {}))
+    return CoreV1Api(kube.access.api_client()).read_namespaced_pod_log(name, "default", **dict(query or {}))
 
 
 @pytest.mark.fakekube(nodes=1)
@@ -628,7 +628,7 @@ def scenario(seed):
         kube.create({"apiVersion": "apps/v1", "kind": "ReplicaSet", "metadata": meta, "spec": spec})
         kube.advance(3)
         kube.pods(name=kube.pods("app=web").names[0]).crash()
-        kube.node("node-2").lose()
+        kube.nodes["node-2"].lose()
         kube.advance(60)
         return kube.log()
 

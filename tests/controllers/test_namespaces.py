@@ -65,7 +65,7 @@ def test_content_with_finalizers_is_looked_at_every_eight_seconds(fakekube):
     assert found["NamespaceDeletionContentFailure"][0] == "False"
     writes = len(fakekube.requests(verb="update", resource="namespaces"))
     fakekube.advance(24)
-    times = fakekube.controller("namespace").times("team")
+    times = fakekube.controllers["namespace"].times("team")
     # The write of the conditions is an event as well, which is attended to five seconds later.
     assert [time.total_seconds() for time in times][:2] == [0, 5]
     assert len(fakekube.requests(verb="update", resource="namespaces")) == writes
@@ -116,7 +116,7 @@ def test_failures_are_retried_with_a_longer_delay_up_to_a_minute(fakekube):
     delete_namespace(fakekube)
     fakekube.advance("20m")
     assert conditions(fakekube)["NamespaceDeletionContentFailure"][0] == "True"
-    times = fakekube.controller("namespace").times("team")
+    times = fakekube.controllers["namespace"].times("team")
     assert times[-1] - times[-2] == timedelta(seconds=60)
     fault.disarm()
     fakekube.advance("61s")

@@ -31,35 +31,35 @@ def test_a_replicaset_has_its_pods_after_settling(fakekube):
 def test_a_held_controller_reconciles_one_key_for_each_step(fakekube):
     fakekube.create(replica_set(3))
     fakekube.settle()
-    controller = fakekube.controller("replicaset-controller")
-    controller.hold()
+    controller = fakekube.controllers["replicaset-controller"]
+    controller.suspend()
     fakekube.patch("apps/v1", "ReplicaSet", "web", {"spec": {"replicas": 1}})
     fakekube.settle()
     assert len(fakekube.list("v1", "Pod")) == 3
     assert controller.ready == ["default/web"]
-    stepped = controller.step()
+    stepped = controller.reconcile_next()
     assert stepped.key == "default/web"
     assert len(fakekube.list("v1", "Pod")) == 1
-    controller.release()
+    controller.resume()
     assert controller.ready == []
     assert fakekube.get("apps/v1", "ReplicaSet", "web")["status"]["replicas"] == 1
 
 
 @pytest.mark.fakekube(controllers=["replicaset"])
 def test_a_step_without_a_due_key_is_none(fakekube):
-    assert fakekube.controller("replicaset").step() is None
+    assert fakekube.controllers["replicaset"].reconcile_next() is None
 
 
 @pytest.mark.fakekube(controllers=["replicaset"])
 async def test_steps_are_awaited_in_an_async_test(fakekube):
-    controller = fakekube.controller("replicaset")
-    controller.hold()
+    controller = fakekube.controllers["replicaset"]
+    controller.suspend()
     fakekube.create(replica_set(1))
-    stepped = await controller.step()
+    stepped = await controller.reconcile_next()
     assert stepped.number == 1
     assert len(fakekube.list("v1", "Pod")) == 1
 
 
 def test_a_controller_that_does_not_run_is_a_key_error(fakekube):
     with pytest.raises(KeyError, match="select it with controllers="):
-        fakekube.controller("replicaset")
+        fakekube.controllers["replicaset"]

@@ -101,11 +101,11 @@ def test_pods_of_other_schedulers_and_gated_pods_are_left_alone(fakekube):
 def test_pods_of_a_higher_priority_are_scheduled_first(fakekube):
     priority(fakekube, "low", 1)
     priority(fakekube, "high", 10)
-    fakekube.controller("scheduler").hold()
+    fakekube.controllers["scheduler"].suspend()
     add(fakekube, node("a", cpu="1"))
     fakekube.create(pod("one", cpu="1", priorityClassName="low"))
     fakekube.create(pod("two", cpu="1", priorityClassName="high"))
-    fakekube.controller("scheduler").release()
+    fakekube.controllers["scheduler"].resume()
     assert (where(fakekube, "one"), where(fakekube, "two")) == (None, "a")
     assert fakekube.events(reason="Preempted") == []
 
@@ -296,7 +296,7 @@ def test_a_pod_is_tried_again_when_room_is_made(fakekube):
     place(fakekube, pod("one", cpu="1"))
     assert place(fakekube, pod("two", cpu="1")) is None
     fakekube.advance(100)
-    assert len(fakekube.controller("scheduler").history("default/two")) == 1  # nothing has changed
+    assert len(fakekube.controllers["scheduler"].history("default/two")) == 1  # nothing has changed
     fakekube.delete("v1", "Pod", "one", gracePeriodSeconds=0)
     fakekube.settle()
     assert where(fakekube, "two") == "a"
@@ -310,7 +310,7 @@ def test_attempts_back_off_from_1_to_10_seconds(fakekube):
     for number in range(60):
         fakekube.patch("v1", "Node", "a", {"metadata": {"labels": {"try": str(number)}}})
         fakekube.advance(1)
-    times = [int(one.total_seconds()) for one in fakekube.controller("scheduler").times("default/web")]
+    times = [int(one.total_seconds()) for one in fakekube.controllers["scheduler"].times("default/web")]
     assert times == [0, 1, 3, 7, 15, 25, 35, 45, 55]
 
 
@@ -334,7 +334,7 @@ def test_an_unschedulable_pod_is_written_once(fakekube):
 @pytest.mark.fakekube(nodes=0, controllers=["scheduler", "kubelet"], rbac=True)
 def test_a_pod_of_a_higher_priority_preempts(fakekube):
     priority(fakekube, "high", 100)
-    fakekube.add_node("a", cpu=2)
+    fakekube.nodes.add("a", cpu=2)
     fakekube.create(pod("low", cpu="2"))
     fakekube.advance(5)
     fakekube.create(pod("high", cpu="2", priorityClassName="high"))
@@ -453,7 +453,7 @@ def check_no_node_is_overcommitted(kube):
     """Replays all revisions of all pods: at each of them every node has room for its pods."""
     changes = []
     for name in (f"p{number}" for number in range(25)):
-        changes += [(time, name, version) for time, version in kube.versions("v1", "Pod", name)]
+        changes += [(time, name, version) for time, version in kube.state.versions("v1", "Pod", name)]
     pods = {}
     for _, name, version in sorted(changes, key=lambda one: (one[0], _revision(one[2]))):
         pods.pop(name, None)
@@ -471,10 +471,10 @@ def _revision(version):
 def test_no_revision_has_more_on_a_node_than_it_can_take(steps):
     with FakeKube(nodes=0, controllers=["scheduler", "kubelet"], wall_clock=False) as kube:
         priority(kube, "high", 100)
-        kube.add_node("n0", cpu=4)
+        kube.nodes.add("n0", cpu=4)
         for number, (step, size) in enumerate(steps):
             if step == "node":
-                kube.add_node(f"n{number + 1}", cpu=4)
+                kube.nodes.add(f"n{number + 1}", cpu=4)
             elif step == "wait":
                 kube.advance(size)
             elif step == "delete":

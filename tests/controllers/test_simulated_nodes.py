@@ -60,13 +60,13 @@ def test_a_lost_node_writes_nothing_until_it_recovers(fakekube):
     fakekube.create(POD)
     fakekube.advance(15)
     before = len(fakekube.requests(user_agent="kubelet*"))
-    fakekube.node("node-1").lose()
+    fakekube.nodes["node-1"].lose()
     fakekube.delete("v1", "Pod", "web")
     fakekube.advance(minutes=10)
     assert len(fakekube.requests(user_agent="kubelet*")) == before
     assert fakekube.exists("v1", "Pod", "web")
     assert lease(fakekube)["spec"]["renewTime"] == "2026-01-01T00:00:10.000000Z"
-    fakekube.node("node-1").recover()
+    fakekube.nodes["node-1"].recover()
     assert lease(fakekube)["spec"]["renewTime"] == "2026-01-01T00:10:15.000000Z"
     fakekube.advance(1)
     assert not fakekube.exists("v1", "Pod", "web")
@@ -74,7 +74,7 @@ def test_a_lost_node_writes_nothing_until_it_recovers(fakekube):
 
 @pytest.mark.fakekube(nodes=1)
 def test_pressure_and_readiness_are_reported_at_once(fakekube):
-    node = fakekube.node("node-1")
+    node = fakekube.nodes["node-1"]
     node.pressure("memory")
     assert condition(fakekube, "MemoryPressure")["reason"] == "KubeletHasInsufficientMemory"
     node.pressure("memory", under=False)
@@ -96,7 +96,7 @@ def test_pressure_and_readiness_are_reported_at_once(fakekube):
 @pytest.mark.fakekube(nodes=1)
 def test_nodes_are_added_with_what_they_have(fakekube):
     taints = ["dedicated=db:NoSchedule", {"key": "k", "effect": "NoExecute"}]
-    made = fakekube.add_node(
+    made = fakekube.nodes.add(
         "big", cpu=64, memory="256Gi", pods=500, labels={"size": "xl"}, taints=taints, resources={"example.com/gpu": 4}
     )
     assert made.name == "big"
@@ -110,14 +110,14 @@ def test_nodes_are_added_with_what_they_have(fakekube):
     assert (allocatable["cpu"], allocatable["pods"], allocatable["example.com/gpu"]) == ("64", "500", "4")
     assert found["spec"]["podCIDR"] == "10.244.4.0/22"
     with pytest.raises(ValueError, match="there is a node 'big' already"):
-        fakekube.add_node("big")
+        fakekube.nodes.add("big")
     with pytest.raises(ValueError, match="expected 'key=value:Effect'"):
-        fakekube.add_node("bad", taints=["dedicated"])
+        fakekube.nodes.add("bad", taints=["dedicated"])
 
 
 @pytest.mark.fakekube(nodes=1)
 def test_a_node_without_a_lease(fakekube):
-    fakekube.add_node("quiet", lease_duration=0)
+    fakekube.nodes.add("quiet", lease_duration=0)
     fakekube.advance(60)
     assert not fakekube.exists("coordination.k8s.io/v1", "Lease", "quiet", "kube-node-lease")
 
@@ -127,14 +127,14 @@ def test_a_node_that_was_deleted_is_not_registered_again(fakekube):
     fakekube.delete("v1", "Node", "node-1", None)
     fakekube.advance(minutes=6)
     assert fakekube.list("v1", "Node") == []
-    fakekube.add_node("node-1")
+    fakekube.nodes.add("node-1")
     assert fakekube.exists("v1", "Node", "node-1", None)
 
 
 @pytest.mark.fakekube(nodes=1)
 def test_unknown_nodes(fakekube):
     with pytest.raises(KeyError, match=r"no simulated node 'n2' \(nodes: node-1\)"):
-        fakekube.node("n2")
+        fakekube.nodes["n2"]
 
 
 @pytest.mark.parametrize(("nodes", "error"), [("3", TypeError), (True, TypeError), (-1, ValueError)])
@@ -147,7 +147,7 @@ def test_the_number_of_nodes_is_checked(nodes, error):
 def test_the_node_authorizer_is_part_of_rbac_with_kubelets(fakekube):
     from controllerlib import ApiError, Client
 
-    client = Client(fakekube.transport(user=User("system:node:node-1", groups=("system:nodes",))))
+    client = Client(fakekube.access.transport(user=User("system:node:node-1", groups=("system:nodes",))))
     secret = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "s", "namespace": "default"}}
     fakekube.create(secret)
 
@@ -155,7 +155,7 @@ def test_the_node_authorizer_is_part_of_rbac_with_kubelets(fakekube):
         await client.get("v1", "Secret", "s", "default")
 
     with pytest.raises(ApiError, match="no relationship found between node 'node-1' and this object"):
-        fakekube.bubble.run(read())
+        fakekube.run(read())
 
 
 def test_nodes_of_the_ini_file(pytester):

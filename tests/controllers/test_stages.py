@@ -68,7 +68,7 @@ spec:
 
 @pytest.mark.fakekube(nodes=1)
 def test_a_stage_in_python_decides_before_the_default_ones(fakekube):
-    fakekube.add_stages(Stage("late", "creating", Start(), PodSelector(parse_selector("app=web")), delay=5))
+    fakekube.pods.add_stages(Stage("late", "creating", Start(), PodSelector(parse_selector("app=web")), delay=5))
     fakekube.create(pod())
     fakekube.create(pod("other", {"app": "other"}))
     fakekube.advance(10)
@@ -78,8 +78,8 @@ def test_a_stage_in_python_decides_before_the_default_ones(fakekube):
 
 @pytest.mark.fakekube(nodes=1)
 def test_the_stage_that_was_added_last_decides(fakekube):
-    fakekube.add_stages(Stage("a", "running", Exit(1), delay=3))
-    fakekube.add_stages(Stage("b", "running", Run()))
+    fakekube.pods.add_stages(Stage("a", "running", Exit(1), delay=3))
+    fakekube.pods.add_stages(Stage("b", "running", Run()))
     fakekube.create(pod(restartPolicy="Never"))
     fakekube.advance(10)
     assert status(fakekube)["phase"] == "Running"
@@ -92,7 +92,7 @@ def test_stages_in_yaml(fakekube, tmp_path):
     slow, short = stages_of(path)
     assert (slow.action, slow.delay, slow.at, slow.container) == (Start(), 7, "creating", "c*")
     assert (short.action, short.delay, short.jitter, short.at) == (Exit(9), 2, 3, "running")
-    fakekube.add_stages(path)
+    fakekube.pods.add_stages(path)
     fakekube.create(pod(restartPolicy="Never"))
     fakekube.advance(20)
     (_, pending), (start, running), (end, failed) = history(fakekube)
@@ -103,7 +103,7 @@ def test_stages_in_yaml(fakekube, tmp_path):
 
 @pytest.mark.fakekube(nodes=1)
 def test_a_stage_of_kwok(fakekube):
-    fakekube.add_stages(KWOK)
+    fakekube.pods.add_stages(KWOK)
     fakekube.create(pod(restartPolicy="Never"))
     fakekube.create(pod("other", {"app": "other"}))
     fakekube.advance(20)

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from fakekube import FakeKube
 from fakekube.controllers.apps.statefulset.podidentity import ordinal, parent_and_ordinal
 from fakekube.controllers.workload.podstate import is_ready
+from fakekube.harness.engine import engine_of
 from tests.controllers.workloads import make_all_ready, pods, set_ready, template
 
 pytestmark = pytest.mark.fakekube(controllers=["statefulset"], rbac=True)
@@ -139,7 +140,7 @@ def test_claims_belong_to_the_set_that_deletes_them(fakekube):
         stateful_set(1, volumeClaimTemplates=[claim_template()], persistentVolumeClaimRetentionPolicy=retention)
     )
     fakekube.settle()
-    fakekube.controller("statefulset").enqueue("default/web")
+    fakekube.controllers["statefulset"].enqueue("default/web")
     fakekube.settle()
     claim = fakekube.get("v1", "PersistentVolumeClaim", "data-web-0")
     owner = claim["metadata"]["ownerReferences"][0]
@@ -211,13 +212,13 @@ def test_the_order_of_ordinals_holds_at_each_commit(actions):
                 lower = [present.get(one) for one in range(number)]
                 if not all(pod is not None and is_ready(pod) for pod in lower):
                     broken.append(f"web-{number} was created before all lower ordinals were ready")
-            elif change.after is None and fakekube.controller("statefulset").processing:
+            elif change.after is None and fakekube.controllers["statefulset"].processing:
                 number = ordinal(change.before.object)
                 wanted = fakekube.get("apps/v1", "StatefulSet", "web")["spec"]["replicas"]
                 if number >= wanted and any(other > number for other in present):
                     broken.append(f"web-{number} was scaled away before a higher ordinal")
 
-        fakekube._runner.on_write(check)
+        engine_of(fakekube).server.on_write(check)
         for index, (action, which) in enumerate(actions):
             present = pods(fakekube)
             if action == "scale":

@@ -146,7 +146,7 @@ def test_the_claims_of_a_statefulset_are_bound(fakekube):
 @pytest.mark.fakekube(controllers=["persistentvolume-binder"], rbac=True)
 def test_a_default_class_is_created_if_the_settings_name_one(fakekube):
     def connect(user):
-        return fakekube.transport(user=component_user(user))
+        return fakekube.access.transport(user=component_user(user))
 
     settings = Settings(storage_class="standard", storage_delay=5)
     first = fakekube.start(lambda manager: add(ControllerContext(manager, connect, settings)))

@@ -45,5 +45,5 @@ def test_a_new_deployment_logs_no_warning(fakekube, caplog):
     meta = {"name": "web", "namespace": "default"}
     fakekube.create({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": meta, "spec": spec})
     fakekube.settle()
-    assert fakekube.controller("deployment").errors() != []  # it writes the status twice
+    assert fakekube.controllers["deployment"].errors() != []  # it writes the status twice
     assert [record for record in caplog.records if record.levelno >= logging.WARNING] == []

@@ -19,6 +19,7 @@ from datetime import UTC, datetime
 from controllerlib import ControllerOptions, Manager, Result
 from controllerlib.controller import generation_changed
 from fakekube import FakeKube
+from fakekube.harness.engine import engine_of
 from tests.determinism import wholecluster
 
 API, KIND, PLURAL = "example.com/v1", "Widget", "widgets"
@@ -65,7 +66,7 @@ class Work:
     """What a controller does with an object, apart from reading and writing."""
 
     def __init__(self, kube, name, hours):
-        self.name, self._seed, self._period = name, kube.bubble.seed, hours * HOUR
+        self.name, self._seed, self._period = name, engine_of(kube).bubble.seed, hours * HOUR
         self._tries = Counter()
 
     def fail_sometimes(self, key):
@@ -130,7 +131,7 @@ def build(kube, kind):
 def official_api(kube):
     from kubernetes import client
 
-    return client.CustomObjectsApi(kube.api_client())
+    return client.CustomObjectsApi(kube.access.api_client())
 
 
 def run(kind, seed=2026, hours=24):

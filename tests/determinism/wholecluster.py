@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from fakekube import FakeKube
+from fakekube.harness.engine import engine_of
 from fakekube.server.runner import ServerRunner
 
 
@@ -71,10 +72,10 @@ def work(kube):
     kube.patch("apps/v1", "Deployment", "web", {"spec": {"template": {"metadata": {"annotations": {"v": "2"}}}}})
     kube.patch("apps/v1", "StatefulSet", "db", {"spec": {"template": {"metadata": {"annotations": {"v": "2"}}}}})
     kube.advance(minutes=10)
-    kube.node("node-2").lose()
+    kube.nodes["node-2"].lose()
     kube.delete("v1", "Namespace", "extra")
     kube.advance(minutes=20)
-    kube.node("node-2").recover()
+    kube.nodes["node-2"].recover()
     kube.pods("app=db", name="db-1").evict()
     kube.advance(minutes=20)
     kube.delete("apps/v1", "DaemonSet", "agent")
@@ -106,7 +107,7 @@ def run(seed=2026):
     """One run: its log with all requests, reconciles and requests."""
     with (
         FakeKube(seed=seed, controllers=["*"], nodes=3, detect={"all": "off"}) as kube,
-        recorded(kube._runner) as received,
+        recorded(engine_of(kube).server) as received,
     ):
         work(kube)
         return "\n".join([*received, kube.log()]), len(kube.ledger), len(received)

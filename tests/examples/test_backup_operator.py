@@ -39,7 +39,7 @@ async def test_the_same_as_an_async_test(fakekube):
 def test_writes_nothing_when_nothing_is_due(fakekube):
     fakekube.apply(CRD, backup(), backup("weekly", every=7 * 24 * HOUR))
     fakekube.start(build)
-    fakekube.assert_no_writes_at_rest()
+    fakekube.findings.assert_no_writes_at_rest()
 
 
 def test_a_crash_between_two_writes_makes_no_second_job(fakekube):

@@ -25,7 +25,7 @@ def controller(fakekube, attempts):
         if key.endswith("/broken"):
             raise RuntimeError("cannot be helped")
 
-    made = PodController(Client(fakekube.transport(), user_agent="classical"), sync)
+    made = PodController(Client(fakekube.access.transport(), user_agent="classical"), sync)
     fakekube.task(made.run(), name="pod controller")
     return made
 
@@ -59,7 +59,7 @@ def test_a_deleted_pod_is_synced_once_more(fakekube, controller, attempts):
 def test_a_cut_watch_loses_nothing(fakekube, controller, attempts):
     fakekube.create(pod("a"))
     fakekube.settle()
-    fakekube.cut_watches()
+    fakekube.faults.cut_watches()
     fakekube.create(pod("b"))
     fakekube.advance(minutes=2)
     assert "default/b" in [key for _, key, _ in attempts]

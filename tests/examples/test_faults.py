@@ -42,7 +42,7 @@ def test_a_conflict_is_retried(fakekube):
 def test_a_stale_cache(fakekube):
     fakekube.apply(pool("a", size=1))
     operator = fakekube.start(build)
-    with fakekube.hold(operator, resource="configmaps"):
+    with fakekube.faults.hold_watches(operator, resource="configmaps"):
         fakekube.patch("v1", "ConfigMap", "a", {"data": {"size": "2"}})
         fakekube.advance(60)
         assert fakekube.get("v1", "ConfigMap", "a")["data"]["ready"] == "1"

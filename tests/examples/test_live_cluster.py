@@ -38,7 +38,7 @@ def test_pods_of_a_lost_node_run_on_another_after_five_minutes(fakekube):
     fakekube.apply(WEB)
     fakekube.advance(minutes=1)
     lost = fakekube.list("v1", "Pod")[0]["spec"]["nodeName"]
-    fakekube.node(lost).lose()
+    fakekube.nodes[lost].lose()
     fakekube.advance(minutes=7)
     living = [pod for pod in fakekube.list("v1", "Pod") if "deletionTimestamp" not in pod["metadata"]]
     assert len(living) == 3
@@ -47,14 +47,14 @@ def test_pods_of_a_lost_node_run_on_another_after_five_minutes(fakekube):
 
 @pytest.mark.fakekube(controllers=["deployment", "replicaset"])
 def test_a_controller_step_by_step(fakekube):
-    deployment = fakekube.controller("deployment")
-    deployment.hold()
+    deployment = fakekube.controllers["deployment"]
+    deployment.suspend()
     fakekube.apply(WEB)
     fakekube.settle()
     assert fakekube.list("apps/v1", "ReplicaSet") == []
-    step = deployment.step()
+    step = deployment.reconcile_next()
     assert step.key == "default/web"
     assert len(fakekube.list("apps/v1", "ReplicaSet")) == 1
-    deployment.release()
+    deployment.resume()
     assert len(fakekube.list("v1", "Pod")) == 3
     assert deployment.times("default/web")[0] == timedelta(0)

@@ -46,5 +46,5 @@ def test_follows_changes(fakekube, operator):
 def test_lists_again_every_ten_minutes(fakekube, operator):
     fakekube.advance(hours=1)
     assert calls(fakekube).count(("list", "configmaps")) == 1 + 6
-    assert fakekube.noop_writes() == []
+    assert fakekube.findings.noop_writes() == []
     assert [r for r in fakekube.requests(user_agent="mirror/1.0") if r.verb == "update"] == []

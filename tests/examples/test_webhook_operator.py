@@ -25,8 +25,8 @@ def database(name="orders", **spec):
 @pytest.fixture
 def operator(fakekube):
     fakekube.apply(SHIPPED)
-    fakekube.serve_webhook(application(), service="operator", namespace="databases")
-    fakekube.inject_ca_bundle()
+    fakekube.webhooks.serve(application(), service="operator", namespace="databases")
+    fakekube.webhooks.inject_ca_bundle()
     return fakekube.start(build, service_account="databases/operator")
 
 
@@ -44,7 +44,7 @@ def test_what_ships_does_what_it_should(fakekube, operator):
 
     fakekube.advance(days=1)
     assert fakekube.get(OLD, "Database", "orders")["status"] == {"ready": 0, "backups": 4}
-    report = fakekube.rbac_report(service_account="databases/operator")
+    report = fakekube.access.rbac_report(service_account="databases/operator")
     assert report.missing == []
 
 
@@ -103,6 +103,6 @@ def test_the_role_is_minimal(fakekube, operator):
     fakekube.settle()
     fakekube.delete(API, "Database", "orders")
     fakekube.settle()
-    report = fakekube.rbac_report(service_account="databases/operator")
+    report = fakekube.access.rbac_report(service_account="databases/operator")
     assert report.missing == []
     assert {one.verb for one in report.unused} <= {"get", "list"}  # reads come from the cache

@@ -65,7 +65,7 @@ def test_access_is_checked_for_it(fakekube):
         f'secrets is forbidden: User "{ACCOUNT}" cannot create resource "secrets" in API group "" in the namespace '
         '"default"'
     )
-    report = fakekube.rbac_report(service_account="ops/copier")
+    report = fakekube.access.rbac_report(service_account="ops/copier")
     assert [str(one) for one in report.missing] == ["create secrets in default"]
 
 
@@ -73,9 +73,9 @@ def test_access_is_checked_for_it(fakekube):
 def test_a_test_that_reads_the_report_does_not_fail_for_the_same_denial(fakekube):
     fakekube.apply(CONFIGMAP, role("ClusterRole", WATCHES), binding("ClusterRole"))
     fakekube.start(build, service_account="ops/copier")
-    report = fakekube.rbac_report(service_account="ops/copier")
+    report = fakekube.access.rbac_report(service_account="ops/copier")
     assert [str(one) for one in report.missing] == ["create secrets in default"]
-    fakekube.check_findings()
+    fakekube.findings.check()
     assert [one for one in fakekube.findings if one.detector in ("reconcile-error", "missing-permission")] == []
 
 
@@ -84,7 +84,7 @@ def test_unused_permissions_are_those_of_the_test(fakekube):
     allowed = rule([""], ["configmaps"], "get", "list", "watch")
     fakekube.apply(CONFIGMAP, role("ClusterRole", allowed), binding("ClusterRole"))
     fakekube.start(build, service_account="ops/copier")
-    report = fakekube.rbac_report(service_account="ops/copier")
+    report = fakekube.access.rbac_report(service_account="ops/copier")
     assert [str(one) for one in report.unused] == ["get configmaps in all namespaces"]
 
 
@@ -99,7 +99,7 @@ def test_what_was_used_is_missing_or_unused(fakekube):
     allowed = rule([""], ["configmaps"], "get", "list", "watch", "update")
     fakekube.apply(CONFIGMAP, role("ClusterRole", allowed, rule(["batch"], ["jobs"], "create")), binding("ClusterRole"))
     fakekube.start(build, service_account="ops/copier")
-    report = fakekube.rbac_report(service_account="ops/copier")
+    report = fakekube.access.rbac_report(service_account="ops/copier")
     assert [str(one) for one in report.used] == [
         "watch configmaps in all namespaces",
         "create secrets in default",
@@ -116,19 +116,19 @@ def test_what_was_used_is_missing_or_unused(fakekube):
 def test_the_minimal_roles_are_sufficient(fakekube):
     fakekube.apply(CONFIGMAP)
     fakekube.start(build, service_account="ops/copier")
-    minimal = fakekube.rbac_report(service_account="ops/copier").minimal
+    minimal = fakekube.access.rbac_report(service_account="ops/copier").minimal
     everywhere, here = yaml.safe_load_all(minimal)
     assert (everywhere["kind"], everywhere["metadata"]) == ("ClusterRole", {"name": "copier"})
     assert everywhere["rules"] == [rule([""], ["configmaps"], "list", "watch")], "informers list on older servers"
     assert (here["kind"], here["metadata"]) == ("Role", {"name": "copier", "namespace": "default"})
     assert here["rules"] == [rule([""], ["secrets"], "create")]
     fakekube.apply(everywhere, here, binding("ClusterRole"), binding("Role", "default"))
-    report = fakekube.rbac_report(service_account="ops/copier")
+    report = fakekube.access.rbac_report(service_account="ops/copier")
     assert (list(report.missing), list(report.unused)) == ([], [])
 
 
 def asked(fakekube, user, *requests):
-    transport = fakekube.transport(user=user)
+    transport = fakekube.access.transport(user=user)
     for method, path in requests:
         transport.request_now(method, path, body={} if method == "PATCH" else None)
 
@@ -170,19 +170,19 @@ def test_rules_and_requests(fakekube, rules, requests, missing, unused):
     bound = binding("Role", "default") | {"subjects": [{"kind": "User", "name": "jane", "apiGroup": ACCESS[:-3]}]}
     fakekube.apply(role("Role", *rules, namespace="default"), bound)
     asked(fakekube, user, *requests)
-    report = fakekube.rbac_report(user="jane")
+    report = fakekube.access.rbac_report(user="jane")
     assert (list(report.missing), list(report.unused)) == (missing, unused)
 
 
 def test_an_apply_that_creates_needs_both_rights(fakekube):
-    transport = fakekube.transport(user=User("jane"))
+    transport = fakekube.access.transport(user=User("jane"))
     headers = {"Content-Type": "application/apply-patch+yaml"}
     for _ in range(2):
         transport.request_now(
             "PATCH", f"{CONFIGMAPS}/a", query=[("fieldManager", "m")], headers=headers,
             body={"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}},
         )  # fmt: skip
-    assert [one.verb for one in fakekube.rbac_report(user="jane").used] == ["create", "patch"]
+    assert [one.verb for one in fakekube.access.rbac_report(user="jane").used] == ["create", "patch"]
 
 
 @pytest.mark.parametrize(
@@ -195,7 +195,7 @@ def test_an_apply_that_creates_needs_both_rights(fakekube):
 )
 def test_rbac_report_needs_a_user_or_service_account(fakekube, how, why):
     with pytest.raises(ValueError, match=why):
-        fakekube.rbac_report(**how)
+        fakekube.access.rbac_report(**how)
 
 
 # --- authorization modes and admission plugins --------------------------------------------------------------------------
@@ -217,7 +217,7 @@ def test_a5_admission_plugins_of_a_fixture(fakekube):
 @pytest.mark.fakekube(authorization_mode="Node,RBAC")
 def test_a24_the_node_authorizer_of_a_fixture(fakekube):
     kubelet = User("system:node:n1", groups=("system:nodes", "system:authenticated"))
-    transport = fakekube.transport(user=kubelet)
+    transport = fakekube.access.transport(user=kubelet)
     assert transport.request_now("GET", "/api/v1/nodes/n1")[0] == 404
     assert transport.request_now("GET", "/api/v1/nodes/n2")[0] == 403
 

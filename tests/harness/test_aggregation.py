@@ -44,14 +44,14 @@ def reason(fakekube):
 def test_an_aggregated_server_becomes_available(fakekube):
     fakekube.apply(api_service())
     assert reason(fakekube) == "ServiceNotFound"
-    fakekube.serve_webhook(wardle, service="wardle")
-    fakekube.inject_ca_bundle()
+    fakekube.webhooks.serve(wardle, service="wardle")
+    fakekube.webhooks.inject_ca_bundle()
     fakekube.advance_until(lambda: reason(fakekube) == "Passed", timeout=60)
     path = "/apis/wardle.example.com/v1alpha1/namespaces/default/flunders"
     assert fakekube.list("wardle.example.com/v1alpha1", "Flunder") == []
     with pytest.raises(LookupError, match="Other"):
         fakekube.list("wardle.example.com/v1alpha1", "Other")
-    done = fakekube.run_process([sys.executable, "-c", READ, fakekube.url + path])
+    done = fakekube.run_process([sys.executable, "-c", READ, fakekube.access.url + path])
     assert json.loads(done.stdout)["kind"] == "FlunderList"
 
 

@@ -11,6 +11,7 @@ from kubernetes import client
 import fakekube as package
 from controllerlib import Manager, Request
 from fakekube import FakeKube, ManifestError
+from fakekube.harness.engine import engine_of
 from tests.harness.operators import build, config_map, nothing, stamping
 
 GADGETS = "shop.example.org/v1"
@@ -66,7 +67,7 @@ def test_a_fault_for_a_resource(fakekube, rule):
 @pytest.mark.parametrize("key", [1, b"default/a", ("default", "a"), {"name": "a"}])
 @pytest.mark.parametrize("question", ["history", "reconciles", "causes", "times", "results", "errors", "failures"])
 def test_an_invalid_key(fakekube, question, key):
-    controller = fakekube.operator(build(nothing))["minder"]
+    controller = engine_of(fakekube).operators.make(build(nothing))["minder"]
     with pytest.raises(TypeError, match="pass 'namespace/name'"):
         getattr(controller, question)(key)
 
@@ -92,7 +93,7 @@ def test_a_valid_key(fakekube):
         (lambda kube: kube.patch("v1", "Pod", "a", {"x": [{1}]}), r"x\[0\] is a set"),
         (lambda kube: kube.create("pod.yaml"), r"apply\(\) takes files"),
         (lambda kube: kube.apply(), "needs at least one file"),
-        (lambda kube: kube.on_logs("text"), "handler='text': pass a function"),
+        (lambda kube: kube.pods.on_logs("text"), "handler='text': pass a function"),
     ],
 )
 def test_an_unknown_field_or_option(fakekube, ask, said):
@@ -268,7 +269,7 @@ async def coroutine_function():
         (lambda kube: kube.thread(coroutine_function), TypeError, r"task\(coroutine_function\(\)\)"),
         (lambda kube: kube.run_process("kubectl get ns"), TypeError, r"pass a list, \['kubectl', 'get', 'ns'\]"),
         (lambda kube: kube.run_process([]), ValueError, r"run_process\(\[\]\): the list names a program"),
-        (lambda kube: kube.api_client(user=1), TypeError, "user=1"),
+        (lambda kube: kube.access.api_client(user=1), TypeError, "user=1"),
     ],
 )
 def test_an_invalid_step(fakekube, do, error, said):
@@ -289,7 +290,7 @@ def test_a_timeout_is_shown_with_its_unit_and_without_the_loop_itself(fakekube):
 
 @pytest.mark.fakekube(rbac=True)
 def test_a_user_by_name(fakekube):
-    core = client.CoreV1Api(fakekube.api_client(user="bob"))
+    core = client.CoreV1Api(fakekube.access.api_client(user="bob"))
     with pytest.raises(client.ApiException, match='User \\\\"bob\\\\" cannot list'):
         core.list_namespaced_pod("default")
 

@@ -9,11 +9,11 @@ import pytest
 import yaml
 
 from controllerlib import ApiError, Request, Result
+from fakekube.harness import members
 from fakekube.harness.backends import selection
 from fakekube.harness.backends.connection import NoBackend, existing
 from fakekube.harness.backends.controlplane import ControlPlane, binary
-from fakekube.harness.backends.unsupported import NEEDS
-from fakekube.harness.cluster import FakeKube
+from fakekube.harness.face import DESKS
 from fakekube.virtualtime.errors import NotQuiescent
 from tests.cli.commands import READY, started
 from tests.harness.operators import build, config_map, counting, definition, nothing
@@ -102,7 +102,7 @@ def test_objects_are_in_the_namespace_of_the_test(kube):
 
 
 def test_a_definition_can_be_used_at_once(kube):
-    kube.load(yaml.safe_dump_all([BACKUP, definition()]))
+    kube.state.load(yaml.safe_dump_all([BACKUP, definition()]))
     assert kube.get("example.com/v1", "Backup", "nightly")["spec"] == {"size": 1}
 
 
@@ -142,8 +142,8 @@ def test_an_operator_can_be_stopped(kube):
 
 def test_an_operator_acts_as_a_user(kube):
     kube.apply(ROLE, definition(), BACKUP)
-    code, _, body = kube.run_test(
-        kube.transport(user="system:serviceaccount:x:y").request(
+    code, _, body = kube.run(
+        kube.access.transport(user="system:serviceaccount:x:y").request(
             "POST",
             "/apis/authentication.k8s.io/v1/selfsubjectreviews",
             body={"apiVersion": "authentication.k8s.io/v1", "kind": "SelfSubjectReview"},
@@ -180,14 +180,14 @@ def slowly(reconcile):
 
 
 def test_other_clients_reach_the_cluster(kube):
-    client = kube.api_client()
+    client = kube.access.api_client()
     from kubernetes.client import CoreV1Api
 
     kube.create(unplaced("a"))
     assert CoreV1Api(client).read_namespaced_config_map("a", kube.namespace).metadata.name == "a"
-    assert kube.url.startswith("http")
+    assert kube.access.url.startswith("http")
     done = kube.run_process(["sh", "-c", "cat $KUBECONFIG"])
-    assert yaml.safe_load(done.stdout)["clusters"][0]["cluster"]["server"] == kube.url
+    assert yaml.safe_load(done.stdout)["clusters"][0]["cluster"]["server"] == kube.access.url
 
 
 def test_tasks_of_a_test_end_with_it(connection):
@@ -206,7 +206,7 @@ def test_tasks_of_a_test_end_with_it(connection):
 
     background = set()
     with selection.cluster_of(connection, {}, "tasks", {"quiet": "0.15"}) as kube:
-        kube.run_test(main(kube))
+        kube.run(main(kube))
         assert ended == []
     assert ended == ["last", "last"]
 
@@ -270,30 +270,39 @@ def test_in_an_existing_cluster_an_operator_acts_in_its_own_namespaces_only(serv
 # --- what a real cluster cannot do -------------------------------------------------------------------------------------
 
 
-def test_what_needs_the_clock_or_the_server_skips_the_test(kube):
-    for method, needed in {"advance": "the clock", "fault": "faults", "snapshot": "the server's store"}.items():
-        with pytest.raises(pytest.skip.Exception) as skipped:
-            getattr(kube, method)(60)
-        assert str(skipped.value) == f"needs {needed}: {method}() is not available on backend {kube.backend}"
-    with pytest.raises(
-        pytest.skip.Exception, match=f"needs the clock: clock is not available on backend {kube.backend}"
-    ):
-        _ = kube.clock
+@pytest.mark.parametrize(
+    ("call", "text"),
+    [
+        (lambda kube: kube.advance(60), "needs the clock: advance()"),
+        (lambda kube: kube.clock, "needs the clock: clock"),
+        (lambda kube: kube.fault(error=500), "needs faults: fault()"),
+        (lambda kube: kube.faults.compact(), "needs faults: faults.compact()"),
+        (lambda kube: kube.state.snapshot(), "needs the server's store: state.snapshot()"),
+        (lambda kube: kube.findings.noop_writes(), "needs the server's store: findings.noop_writes()"),
+        (lambda kube: kube.pods("app=web"), "needs the cluster's own controllers and nodes: pods()"),
+        (lambda kube: kube.nodes["node-1"], "needs the cluster's own controllers and nodes: nodes"),
+        (lambda kube: kube.webhooks.ca_bundle, "needs webhooks in virtual time: webhooks.ca_bundle"),
+        (lambda kube: kube.access.configure(), "needs fakekube's own server: access.configure()"),
+    ],
+)
+def test_what_needs_the_clock_or_the_server_skips_the_test(kube, call, text):
+    with pytest.raises(pytest.skip.Exception) as skipped:
+        call(kube)
+    assert str(skipped.value) == f"{text} is not available on backend {kube.access.backend}"
+
+
+def test_a_member_that_does_not_exist_is_an_error(kube):
     with pytest.raises(AttributeError, match="no attribute 'advanse'"):
         kube.advanse(60)
 
 
-def test_every_name_of_the_facade_is_there_or_skips(kube):
-    for name in [name for name in dir(FakeKube) if not name.startswith("_")]:
-        try:
-            getattr(kube, name)
-        except pytest.skip.Exception as skipped:
-            assert str(skipped).startswith("needs ")
-
-
-def test_what_is_said_to_be_missing_is_a_name_of_the_facade():
-    planned = {"always", "never", "eventually", "hold", "kill", "restart"}
-    assert {name for names in NEEDS.values() for name in names} - planned <= set(dir(FakeKube))
+def test_every_member_is_there_or_skips(kube):
+    for face in (kube, *(getattr(kube, name) for name in DESKS)):
+        for name in members.public_names(type(face)):
+            try:
+                getattr(face, name)
+            except pytest.skip.Exception as skipped:
+                assert str(skipped).startswith("needs ")
 
 
 # --- the plugin --------------------------------------------------------------------------------------------------------
@@ -367,7 +376,7 @@ def test_a_failing_test_on_a_real_cluster_is_reported_and_removed(pytester, serv
         """
         def test_it(fakekube):
             fakekube.create({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "failed"}})
-            assert fakekube.backend == "fakekube"
+            assert fakekube.access.backend == "fakekube"
         """
     )
     result = pytester.runpytest_inprocess(*LEAN, "--fakekube-backend=cluster")
@@ -413,9 +422,9 @@ def test_a_context_is_chosen(served, tmp_path):
     path.write_text(json.dumps(config))
     with selection.cluster_of(existing(str(path), name), {}, "context", {}) as kube:
         kube.create(unplaced("a"))
-        chosen = yaml.safe_load(kube.kubeconfig.read_text())
-        assert (chosen["current-context"], oct(kube.kubeconfig.stat().st_mode & 0o777)) == (name, "0o600")
-    assert not kube.kubeconfig.exists() or kube.kubeconfig == path
+        chosen = yaml.safe_load(kube.access.kubeconfig.read_text())
+        assert (chosen["current-context"], oct(kube.access.kubeconfig.stat().st_mode & 0o777)) == (name, "0o600")
+    assert not kube.access.kubeconfig.exists() or kube.access.kubeconfig == path
 
 
 # --- binaries ----------------------------------------------------------------------------------------------------------

@@ -19,7 +19,7 @@ def broken(*_):
 
 
 def writes(kube):
-    api = client.CoreV1Api(kube.api_client())
+    api = client.CoreV1Api(kube.access.api_client())
 
     def run():
         try:
@@ -38,14 +38,6 @@ def test_before_of_a_fault_raises_in_the_next_step():
             kube.settle()
 
 
-def test_draw_of_a_fault_raises_in_the_next_step():
-    with FakeKube() as kube:
-        kube.fault(verb="create", resource="configmaps", error=500, share=0.5, draw=broken)
-        kube.thread(writes(kube))
-        with pytest.raises(KeyError, match="a typo of the test"):
-            kube.settle()
-
-
 def test_before_that_takes_an_argument_is_refused(fakekube):
     with pytest.raises(TypeError, match=r"it is called without arguments, like `before=lambda: ...`"):
         fakekube.fault(verb="create", resource="configmaps", before=lambda request: None)
@@ -59,8 +51,8 @@ def test_an_exec_handler_raises_in_the_next_step(interactive):
 
     with FakeKube() as kube:
         kube.create(POD)
-        kube.on_exec(conversation if interactive else broken)
-        core = client.CoreV1Api(kube.api_client())
+        kube.pods.on_exec(conversation if interactive else broken)
+        core = client.CoreV1Api(kube.access.api_client())
 
         def run():
             try:
@@ -76,9 +68,9 @@ def test_an_exec_handler_raises_in_the_next_step(interactive):
 def test_a_log_handler_raises_in_the_next_step():
     with FakeKube() as kube:
         kube.create(POD)
-        kube.on_logs(broken)
+        kube.pods.on_logs(broken)
         with pytest.raises(client.ApiException):
-            client.CoreV1Api(kube.api_client()).read_namespaced_pod_log("a", "default")
+            client.CoreV1Api(kube.access.api_client()).read_namespaced_pod_log("a", "default")
         with pytest.raises(KeyError, match="a typo of the test"):
             kube.settle()
 
@@ -93,11 +85,11 @@ def test_a_webhook_handler_raises_in_the_next_step(application):
     app = web.Application()
     app.router.add_post("/", handler)
     with FakeKube() as kube:
-        url = kube.serve_webhook(app if application else handler, service="hook")
+        url = kube.webhooks.serve(app if application else handler, service="hook")
         rule = {"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["configmaps"]}
         hook = {
             "name": "hook.example.com",
-            "clientConfig": {"url": f"{url}/", "caBundle": kube.ca_bundle},
+            "clientConfig": {"url": f"{url}/", "caBundle": kube.webhooks.ca_bundle},
             "rules": [rule],
             "sideEffects": "None",
             "admissionReviewVersions": ["v1"],

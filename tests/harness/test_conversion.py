@@ -50,9 +50,9 @@ async def convert(http):
 
 
 def serve(fakekube):
-    fakekube.serve_webhook(convert, service="converter")
+    fakekube.webhooks.serve(convert, service="converter")
     fakekube.apply(definition())
-    fakekube.inject_ca_bundle()
+    fakekube.webhooks.inject_ca_bundle()
 
 
 def person(name, version, **spec):
@@ -73,10 +73,10 @@ def test_each_version_has_its_own_fields(fakekube):
 
 
 async def test_a_watch_delivers_its_version(fakekube):
-    fakekube.serve_webhook(convert, service="converter")
-    client = fakekube.transport()
+    fakekube.webhooks.serve(convert, service="converter")
+    client = fakekube.access.transport()
     await client.request("POST", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", body=definition())
-    fakekube.inject_ca_bundle()
+    fakekube.webhooks.inject_ca_bundle()
     path = "/apis/example.com/{}/namespaces/default/people"
     code, _, made = await client.request("POST", path.format("v1"), body=person("ada", "v1", full="Ada Lovelace"))
     assert (code, made["spec"]) == (201, {"full": "Ada Lovelace"})

@@ -12,6 +12,7 @@ from controllerlib.controller import UpdateEvent
 from controllerlib.leaderelection import LeaderElection, LeaderElectionOptions
 from fakekube import FakeKube, FindingError, HotLoop
 from fakekube.harness.detectors.levels import DEFAULTS
+from fakekube.harness.engine import engine_of
 from tests.harness.operators import build, config_map, counting, every, failing, nothing, stamping
 from tests.harness.planted import API, CRD, database
 from tests.innerruns import LEAN
@@ -28,12 +29,12 @@ def kube():
 
 def found(kube):
     """The names of the detectors that have found something, when the test is over."""
-    kube.check_findings(warn=lambda warning: None)
+    engine_of(kube).check_findings(warn=lambda warning: None)
     return sorted({one.detector for one in kube.findings})
 
 
 def texts(kube):
-    kube.check_findings(warn=lambda warning: None)
+    engine_of(kube).check_findings(warn=lambda warning: None)
     return [str(one) for one in kube.findings]
 
 
@@ -81,7 +82,7 @@ def test_a_conflict_that_a_retry_repairs_is_none(kube):
     async def reconcile(request, client):
         seen = await read(client, request)
         if not seen.get("data"):
-            if len(kube.versions("v1", "ConfigMap", "a")) == 1:
+            if len(kube.state.versions("v1", "ConfigMap", "a")) == 1:
                 kube.patch("v1", "ConfigMap", "a", {"metadata": {"labels": {"x": "y"}}})
             await client.update({**seen, "data": {"x": "1"}})
 
@@ -227,13 +228,13 @@ def test_row9_renewals_of_leases_are_no_noop_writes(kube):
     kube.start(build(nothing), election=LeaderElection(options))
     kube.advance(60)
     assert kube.requests(resource="leases", verb="update")
-    assert kube.noop_writes() == []
+    assert kube.findings.noop_writes() == []
     assert found(kube) == []
 
 
 def renewing(field):
     async def renew(kube):
-        api = Client(kube.transport(), user_agent="patroni")
+        api = Client(kube.access.transport(), user_agent="patroni")
         for _ in range(2):
             found = await api.get("v1", "ConfigMap", "a", namespace="default")
             await api.update({**found, "data": {field: datetime.now(UTC).isoformat()}})
@@ -246,7 +247,7 @@ def test_renewals_of_other_objects_are_no_noop_writes(kube):
     kube.apply(config_map("a"))
     kube.task(renewing("renewTime")(kube))
     kube.advance(1)
-    assert kube.noop_writes()
+    assert kube.findings.noop_writes()
     assert found(kube) == []
 
 
@@ -526,7 +527,7 @@ def test_a_task_beside_the_operator_that_fails_unseen(kube, caplog):
 
 def test_a_blocking_request_in_a_coroutine_and_in_a_thread(kube):
     kube.apply(config_map("a"))
-    api = kubernetes.client.CoreV1Api(kube.api_client())
+    api = kubernetes.client.CoreV1Api(kube.access.api_client())
 
     async def wrong():
         api.read_namespaced_config_map("a", "default")
@@ -657,7 +658,7 @@ def lister(seconds, *, watches=False):
 def test_lists_again_and_again(kube, seconds, watches, expected):
     from controllerlib import Client
 
-    client = Client(kube.transport(), user_agent="poller")
+    client = Client(kube.access.transport(), user_agent="poller")
     kube.task(lister(seconds, watches=watches)(client))
     kube.advance(seconds * 25)
     assert [name for name in found(kube) if name != "plain-watch"] == expected
@@ -673,7 +674,7 @@ def test_a_watch_without_bookmarks(kube):
     from controllerlib import Client
 
     async def work():
-        client = Client(kube.transport(), user_agent="watcher")
+        client = Client(kube.access.transport(), user_agent="watcher")
         _, _, stream = await client.transport.open_watch("/api/v1/secrets", headers={"User-Agent": "watcher"})
         await stream.aclose()
 
@@ -730,7 +731,7 @@ def test_row6_a_finding_fails_the_test_and_not_its_tear_down(run_tests):
     result = run_tests(FAILS)
     result.assert_outcomes(failed=1)
     result.stdout.fnmatch_lines(["*reconcile-error] c reconciling default/a *failed with RuntimeError: it failed*"])
-    result.stdout.fnmatch_lines(['*fakekube.allow("reconcile-error", reason=...)*'])
+    result.stdout.fnmatch_lines(['*fakekube.findings.allow("reconcile-error", reason=...)*'])
 
 
 def test_in_an_async_test_too(run_tests):
@@ -797,17 +798,17 @@ def test_an_invalid_level(run_tests, option, said):
 
 
 def test_what_a_test_allows(kube):
-    kube.allow("reconcile-error", reason="the backend is down", match="it failed")
+    kube.findings.allow("reconcile-error", reason="the backend is down", match="it failed")
     run(kube, failing(10_000))
     assert found(kube) == []
     with pytest.raises(ValueError, match=r"there is no detector 'noop' \(detectors: reconcile-error, "):
-        kube.allow("noop", reason="x")
+        kube.findings.allow("noop", reason="x")
     with pytest.raises(TypeError, match="the reason is text"):
-        kube.allow("noop-write", reason="")
+        kube.findings.allow("noop-write", reason="")
 
 
 def test_allowing_other_texts_allows_nothing(kube):
-    kube.allow("reconcile-error", reason="the backend is down", match="something else")
+    kube.findings.allow("reconcile-error", reason="the backend is down", match="something else")
     run(kube, failing(10_000))
     assert found(kube) == ["reconcile-error"]
 
@@ -830,7 +831,7 @@ def test_an_exception_of_the_block_is_not_hidden():
 
 def test_detectors_that_are_off_cost_nothing():
     with FakeKube(detect={"all": "off"}) as kube:
-        assert not kube._detection.detectors
+        assert not engine_of(kube).detection.detectors
         run(kube, failing(10_000))
 
 

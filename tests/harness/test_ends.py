@@ -12,6 +12,7 @@ import kopf
 import pytest
 
 from fakekube import FakeKube
+from fakekube.harness.engine import engine_of
 from fakekube.virtualtime import NotQuiescent
 from fakekube.virtualtime.errors import ProcessEnded
 from tests.harness.operators import build, config_map, every
@@ -71,7 +72,7 @@ def test_f1_a_watch_of_kubernetes_asyncio_that_is_open_at_the_end(transport, how
 
     async def follow(kube):
         configuration = client.Configuration()
-        await config.load_kube_config(str(kube.kubeconfig), client_configuration=configuration)
+        await config.load_kube_config(str(kube.access.kubeconfig), client_configuration=configuration)
         async with client.ApiClient(configuration) as api:
             while True:  # reconnects, as an operator does
                 try:
@@ -87,7 +88,7 @@ def test_f1_a_watch_of_kubernetes_asyncio_that_is_open_at_the_end(transport, how
         if how == "task":
             kube.task(follow(kube))
         else:
-            kube.bubble.loop.create_task(follow(kube))
+            engine_of(kube).bubble.loop.create_task(follow(kube))
         kube.settle()
         kube.advance(1)
         taken = seconds(kube.close)
@@ -97,7 +98,7 @@ def test_f1_a_watch_of_kubernetes_asyncio_that_is_open_at_the_end(transport, how
 
 def test_f1_the_scheduler_takes_no_ended_thread_again():
     with FakeKube(wall_clock=False) as kube:
-        loop = kube.bubble.loop
+        loop = engine_of(kube).bubble.loop
 
         async def late():
             await asyncio.to_thread(int)
@@ -120,7 +121,7 @@ def operator_of_kopf(fakekube, seen, **options):
 
     @kopf.on.login(registry=registry)
     def login(**_):
-        return kopf.ConnectionInfo(server=fakekube.url)
+        return kopf.ConnectionInfo(server=fakekube.access.url)
 
     @kopf.on.create("example.com", "v1", "gadgets", registry=registry)
     async def created(name, **_):
@@ -150,7 +151,7 @@ def test_f7_a_kopf_operator_that_is_left_running(fakekube):
     fakekube.advance(minutes=5)
     assert seen == ["a"]
     fakekube.close()
-    assert fakekube.bubble.loop.is_closed()
+    assert engine_of(fakekube).bubble.loop.is_closed()
 
 
 @pytest.mark.usefixtures("with_crd")
@@ -290,7 +291,7 @@ def test_row3_a_reconcile_that_swallows_cancellations_is_named_at_the_end(real):
     with pytest.raises(NotQuiescent, match=r"tasks do not end: .*minder.*test_ends\.py:\d+ in .*stubborn"):
         real.close()
     assert time.perf_counter() - begun < 3
-    assert real.bubble.loop.is_closed()
+    assert engine_of(real).bubble.loop.is_closed()
 
 
 def test_row3_a_task_that_swallows_cancellations_is_named_at_the_end(real):
@@ -337,7 +338,7 @@ def test_row3_a_busy_coroutine_in_an_async_test(real):
         await real.advance(5)
 
     with real:
-        real.bubble.run(main())
+        engine_of(real).bubble.run(main())
 
 
 def test_row3_an_interrupted_task_is_reported_once(real, caplog):

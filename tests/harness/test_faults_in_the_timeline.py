@@ -8,7 +8,7 @@ BODY = {"metadata": {"name": "a"}}
 
 @pytest.mark.parametrize("error", [500, 409])
 def test_a_fault_and_the_request_that_it_affects_are_rows(fakekube, error):
-    api = client.CoreV1Api(fakekube.api_client())
+    api = client.CoreV1Api(fakekube.access.api_client())
     with fakekube.fault(verb="create", resource="configmaps", error=error, times=1, user_agent="*"):
         with pytest.raises(client.ApiException):
             api.create_namespaced_config_map("default", BODY)
@@ -24,5 +24,5 @@ def test_a_fault_and_the_request_that_it_affects_are_rows(fakekube, error):
 
 def test_a_creation_that_is_rejected_has_its_name(fakekube):
     with pytest.raises(client.ApiException):
-        client.CoreV1Api(fakekube.api_client()).create_namespaced_config_map("missing", BODY)
+        client.CoreV1Api(fakekube.access.api_client()).create_namespaced_config_map("missing", BODY)
     fakekube.assert_requests(1, verb="create", resource="configmaps", name="a", code=404)

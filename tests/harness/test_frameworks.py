@@ -91,7 +91,7 @@ MARK
 async def test_it(fakekube, yields, after_it):
     begun = time.perf_counter()
     assert (yields, after_it, variable.get()) == (3600, "set", "set")
-    assert asyncio.get_running_loop() is fakekube.bubble.loop
+    assert asyncio.get_running_loop() is fakekube._engine.bubble.loop
     await asyncio.sleep(3600)
     await fakekube.advance(3600)
     assert fakekube.clock.monotonic() == 3 * 3600

@@ -4,6 +4,7 @@ import pytest
 import yaml
 
 from fakekube import FakeKube
+from fakekube.harness.engine import engine_of
 from tests.harness.operators import config_map, definition
 from tests.innerruns import LEAN
 
@@ -29,8 +30,8 @@ def state(tmp_path):
     def state(prepare, seed=0, **wanted):
         with FakeKube(seed=seed, wall_clock=False) as kube:
             prepare(kube)
-            kube.golden.folder, kube.golden.update = tmp_path, True
-            kube.assert_state("golden.yaml", **wanted)
+            engine_of(kube).golden.folder, engine_of(kube).golden.update = tmp_path, True
+            kube.state.assert_golden("golden.yaml", **wanted)
         return (tmp_path / "golden.yaml").read_text()
 
     return state
@@ -102,14 +103,14 @@ def test_paths_can_be_ignored(state):
 
 def test_a_difference_is_shown(tmp_path):
     with FakeKube(wall_clock=False) as kube:
-        kube.golden.folder, kube.golden.update = tmp_path, True
+        engine_of(kube).golden.folder, engine_of(kube).golden.update = tmp_path, True
         kube.create(config_map("a", x="1"))
-        kube.assert_state("golden.yaml")
-        kube.golden.update = False
-        kube.assert_state("golden.yaml")
+        kube.state.assert_golden("golden.yaml")
+        engine_of(kube).golden.update = False
+        kube.state.assert_golden("golden.yaml")
         kube.patch("v1", "ConfigMap", "a", {"data": {"x": "2"}})
         with pytest.raises(AssertionError) as failure:
-            kube.assert_state("golden.yaml")
+            kube.state.assert_golden("golden.yaml")
     lines = str(failure.value).splitlines()
     assert lines[0] == (
         f"the state differs from {tmp_path / 'golden.yaml'}; if it is right, run `pytest --fakekube-update-golden` to "
@@ -121,13 +122,13 @@ def test_a_difference_is_shown(tmp_path):
 
 def test_comments_at_the_top_are_not_compared(tmp_path):
     with FakeKube(wall_clock=False) as kube:
-        kube.golden.folder, kube.golden.update = tmp_path, True
+        engine_of(kube).golden.folder, engine_of(kube).golden.update = tmp_path, True
         kube.create(config_map("a"))
-        kube.assert_state("golden.yaml")
+        kube.state.assert_golden("golden.yaml")
         path = tmp_path / "golden.yaml"
         path.write_text(f"# our own comment\n\n{path.read_text()}")
-        kube.golden.update = False
-        kube.assert_state("golden.yaml")
+        engine_of(kube).golden.update = False
+        kube.state.assert_golden("golden.yaml")
 
 
 def test_a_missing_file_says_how_to_write_it(tmp_path):
@@ -136,7 +137,7 @@ def test_a_missing_file_says_how_to_write_it(tmp_path):
         with pytest.raises(
             AssertionError, match="does not exist: run `pytest --fakekube-update-golden` to write it"
         ) as failure:
-            kube.assert_state(tmp_path / "missing.yaml")
+            kube.state.assert_golden(tmp_path / "missing.yaml")
     assert "  name: a" in str(failure.value)
     assert not (tmp_path / "missing.yaml").exists()
 
@@ -144,17 +145,17 @@ def test_a_missing_file_says_how_to_write_it(tmp_path):
 @pytest.mark.parametrize(
     ("path", "wanted", "error", "text"),
     [
-        (3, {}, TypeError, r"assert_state\(path=3\)"),
-        ("a.yaml", {"ignore": "spec"}, TypeError, r"assert_state\(ignore='spec'\): pass a list of texts"),
-        ("a.yaml", {"unmasked": [3]}, TypeError, r"assert_state\(unmasked=\[3\]\): pass a list of texts"),
+        (3, {}, TypeError, r"state\.assert_golden\(path=3\)"),
+        ("a.yaml", {"ignore": "spec"}, TypeError, r"state\.assert_golden\(ignore='spec'\): pass a list of texts"),
+        ("a.yaml", {"unmasked": [3]}, TypeError, r"state\.assert_golden\(unmasked=\[3\]\): pass a list of texts"),
         ("a.yaml", {"unmasked": ["uid"]}, ValueError, r"no mask 'uid' \(uids, times,"),
-        ("a.yaml", {"kinds": "Pod"}, TypeError, r"assert_state\(kinds='Pod'\)"),
-        ("a.yaml", {"namespace": 3}, TypeError, r"assert_state\(namespace=3\)"),
+        ("a.yaml", {"kinds": "Pod"}, TypeError, r"state\.assert_golden\(kinds='Pod'\)"),
+        ("a.yaml", {"namespace": 3}, TypeError, r"state\.assert_golden\(namespace=3\)"),
     ],
 )
 def test_wrong_arguments_are_named(path, wanted, error, text):
     with FakeKube(wall_clock=False) as kube, pytest.raises(error, match=text):
-        kube.assert_state(path, **wanted)
+        kube.state.assert_golden(path, **wanted)
 
 
 def test_the_option_writes_files_beside_the_test(pytester):
@@ -163,7 +164,7 @@ def test_the_option_writes_files_beside_the_test(pytester):
             "sub/test_it": """
             def test_it(fakekube):
                 fakekube.create({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}})
-                fakekube.assert_state("golden/a.yaml")
+                fakekube.state.assert_golden("golden/a.yaml")
             """
         }
     )

@@ -22,7 +22,7 @@ def pods(fakekube, fakekube_client):
 
 
 def test_a_log(fakekube, pods):
-    @fakekube.on_logs
+    @fakekube.pods.on_logs
     def logs(request):
         return f"{request.pod['metadata']['name']}/{request.container} says hello\nand more\n"
 
@@ -31,7 +31,7 @@ def test_a_log(fakekube, pods):
 
 
 def test_a_command(fakekube, pods):
-    @fakekube.on_exec
+    @fakekube.pods.on_exec
     def run(request):
         return ExecResult(" ".join(request.command), exit_code=3 if "fail" in request.command else 0)
 

@@ -13,6 +13,7 @@ import weakref
 import pytest
 
 from fakekube import FakeKube
+from fakekube.harness.engine import engine_of
 from tests.harness.operators import build, config_map, every
 
 pytestmark = pytest.mark.slow
@@ -34,7 +35,7 @@ def state_of_the_process():
 def uses_everything(kube):
     from kubernetes import client, watch
 
-    api = kube.api_client()
+    api = kube.access.api_client()
     core = client.CoreV1Api(api)
     kube.apply(config_map("a"))
 
@@ -54,7 +55,7 @@ def uses_everything(kube):
     kube.start(build(reconcile, "sync"))
     kube.thread(follow)
     kube.task(forever())
-    assert kube.kubeconfig.exists()
+    assert kube.access.kubeconfig.exists()
     kube.run_process([sys.executable, "-c", "pass"])
     kube.advance(minutes=5)
     kube.patch("v1", "ConfigMap", "a", {"data": {"x": "1"}})
@@ -70,7 +71,7 @@ def test_nothing_is_left_behind(transport, wall_clock):
     with FakeKube(transport=transport, wall_clock=wall_clock) as kube:
         uses_everything(kube)
     assert state_of_the_process() == before
-    assert kube.bubble.loop.is_closed()
+    assert engine_of(kube).bubble.loop.is_closed()
 
 
 def test_nothing_is_left_behind_by_a_test_that_fails():
@@ -123,7 +124,7 @@ def test_the_records_of_a_cluster_are_freed_with_it(transport, caplog):
 
     def use():
         with FakeKube(transport=transport) as kube:
-            kube.allow("reconcile-error", reason="its traceback must be freed, too")
+            kube.findings.allow("reconcile-error", reason="its traceback must be freed, too")
             kube.apply(config_map("a"))
             with kube.fault(verb="patch", name="a", error=500, times=2):
                 kube.start(build(fails_sometimes))
@@ -132,7 +133,14 @@ def test_the_records_of_a_cluster_are_freed_with_it(transport, caplog):
         assert len(kube.ledger) > 3
         assert kube.requests(code=500)
         return [
-            weakref.ref(one) for one in (kube, kube.ledger, kube.timeline, kube._runner, kube._runner.apiserver.store)
+            weakref.ref(one)
+            for one in (
+                kube,
+                kube.ledger,
+                kube.timeline,
+                engine_of(kube).server,
+                engine_of(kube).server.apiserver.store,
+            )
         ]
 
     use()  # imports what is imported lazily
@@ -149,6 +157,6 @@ def test_a_client_reports_that_its_cluster_has_ended():
         operator = kube.start(build(every(60)))
         client = operator.manager.client
         kube.stop(operator)
-        assert kube.bubble.loop.drive(client.raw_get("/api/v1"))["groupVersion"] == "v1"
+        assert engine_of(kube).bubble.loop.drive(client.raw_get("/api/v1"))["groupVersion"] == "v1"
     with pytest.raises(RuntimeError, match="GET /api/v1: the cluster of this client has ended"):
         asyncio.run(client.raw_get("/api/v1"))

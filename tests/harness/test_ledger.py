@@ -7,6 +7,7 @@ from datetime import timedelta
 import pytest
 
 from controllerlib import Request, Result, TerminalError
+from fakekube.harness.engine import engine_of
 from tests.harness.operators import build, config_map, every, failing, nothing, stamping
 
 
@@ -42,7 +43,7 @@ def test_merged_causes_are_one_reconcile(fakekube):
     last = controller.last()
     assert last.cause == "generic+updated"
     assert [cause.kind for cause in last.causes] == ["generic", "updated", "updated"]
-    versions = [obj["metadata"]["resourceVersion"] for _, obj in fakekube.versions("v1", "ConfigMap", "a")]
+    versions = [obj["metadata"]["resourceVersion"] for _, obj in fakekube.state.versions("v1", "ConfigMap", "a")]
     assert [cause.resource_version for cause in last.causes if cause.kind == "updated"] == versions[1:]
 
 
@@ -52,7 +53,7 @@ def test_a_cut_watch_with_nothing_lost_causes_nothing(fakekube):
     fakekube.advance(seconds=10)
     fakekube.patch("v1", "ConfigMap", "a", {"data": {"x": "1"}})
     fakekube.settle()
-    fakekube.cut_watches()
+    fakekube.faults.cut_watches()
     fakekube.advance(minutes=1)
     assert controller.causes() == ["added", "updated"]
     assert len(fakekube.requests(verb="watch")) == 2
@@ -62,7 +63,7 @@ def test_a_watch_that_ends_at_once_causes_a_new_list(fakekube):
     """As in client-go: a watch that ends within a second without an event is not resumed."""
     fakekube.apply(config_map("a"))
     controller = fakekube.start(build(nothing))["minder"]
-    fakekube.cut_watches()
+    fakekube.faults.cut_watches()
     fakekube.advance(minutes=1)
     assert controller.causes() == ["added", "relist"]
 
@@ -72,9 +73,9 @@ def test_a_compacted_history_causes_a_new_list(fakekube):
     controller = fakekube.start(build(nothing))["minder"]
     fakekube.patch("v1", "ConfigMap", "a", {"data": {"x": "1"}})
     fakekube.settle()
-    fakekube.cut_watches()
+    fakekube.faults.cut_watches()
     fakekube.patch("v1", "ConfigMap", "a", {"data": {"x": "2"}})
-    fakekube.compact()
+    fakekube.faults.compact()
     fakekube.advance(minutes=1)
     assert controller.causes("default/a") == ["added", "updated", "updated"]
     assert controller.causes("default/b") == ["added"] or controller.causes("default/b") == ["added", "relist"]
@@ -197,7 +198,7 @@ def test_several_controllers_and_operators_are_distinguished(fakekube):
 
 
 def test_an_operator_that_is_not_started_can_be_inspected(fakekube):
-    operator = fakekube.operator(build(nothing))
+    operator = engine_of(fakekube).operators.make(build(nothing))
     assert not operator.is_running
     assert "not started" in repr(operator)
     assert operator["minder"].ready == []
@@ -249,7 +250,7 @@ def test_row1_two_replicas_have_histories_of_their_own(fakekube):
     fakekube.apply(config_map("a"))
     one = fakekube.start(build(every(60)))
     two = fakekube.start(build(every(60)))
-    idle = fakekube.operator(build(every(60)))
+    idle = engine_of(fakekube).operators.make(build(every(60)))
     fakekube.advance(60)
     fakekube.stop(one)
     fakekube.advance(60)
@@ -306,10 +307,10 @@ def test_row1_the_log_and_the_timeline_name_the_operator_where_names_are_ambiguo
 
 
 def test_row1_an_operator_has_a_unique_name(fakekube):
-    assert fakekube.operator(build(nothing), name="db").name == "db"
+    assert engine_of(fakekube).operators.make(build(nothing), name="db").name == "db"
     with pytest.raises(ValueError, match=r"name='db' is in use by another operator \(in use: db\)"):
-        fakekube.operator(build(nothing), name="db")
-    unnamed = fakekube.operator(build(nothing, "db"))
+        engine_of(fakekube).operators.make(build(nothing), name="db")
+    unnamed = engine_of(fakekube).operators.make(build(nothing, "db"))
     assert (unnamed.name, unnamed.incarnation) == ("db-2", 1)
     assert repr(unnamed) == "<Operator db-2: db not started>"
 
@@ -332,5 +333,5 @@ def test_row1_the_controllers_of_the_cluster_are_one_operator(fakekube):
     )
     fakekube.settle()
     assert {(r.operator, r.incarnation) for r in fakekube.ledger} == {("cluster", 1)}
-    controller = fakekube.controller("deployment")
+    controller = fakekube.controllers["deployment"]
     assert controller.reconciles() == len(fakekube.ledger.reconciles(controller.name)) > 1

@@ -1,28 +1,25 @@
 """A cluster is open once: what is called before and after that says so."""
 
-import inspect
+from collections.abc import Mapping, Sequence
 
 import pytest
 
 from fakekube import FakeKube
-from fakekube.harness.lifetime import CLOSED, NOT_OPEN
+from fakekube.harness import members
+from fakekube.harness.face import DESKS
 from fakekube.virtualtime import Bubble
 
 CONFIG_MAP = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}}
 
-#: Methods of a closed cluster that read its records and its objects, and those that end it.
-OF_CLOSED = {
-    "close", "finish", "check_findings", "allow", "why", "step", "external", "get", "exists", "list", "snapshot", "export",
-    "assert_state", "requests", "versions", "diff", "events", "log", "rbac_report", "noop_writes", "assert_reconciled",
-    "assert_requests", "assert_written", "node", "pods", "controller",
-}  # fmt: skip
 
-
-def test_every_method_either_reads_records_or_is_refused_when_it_is_closed():
-    methods = {name for name, value in vars(FakeKube).items() if inspect.isfunction(value) and name[0] != "_"}
-    assert methods == {*CLOSED, *OF_CLOSED}
-    assert not CLOSED.keys() & OF_CLOSED
-    assert NOT_OPEN.keys() < CLOSED.keys()
+@pytest.mark.parametrize("desk", ["", *DESKS])
+def test_every_public_member_says_when_it_can_be_used_and_what_it_needs(desk):
+    with FakeKube() as kube:
+        face = type(getattr(kube, desk) if desk else kube)
+    marked = members.members_of(face)
+    assert [
+        name for name in members.public_names(face) if name not in {*marked, *DESKS, *dir(Mapping), *dir(Sequence)}
+    ] == []
 
 
 @pytest.mark.parametrize("call", [lambda kube: kube.advance(5), lambda kube: kube.start(lambda manager: None)])
@@ -48,15 +45,15 @@ def test_a_change_of_a_closed_cluster_is_refused(call):
     with pytest.raises(RuntimeError, match=r"\(\): this cluster is closed: its records .* can be read"):
         call(kube)
     assert kube.exists("v1", "ConfigMap", "a")
-    assert len(kube.versions("v1", "ConfigMap", "a")) == 1
+    assert len(kube.state.versions("v1", "ConfigMap", "a")) == 1
 
 
 @pytest.mark.parametrize("name", ["url", "kubeconfig"])
 def test_a_closed_cluster_has_no_address(name):
     with FakeKube() as kube:
-        assert getattr(kube, name)
+        assert getattr(kube.access, name)
     with pytest.raises(RuntimeError, match=f"{name}: this cluster is closed"):
-        getattr(kube, name)
+        getattr(kube.access, name)
 
 
 def test_a_closed_cluster_is_not_opened_again_and_nothing_stays_open():

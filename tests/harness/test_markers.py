@@ -54,11 +54,11 @@ def test_a_marker_of_a_module_concerns_the_tests_with_a_cluster(pytester):
             pass
 
         def test_with(fakekube):
-            assert fakekube.node("node-1")
+            assert fakekube.nodes["node-1"]
 
         @pytest.mark.fakekube(nodes=2)
         def test_later(request):
-            assert request.getfixturevalue("fakekube").node("node-2")
+            assert request.getfixturevalue("fakekube").nodes["node-2"]
         """
     )
     pytester.runpytest_inprocess(*LEAN).assert_outcomes(passed=3, warnings=0)

@@ -94,9 +94,9 @@ def test_returned_objects_are_copies(fakekube):
     body["data"]["n"] = made["data"]["n"] = "changed"
     fakekube.get("v1", "ConfigMap", "a")["data"]["n"] = "changed"
     fakekube.list("v1", "ConfigMap")[0]["data"]["n"] = "changed"
-    fakekube.versions("v1", "ConfigMap", "a")[0][1]["data"]["n"] = "changed"
+    fakekube.state.versions("v1", "ConfigMap", "a")[0][1]["data"]["n"] = "changed"
     assert fakekube.get("v1", "ConfigMap", "a")["data"]["n"] == "1"
-    assert fakekube.versions("v1", "ConfigMap", "a")[0][1]["data"]["n"] == "1"
+    assert fakekube.state.versions("v1", "ConfigMap", "a")[0][1]["data"]["n"] == "1"
 
 
 def test_an_unknown_kind(fakekube):
@@ -104,7 +104,7 @@ def test_an_unknown_kind(fakekube):
         lambda: fakekube.create({"apiVersion": "v1", "kind": "Wibble", "metadata": {"name": "a"}}),
         lambda: fakekube.get("example.com/v1", "Wibble", "a"),
         lambda: fakekube.list("example.com/v1", "Wibble"),
-        lambda: fakekube.versions("example.com/v1", "Wibble", "a"),
+        lambda: fakekube.state.versions("example.com/v1", "Wibble", "a"),
     ):
         with pytest.raises(LookupError, match=r"no kind 'Wibble'.*CustomResourceDefinition"):
             call()

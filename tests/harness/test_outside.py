@@ -104,7 +104,7 @@ def test_what_was_hidden_is_restored(real, monkeypatch):
     before = [os.environ.get(name) for name in names], config.kube_config.KUBE_CONFIG_DEFAULT_LOCATION
     with FakeKube() as kube:
         assert os.environ["KUBERNETES_SERVICE_HOST"] == "127.0.0.1"
-        kube.configure()
+        kube.access.configure()
         assert os.environ["KUBECONFIG"] != str(NO_CLUSTER)
     assert ([os.environ.get(name) for name in names], config.kube_config.KUBE_CONFIG_DEFAULT_LOCATION) == before
 

@@ -4,6 +4,7 @@ import pytest
 
 from controllerlib.leaderelection import LeaderElection, LeaderElectionOptions
 from fakekube import FakeKube, FindingError, HotLoop
+from fakekube.harness.engine import engine_of
 from tests.harness.planted import API, CRD, build, database
 
 
@@ -39,7 +40,7 @@ def lag(kube, bug):
     kube.start(build(bug))
     kube.advance(5)
     with kube.fault(verb="watch", resource="configmaps", error=503):
-        kube.cut_watches()
+        kube.faults.cut_watches()
         kube.apply(database())
         kube.advance(5)
         kube.patch(API, "Database", "a", {"spec": {"size": 2}})
@@ -93,11 +94,11 @@ def findings(run, bug, **options):
     with FakeKube(**options) as kube:
         try:
             run(kube, bug)
-            kube.check_findings(warn=lambda warning: None)
+            engine_of(kube).check_findings(warn=lambda warning: None)
         except FindingError:
             pass
         except HotLoop:
-            kube.check_findings(raising=False)
+            engine_of(kube).check_findings(raising=False)
             return ["hot-loop", *(one.detector for one in kube.findings)]
         return [one.detector for one in kube.findings]
 

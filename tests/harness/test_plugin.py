@@ -84,18 +84,18 @@ def test_markers_options_and_ini_values_in_this_order(run, pytester):
         import pytest
 
         def test_of_the_run(fakekube):
-            assert fakekube.seed == {}
+            assert fakekube._engine.seed == {}
             assert fakekube.exists("rbac.authorization.k8s.io/v1", "ClusterRole", "cluster-admin")
 
         @pytest.mark.fakekube(seed=9, rbac=False)
         class TestOfTheMarker:
             def test_class(self, fakekube):
-                assert fakekube.seed == 9
+                assert fakekube._engine.seed == 9
                 assert not fakekube.exists("rbac.authorization.k8s.io/v1", "ClusterRole", "cluster-admin")
 
             @pytest.mark.fakekube(seed="mine")
             def test_function(self, fakekube):
-                assert fakekube.seed == "mine"
+                assert fakekube._engine.seed == "mine"
         """
     run(source.replace("{}", "3")).assert_outcomes(passed=3)
     run(source.replace("{}", "5"), "--fakekube-seed", "5").assert_outcomes(passed=3)
@@ -140,7 +140,7 @@ def test_an_unraised_failure_fails_the_test(run):
                 raise LookupError("it broke")
 
             fakekube.task(broken())
-            fakekube.bubble.settle()
+            fakekube._engine.bubble.settle()
         """
     )
     result.assert_outcomes(passed=1, errors=1)

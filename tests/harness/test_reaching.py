@@ -23,9 +23,9 @@ def version_of(url):
 
 
 def test_the_address_answers(fakekube):
-    assert fakekube.url.startswith("http://127.0.0.1:")
-    assert version_of(fakekube.url).startswith("v1.36")
-    assert fakekube.url in repr(fakekube)
+    assert fakekube.access.url.startswith("http://127.0.0.1:")
+    assert version_of(fakekube.access.url).startswith("v1.36")
+    assert fakekube.access.url in repr(fakekube)
 
 
 def test_the_server_listens_when_its_address_is_read(fakekube):
@@ -38,7 +38,7 @@ def test_the_server_listens_when_its_address_is_read(fakekube):
 async def test_the_address_in_an_async_test(fakekube):
     import aiohttp
 
-    async with aiohttp.ClientSession() as session, session.get(f"{fakekube.url}/version") as response:
+    async with aiohttp.ClientSession() as session, session.get(f"{fakekube.access.url}/version") as response:
         assert (await response.json())["gitVersion"].startswith("v1.36")
 
 
@@ -62,7 +62,7 @@ def test_the_kubeconfig(fakekube, fakekube_kubeconfig):
 
 def test_the_kubeconfig_is_removed_with_the_cluster():
     with FakeKube(wall_clock=False) as kube:
-        path = kube.kubeconfig
+        path = kube.access.kubeconfig
         assert path.exists()
     assert not path.exists()
     assert not path.parent.exists()
@@ -72,7 +72,7 @@ def test_a_command_runs_while_time_is_held(fakekube):
     code = "import os, urllib.request; print(os.environ['KUBECONFIG']); print(os.environ['MINE'])"
     done = fakekube.run_process([sys.executable, "-c", code], env={"MINE": "yes"})
     assert done.returncode == 0
-    assert done.stdout.split() == [str(fakekube.kubeconfig), "yes"]
+    assert done.stdout.split() == [str(fakekube.access.kubeconfig), "yes"]
     assert fakekube.clock.monotonic() == 0
 
 
@@ -98,7 +98,10 @@ def test_users_have_their_permissions(fakekube):
     from kubernetes import client
     from kubernetes.client.exceptions import ApiException
 
-    admin, alice = client.CoreV1Api(fakekube.api_client()), client.CoreV1Api(fakekube.api_client(user=ALICE))
+    admin, alice = (
+        client.CoreV1Api(fakekube.access.api_client()),
+        client.CoreV1Api(fakekube.access.api_client(user=ALICE)),
+    )
     admin.create_namespaced_config_map("default", config_map("a"))
     with pytest.raises(ApiException) as refused:
         alice.read_namespaced_config_map("a", "default")
@@ -109,37 +112,37 @@ def test_users_have_their_permissions(fakekube):
 @pytest.mark.fakekube(rbac=True)
 def test_a_request_without_a_token_is_anonymous(fakekube):
     with pytest.raises(urllib.error.HTTPError, match="403"):
-        urllib.request.urlopen(f"{fakekube.url}/api/v1/namespaces/default/configmaps")
+        urllib.request.urlopen(f"{fakekube.access.url}/api/v1/namespaces/default/configmaps")
 
 
 @pytest.mark.fakekube(rbac=True)
 def test_two_users_of_one_name_are_rejected(fakekube):
-    fakekube.api_client(user=ALICE)
+    fakekube.access.api_client(user=ALICE)
     with pytest.raises(ValueError, match="another user has the name 'alice'"):
-        fakekube.api_client(user=User("alice", groups=("ops",)))
+        fakekube.access.api_client(user=User("alice", groups=("ops",)))
 
 
 @pytest.mark.fakekube(rbac=True)
 def test_a_direct_transport_for_any_user(fakekube):
     async def read(user):
-        client = Client(fakekube.transport(user=user), user_agent="mine/1")
+        client = Client(fakekube.access.transport(user=user), user_agent="mine/1")
         return await client.list("v1", "ConfigMap", "default")
 
     fakekube.apply(config_map("a"))
     with pytest.raises(ApiError, match='User "alice" cannot list resource "configmaps"'):
-        fakekube.bubble.run(read(ALICE))
+        fakekube.run(read(ALICE))
     assert {r.user_agent for r in fakekube.requests(user="alice")} == {"mine/1"}
 
 
 async def test_clients_of_one_transport_close_independently(fakekube):
-    way = fakekube.transport()
+    way = fakekube.access.transport()
     one, other = Client(way), Client(way)
     await one.aclose()
     assert (await other.raw_get("/version"))["major"] == "1"
 
 
 async def test_a_watch_that_opens_late_is_served(fakekube):
-    way = fakekube.transport()
+    way = fakekube.access.transport()
     with fakekube.fault(verb="watch", delay=5, user_agent="test"):
         opening = asyncio.create_task(way.open_watch("/api/v1/namespaces/default/configmaps"))
         await asyncio.sleep(1)

@@ -22,26 +22,26 @@ for name in ("a", "b"):
 
 @pytest.fixture
 def foreign(fakekube):
-    process = subprocess.Popen([sys.executable, "-c", OPERATOR], env={"FAKEKUBE_URL": fakekube.url})
+    process = subprocess.Popen([sys.executable, "-c", OPERATOR], env={"FAKEKUBE_URL": fakekube.access.url})
     yield process
     process.wait()
 
 
 def test_wait_for_requests_of_another_process(fakekube, foreign):
-    fakekube.wait_for(verb="create", resource="configmaps", user_agent="foreign/*", times=2)
+    fakekube.processes.wait_for(verb="create", resource="configmaps", user_agent="foreign/*", times=2)
     assert fakekube.exists("v1", "ConfigMap", "b")
     assert fakekube.clock.monotonic() == 0
 
 
 async def test_wait_for_a_condition_in_an_async_test(fakekube, foreign):
-    await fakekube.wait_for(lambda: fakekube.exists("v1", "ConfigMap", "b"))
+    await fakekube.processes.wait_for(lambda: fakekube.exists("v1", "ConfigMap", "b"))
     assert fakekube.clock.monotonic() == 0
 
 
 def test_what_does_not_happen_is_a_time_out_of_real_time(fakekube):
     fakekube.task(_sleeps(fakekube))
     with pytest.raises(TimeoutError, match=r"waiting for \{'verb': 'delete'\}: not within 0.05 s of real time"):
-        fakekube.wait_for(verb="delete", timeout=0.05)
+        fakekube.processes.wait_for(verb="delete", timeout=0.05)
     assert fakekube.clock.monotonic() == 0
 
 
@@ -78,7 +78,7 @@ def outside(fakekube):
     running = []
 
     def start(program):
-        running.append(subprocess.Popen([sys.executable, "-c", program], env={"FAKEKUBE_URL": fakekube.url}))
+        running.append(subprocess.Popen([sys.executable, "-c", program], env={"FAKEKUBE_URL": fakekube.access.url}))
 
     yield start
     for process in running:
@@ -96,46 +96,46 @@ def names(fakekube):
 
 def test_operators_outside_are_quiet_when_their_watches_have_been_sent_all(fakekube, outside):
     outside(WATCHER)
-    fakekube.wait_for(verb="watch", resource="secrets")
+    fakekube.processes.wait_for(verb="watch", resource="secrets")
     fakekube.apply(secret("a"), secret("b"))
-    fakekube.wait_until_quiet(0.3)
+    fakekube.processes.wait_until_quiet(0.3)
     assert names(fakekube) == ["a", "a-c", "a-c-c", "a-c-c-c", "b", "b-c", "b-c-c", "b-c-c-c"]
     assert fakekube.clock.monotonic() == 0
 
 
 async def test_an_async_test_waits_until_operators_outside_are_quiet(fakekube, outside):
     outside(WATCHER)
-    await fakekube.wait_for(verb="watch", resource="secrets")
+    await fakekube.processes.wait_for(verb="watch", resource="secrets")
     fakekube.create(secret("a"))
-    await fakekube.wait_until_quiet(0.3)
+    await fakekube.processes.wait_until_quiet(0.3)
     assert names(fakekube) == ["a", "a-c", "a-c-c", "a-c-c-c"]
 
 
 def test_a_client_that_is_never_quiet_is_named(fakekube, outside):
     outside(POLLER)
-    fakekube.wait_for(verb="list", resource="pods")
+    fakekube.processes.wait_for(verb="list", resource="pods")
     with pytest.raises(TimeoutError, match=r"the last request was Python-urllib/.*: list pods default -> 200"):
-        fakekube.wait_until_quiet(0.4, timeout=0.8)
+        fakekube.processes.wait_until_quiet(0.4, timeout=0.8)
 
 
 def test_a_watch_that_a_fault_holds_is_not_waited_for(fakekube, outside):
     outside(WATCHER)
-    fakekube.wait_for(verb="watch", resource="secrets")
-    with fakekube.hold(resource="secrets"):
+    fakekube.processes.wait_for(verb="watch", resource="secrets")
+    with fakekube.faults.hold_watches(resource="secrets"):
         fakekube.create(secret("a"))
-        fakekube.wait_until_quiet(0.2)
+        fakekube.processes.wait_until_quiet(0.2)
         assert names(fakekube) == ["a"]
-    fakekube.wait_until_quiet(0.3)
+    fakekube.processes.wait_until_quiet(0.3)
     assert names(fakekube)[-1] == "a-c-c-c"
 
 
 def test_misuse_is_named(fakekube):
     with pytest.raises(TypeError, match="needs a condition"):
-        fakekube.wait_for()
+        fakekube.processes.wait_for()
     with pytest.raises(TypeError, match="no argument"):
-        fakekube.wait_for(verbs="create")
+        fakekube.processes.wait_for(verbs="create")
     with pytest.raises(ValueError, match="0 < seconds < timeout"):
-        fakekube.wait_until_quiet(20)
+        fakekube.processes.wait_until_quiet(20)
 
 
 def test_f15_run_process_sets_the_url(fakekube):
@@ -156,7 +156,7 @@ def test_f15_a_signal_reaches_an_operator_in_a_thread(fakekube):
 
     thread = fakekube.thread(operator, 30, kwargs={"name": "tick"})
     fakekube.advance(70)
-    fakekube.signal(thread, signal.SIGTERM)
+    fakekube.faults.signal(thread, signal.SIGTERM)
     assert seen == ["tick", "tick", "stopped"]
     assert not thread.is_alive()
 
@@ -164,9 +164,9 @@ def test_f15_a_signal_reaches_an_operator_in_a_thread(fakekube):
 def test_wait_for_notices_the_end_of_a_process(fakekube):
     with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as process:
         with pytest.raises(TimeoutError, match="waiting for a condition"):
-            fakekube.wait_for(lambda: process.poll() is not None, timeout=0.5)
+            fakekube.processes.wait_for(lambda: process.poll() is not None, timeout=0.5)
         process.stdin.close()
-        fakekube.wait_for(lambda: process.poll() is not None)
+        fakekube.processes.wait_for(lambda: process.poll() is not None)
     assert process.returncode == 1
     assert fakekube.clock.monotonic() == 0
 
@@ -188,7 +188,7 @@ def test_a_signal_without_a_handler_ends_all_threads_of_an_operator(fakekube):
     log = []
     thread, other = fakekube.thread(ticking, log), fakekube.thread(ticking, others := [])
     fakekube.advance(90)
-    fakekube.signal(thread, signal.SIGTERM)
+    fakekube.faults.signal(thread, signal.SIGTERM)
     fakekube.advance(hours=1)
     assert log == ["main", "child", "daemon"]
     assert not thread.is_alive()
@@ -210,7 +210,7 @@ def test_sigint_raises_keyboard_interrupt(fakekube, catches):
 
     thread = fakekube.thread(operator)
     fakekube.advance(90)
-    fakekube.signal(thread, signal.SIGINT)
+    fakekube.faults.signal(thread, signal.SIGINT)
     fakekube.advance(1)
     assert log == [90]
     assert not thread.is_alive()

@@ -9,6 +9,7 @@ from fakekube import FakeKube
 from fakekube.apiserver.requestlog import RequestLog, RequestRecord
 from fakekube.apiserver.storage.store import Change, Entry
 from fakekube.harness import ledger
+from fakekube.harness.engine import engine_of
 from fakekube.harness.records.fielddiff import changed_fields
 from fakekube.harness.records.kept import Bounded, Records
 from fakekube.harness.records.objectversions import (
@@ -61,8 +62,8 @@ def test_row10_renewals_of_leases_are_dropped_first():
 
 def test_row10_a_result_says_how_many_records_may_be_missing(monkeypatch):
     with FakeKube(wall_clock=False) as kube:
-        kube._runner.log = RequestLog(limit=16)
-        client = kube.transport(user="alice")
+        engine_of(kube).server.log = RequestLog(limit=16)
+        client = kube.access.transport(user="alice")
         client.request_now("POST", "/api/v1/namespaces/default/configmaps", body=config_map("a"))
         for _ in range(40):
             client.request_now("GET", "/api/v1/namespaces/default/configmaps/a")
@@ -189,7 +190,7 @@ def test_versions_of_an_object_survive_many_writes(fakekube):
     fakekube.apply(config_map("a"))
     for i in range(400):
         fakekube.patch("v1", "ConfigMap", "a", {"data": {"n": str(i)}})
-    found = fakekube.versions("v1", "ConfigMap", "a")
+    found = fakekube.state.versions("v1", "ConfigMap", "a")
     assert [obj["data"]["n"] for _, obj in found[1:]] == [str(i) for i in range(400)]
     assert found.dropped == 0
     assert found[0][1]["kind"] == "ConfigMap"

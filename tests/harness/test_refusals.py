@@ -18,11 +18,11 @@ STEPS = (
     "fakekube.advance_until(lambda: True, 60)",
     "fakekube.start(build)",
     "fakekube.stop(operator)",
-    "fakekube.assert_no_writes_at_rest()",
+    "fakekube.findings.assert_no_writes_at_rest()",
     'fakekube.run_process(["true"])',
-    'fakekube.controller("deployment").step()',
-    'fakekube.controller("deployment").release()',
-    'fakekube.add_node("b").lose()',
+    'fakekube.controllers["deployment"].reconcile_next()',
+    'fakekube.controllers["deployment"].resume()',
+    'fakekube.nodes.add("b").lose()',
     'fakekube.pods("app=web").always().crash()',
 )
 
@@ -106,9 +106,7 @@ def test_row18_a_cluster_in_a_running_loop():
         with FakeKube():
             pass
 
-    with pytest.raises(
-        RuntimeError, match=r"cannot be opened while an event loop runs .*async def.*fakekube\.bubble\.run"
-    ):
+    with pytest.raises(RuntimeError, match=r"cannot be opened while an event loop runs .*async def.*fakekube\.run"):
         asyncio.run(main())
     with FakeKube() as kube:  # nothing was left
         kube.advance(1)
@@ -120,4 +118,4 @@ def test_row18_a_coroutine_on_the_loop_of_a_cluster():
         return fakekube.clock.monotonic()
 
     with FakeKube() as fakekube:
-        assert fakekube.bubble.run(main(fakekube)) == 3600
+        assert fakekube.run(main(fakekube)) == 3600

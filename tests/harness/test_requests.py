@@ -37,10 +37,10 @@ def test_an_objects_versions(fakekube):
     fakekube.patch("v1", "ConfigMap", "a", {"data": {"n": "2"}})
     fakekube.advance(60)
     fakekube.delete("v1", "ConfigMap", "a")
-    moments, objects = zip(*fakekube.versions("v1", "ConfigMap", "a"), strict=True)
+    moments, objects = zip(*fakekube.state.versions("v1", "ConfigMap", "a"), strict=True)
     assert [(moment - fakekube.clock.epoch).total_seconds() for moment in moments] == [0, 60, 120]
     assert [obj and obj["data"]["n"] for obj in objects] == ["1", "2", None]
-    assert fakekube.versions("v1", "ConfigMap", "b") == []
+    assert fakekube.state.versions("v1", "ConfigMap", "b") == []
 
 
 def event(name, reason):
@@ -63,51 +63,51 @@ def test_events_by_their_fields(fakekube):
 def test_noop_writes(fakekube):
     fakekube.apply(config_map("a", seen="yes"))
     fakekube.start(build(stamping(seen="yes")))
-    (record,) = fakekube.noop_writes()
+    (record,) = fakekube.findings.noop_writes()
     assert (record.verb, record.name) == ("update", "a")
     assert "update configmaps default/a -> 200 (changed nothing)" in str(fakekube.timeline.render())
     fakekube.patch("v1", "ConfigMap", "a", {"data": {"seen": "yes"}})  # the test's own
-    assert len(fakekube.noop_writes()) == 1
+    assert len(fakekube.findings.noop_writes()) == 1
 
 
 def test_no_writes_at_rest(fakekube):
     fakekube.apply(config_map("a"))
     fakekube.start(build(nothing))
-    fakekube.assert_no_writes_at_rest()
+    fakekube.findings.assert_no_writes_at_rest()
     assert fakekube.clock.monotonic() == 1
 
 
 async def test_no_writes_at_rest_in_an_async_test(fakekube):
     fakekube.apply(config_map("a"))
     await fakekube.start(build(nothing))
-    await fakekube.assert_no_writes_at_rest()
+    await fakekube.findings.assert_no_writes_at_rest()
 
 
 def test_a_write_at_rest_is_named(fakekube):
     fakekube.apply(config_map("a"))
     fakekube.start(build(stamping(seen="yes")))
     with pytest.raises(AssertionError) as caught:
-        fakekube.assert_no_writes_at_rest()
+        fakekube.findings.assert_no_writes_at_rest()
     assert str(caught.value).splitlines() == [
         "something writes although nothing changed:",
         "  controllerlib/minder: update configmaps default/a -> 200 (changed nothing), by minder reconciling default/a "
         "[generic]",
     ]
-    fakekube.assert_no_writes_at_rest(noops_allowed=True)
+    fakekube.findings.assert_no_writes_at_rest(noops_allowed=True)
 
 
 async def test_a_write_at_rest_is_named_in_an_async_test(fakekube):
     fakekube.apply(config_map("a"))
     await fakekube.start(build(stamping(seen="yes")))
     with pytest.raises(AssertionError, match="by minder reconciling default/a"):
-        await fakekube.assert_no_writes_at_rest()
+        await fakekube.findings.assert_no_writes_at_rest()
 
 
 def test_a_write_between_waits_of_the_test_does_not_count_as_one_at_rest(fakekube):
     fakekube.apply(config_map("a"))
     fakekube.start(build(nothing))
     fakekube.patch("v1", "ConfigMap", "a", {"data": {"x": "1"}})
-    fakekube.assert_no_writes_at_rest()
+    fakekube.findings.assert_no_writes_at_rest()
 
 
 def test_the_log_has_requests_changes_and_reconciles(fakekube):
@@ -121,7 +121,7 @@ def test_the_log_has_requests_changes_and_reconciles(fakekube):
 
 
 def test_a_request_without_a_verb_is_shown_by_its_path(fakekube):
-    fakekube.transport(user="bob").request_now("OPTIONS", "/api/v1/namespaces/default/configmaps/a")
+    fakekube.access.transport(user="bob").request_now("OPTIONS", "/api/v1/namespaces/default/configmaps/a")
     (record,) = fakekube.requests(user="bob", user_agent="*")
     assert str(record).startswith("configmaps default/a -> 405")
 

@@ -18,7 +18,7 @@ def test_a_handle_of_before_a_restart_is_refused(fakekube, method):
     new = fakekube.restart(old)
     message = re.escape(f"{method}(): {old!r} was restarted: pass what restart() has returned, {new!r}")
     with pytest.raises(ValueError, match=message):
-        getattr(fakekube, method)(old)
+        getattr(fakekube.faults if method in ("pause", "resume") else fakekube, method)(old)
     assert (new.is_running, old.is_running) == (True, False)
     assert fakekube.restart(new).incarnation == 3
 
@@ -26,7 +26,11 @@ def test_a_handle_of_before_a_restart_is_refused(fakekube, method):
 def test_other_methods_refuse_it_too(fakekube):
     old = fakekube.start(build(nothing))
     fakekube.restart(old)
-    for call in (lambda: fakekube.hold(old), lambda: fakekube.jump(5, old), lambda: fakekube.kill(old, after_write=1)):
+    for call in (
+        lambda: fakekube.faults.hold_watches(old),
+        lambda: fakekube.faults.jump(5, old),
+        lambda: fakekube.kill(old, after_write=1),
+    ):
         with pytest.raises(ValueError, match="was restarted: pass what restart"):
             call()
 

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from fakekube.harness.state.sharing import namespace_for
+from fakekube.harness.sharing import namespace_for
 from tests.innerruns import LEAN
 
 CONFIG = """
@@ -59,8 +59,8 @@ MODULE = """
         assert fakekube_namespace.startswith("test-one-")
         prepared.create({**config("mine"), "metadata": {"name": "mine", "namespace": fakekube_namespace}})
         prepared.create(config("elsewhere"))
-        prepared.fault(verb="get", resource="*", error=500, except_agent="")
-        prepared.allow("unused-fault", reason="the next test must not have it")
+        prepared.fault(verb="get", resource="*", error=500, user_agent="test")
+        prepared.findings.allow("unused-fault", reason="the next test must not have it")
         prepared.advance(60)
         assert operator["minder"].reconciles("default/base") == 1
 

@@ -96,10 +96,10 @@ def test_later_pods_may_have_other_containers_and_probes(fakekube):
 @pytest.mark.parametrize(
     ("name", "options", "error", "said"),
     [
-        ("A B", {}, ValueError, r"add_node\('A B'\): a lowercase RFC 1123 subdomain"),
-        ("", {}, ValueError, r"add_node\(''\): a lowercase RFC 1123 subdomain"),
-        (3, {}, TypeError, r"add_node\(3\): pass the name"),
-        ("a", {"cpuu": 3}, TypeError, r"add_node\(\) has no argument cpuu \(accepted: .*cpu, "),
+        ("A B", {}, ValueError, r"nodes\.add\('A B'\): a lowercase RFC 1123 subdomain"),
+        ("", {}, ValueError, r"nodes\.add\(''\): a lowercase RFC 1123 subdomain"),
+        (3, {}, TypeError, r"nodes\.add\(3\): pass the name"),
+        ("a", {"cpuu": 3}, TypeError, r"nodes\.add\(\) has no argument cpuu \(accepted: .*cpu, "),
         ("a", {"cpu": "lots"}, ValueError, "cpu='lots': it is no quantity"),
         ("a", {"cpu": -1}, ValueError, "cpu=-1: it must not be negative"),
         ("a", {"memory": None}, TypeError, "memory=None: pass a number, or a quantity"),
@@ -117,8 +117,8 @@ def test_later_pods_may_have_other_containers_and_probes(fakekube):
 )
 def test_an_invalid_node(fakekube, name, options, error, said):
     with pytest.raises(error, match=said):
-        fakekube.add_node(name, **options)
-    fakekube.add_node("next")
+        fakekube.nodes.add(name, **options)
+    fakekube.nodes.add("next")
     assert [one["metadata"]["name"] for one in fakekube.list("v1", "Node")] == ["next", "node-1"]
 
 
@@ -128,20 +128,24 @@ def test_an_invalid_node(fakekube, name, options, error, said):
     [
         (lambda kube: kube.pods(name=3), TypeError, "name=3: pass the name of a pod"),
         (lambda kube: kube.pods(namespace=3), TypeError, "namespace=3: pass a name, or None"),
-        (lambda kube: kube.add_stages(3), TypeError, r"add_stages\(3\): pass a Stage, YAML"),
-        (lambda kube: kube.add_stages(Stage("a", "nowhere", Exit())), ValueError, "at='nowhere': pass 'creating', "),
+        (lambda kube: kube.pods.add_stages(3), TypeError, r"add_stages\(3\): pass a Stage, YAML"),
         (
-            lambda kube: kube.add_stages("kind: Stage\nspec: {at: nowhere, next: {start: {}}}"),
+            lambda kube: kube.pods.add_stages(Stage("a", "nowhere", Exit())),
+            ValueError,
+            "at='nowhere': pass 'creating', ",
+        ),
+        (
+            lambda kube: kube.pods.add_stages("kind: Stage\nspec: {at: nowhere, next: {start: {}}}"),
             ValueError,
             "Stage 'stage': at is 'nowhere': it is one of creating, running, ",
         ),
         (
-            lambda kube: kube.node("node-1").pressure("mem"),
+            lambda kube: kube.nodes["node-1"].pressure("mem"),
             ValueError,
             "kind='mem': pass 'memory', 'disk' or 'pid'",
         ),
         (
-            lambda kube: kube.controller("job"),
+            lambda kube: kube.controllers["job"],
             KeyError,
             r"'job' of the cluster runs; select it with controllers=\['job",
         ),
@@ -154,7 +158,7 @@ def test_invalid_calls(fakekube, call, error, said):
 
 def test_an_unknown_controller_of_a_cluster_without_controllers(fakekube):
     with pytest.raises(KeyError, match=r"there is no controller 'deploymnt' \(known: .*deployment"):
-        fakekube.controller("deploymnt")
+        fakekube.controllers["deploymnt"]
 
 
 def test_names_of_controllers_are_text():
@@ -168,12 +172,12 @@ def test_nodes_without_the_scheduler(fakekube):
     fakekube.advance(10)
     assert "nodeName" not in fakekube.get("v1", "Pod", "web")["spec"]
     with pytest.raises(KeyError, match="running: kubelet, kubelet-node"):
-        fakekube.controller("scheduler")
+        fakekube.controllers["scheduler"]
 
 
 @pytest.mark.fakekube(controllers=["deployment"])
 def test_a_controller_of_the_cluster_is_shown_with_its_state(fakekube):
-    found = fakekube.controller("deployment")
+    found = fakekube.controllers["deployment"]
     assert repr(found) == "<ClusterController deployment-controller reconciles=0>"
-    found.hold()
-    assert repr(found) == "<ClusterController deployment-controller reconciles=0 held>"
+    found.suspend()
+    assert repr(found) == "<ClusterController deployment-controller reconciles=0 suspended>"

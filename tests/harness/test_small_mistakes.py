@@ -13,7 +13,7 @@ from fakekube import FakeKube
         lambda kube: kube.advance(1e20),
         lambda kube: kube.advance("9999999999h"),
         lambda kube: kube.advance(hours=1e12),
-        lambda kube: kube.jump(1e15),
+        lambda kube: kube.faults.jump(1e15),
     ],
 )
 def test_a_time_out_of_range_is_a_value_error(fakekube, call):
@@ -32,18 +32,18 @@ def test_an_unknown_kind_that_is_like_a_known_one_is_suggested(fakekube):
 
 
 def test_delays_of_faults_are_durations(fakekube):
-    fakekube.allow("unused-fault", reason="only its arguments are read")
-    rule = fakekube.fault(verb="watch", delay="8s", event_delay=timedelta(seconds=2))
-    assert (rule.delay, rule.event_delay) == (8, 2)
-    assert fakekube.fault(verb="list", body_delay="1m").body_delay == 60
+    fakekube.findings.allow("unused-fault", reason="only its arguments are read")
+    assert fakekube.fault(delay="8s").delay == 8
+    assert fakekube.faults.disturb_watches(delay=timedelta(seconds=2)).event_delay == 2
+    assert fakekube.faults.damage_bodies(verb="list", delay="1m").body_delay == 60
     with pytest.raises(ValueError, match="delay='soon': not a duration: 'soon'"):
         fakekube.fault(delay="soon")
 
 
 def test_a_hold_of_none_is_refused(fakekube):
     with pytest.raises(TypeError, match="None is no operator"):
-        fakekube.hold(None)
-    assert fakekube.hold().active
+        fakekube.faults.hold_watches(None)
+    assert fakekube.faults.hold_watches().active
 
 
 def test_a_step_in_a_callback_is_refused():

@@ -9,6 +9,7 @@ import yaml
 
 from controllerlib import ApiError
 from fakekube import FakeKube, ManifestError
+from fakekube.harness.engine import engine_of
 from tests.harness.operators import build, config_map, definition, nothing
 
 BACKUP = {"apiVersion": "example.com/v1", "kind": "Backup", "metadata": {"name": "nightly"}, "spec": {"size": 1}}
@@ -36,14 +37,14 @@ def test_load_takes_directories_files_of_several_documents_and_json(kube, tmp_pa
     (tmp_path / "a.yaml").write_text(as_yaml(config_map("a"), config_map("b")))
     (tmp_path / "sub" / "c.json").write_text('{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c"}}')
     (tmp_path / "read.me").write_text("no manifest")
-    assert [one["metadata"]["name"] for one in kube.load(tmp_path)] == ["a", "b", "c"]
-    assert [one["metadata"]["name"] for one in kube.load(str(tmp_path / "sub" / "c.json"))] == ["c"]
+    assert [one["metadata"]["name"] for one in kube.state.load(tmp_path)] == ["a", "b", "c"]
+    assert [one["metadata"]["name"] for one in kube.state.load(str(tmp_path / "sub" / "c.json"))] == ["c"]
 
 
 def test_load_creates_namespaces_and_definitions_first(kube):
     namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "team"}}
     backup = {**BACKUP, "metadata": {"name": "nightly", "namespace": "team"}}
-    found = kube.load(as_yaml(backup, definition(), namespace))
+    found = kube.state.load(as_yaml(backup, definition(), namespace))
     assert in_order(kube, found) == [
         ("Namespace", "team"),
         ("CustomResourceDefinition", "backups.example.com"),
@@ -52,8 +53,8 @@ def test_load_creates_namespaces_and_definitions_first(kube):
 
 
 def test_load_takes_text_and_open_files(kube, tmp_path):
-    kube.load(as_yaml(config_map("text")))
-    kube.load(io.StringIO(as_yaml(config_map("pipe"))), io.BytesIO(as_yaml(config_map("bytes")).encode()))
+    kube.state.load(as_yaml(config_map("text")))
+    kube.state.load(io.StringIO(as_yaml(config_map("pipe"))), io.BytesIO(as_yaml(config_map("bytes")).encode()))
     assert {"text", "pipe", "bytes"} == {one["metadata"]["name"] for one in kube.list("v1", "ConfigMap")}
 
 
@@ -78,19 +79,19 @@ def test_load_builds_a_kustomization_with_the_program_that_is_installed(
     output = as_yaml(config_map(f"built-by-{program}"))
     fake_program(programs, program, f"[ -f \"$2/kustomization.yaml\" ] && cat <<'END'\n{output}\nEND")
     monkeypatch.setenv("PATH", f"{programs}:/bin:/usr/bin" if program == "kustomize" else f"{programs}:/bin")
-    assert [one["metadata"]["name"] for one in kube.load(kustomization)] == [f"built-by-{program}"]
+    assert [one["metadata"]["name"] for one in kube.state.load(kustomization)] == [f"built-by-{program}"]
 
 
 @pytest.mark.skipif(not (shutil.which("kubectl") or shutil.which("kustomize")), reason="needs kubectl or kustomize")
 def test_load_builds_a_kustomization(kube, kustomization):
-    assert [one["metadata"]["name"] for one in kube.load(kustomization / "kustomization.yaml")] == ["test-a"]
+    assert [one["metadata"]["name"] for one in kube.state.load(kustomization / "kustomization.yaml")] == ["test-a"]
 
 
 async def test_load_builds_a_kustomization_in_an_async_test(fakekube, kustomization, tmp_path_factory, monkeypatch):
     programs = tmp_path_factory.mktemp("bin")
     fake_program(programs, "kustomize", f"cat <<'END'\n{as_yaml(config_map('a'))}\nEND")
     monkeypatch.setenv("PATH", f"{programs}:/bin")
-    assert [one["metadata"]["name"] for one in fakekube.load(kustomization)] == ["a"]
+    assert [one["metadata"]["name"] for one in fakekube.state.load(kustomization)] == ["a"]
 
 
 def test_apply_says_that_load_builds_kustomizations(kube, kustomization):
@@ -101,7 +102,7 @@ def test_apply_says_that_load_builds_kustomizations(kube, kustomization):
 def test_a_kustomization_without_a_program_says_what_to_install(kube, kustomization, monkeypatch):
     monkeypatch.setenv("PATH", "/nowhere")
     with pytest.raises(ManifestError, match="neither kustomize nor kubectl is installed; install one of them, or pass"):
-        kube.load(kustomization)
+        kube.state.load(kustomization)
 
 
 def test_a_kustomization_that_does_not_build_shows_what_the_program_said(
@@ -111,7 +112,7 @@ def test_a_kustomization_that_does_not_build_shows_what_the_program_said(
     fake_program(programs, "kustomize", "echo no such base >&2; exit 3")
     monkeypatch.setenv("PATH", f"{programs}:/bin")
     with pytest.raises(ManifestError, match=r"`kustomize build .*` failed with status 3: no such base"):
-        kube.load(kustomization)
+        kube.state.load(kustomization)
 
 
 @pytest.mark.parametrize(
@@ -127,10 +128,10 @@ def test_a_kustomization_that_does_not_build_shows_what_the_program_said(
 )
 def test_what_cannot_be_loaded_is_named(kube, sources, error, text):
     with pytest.raises(error, match=text):
-        kube.load(*sources)
+        kube.state.load(*sources)
 
 
-# --- force_state -------------------------------------------------------------------------------------------------------
+# --- force -------------------------------------------------------------------------------------------------------
 
 
 def pod(**more):
@@ -147,7 +148,7 @@ def test_a_forced_object_keeps_its_status_and_metadata(kube):
         "finalizers": ["example.com/hold"],
         "resourceVersion": "7",
     }
-    made = kube.force_state(pod(metadata=meta, status={"phase": "Failed"}))
+    made = kube.state.force(pod(metadata=meta, status={"phase": "Failed"}))
     found = kube.get("v1", "Pod", "p")
     assert made == found
     assert found["status"] == {"phase": "Failed"}
@@ -159,13 +160,13 @@ def test_a_forced_object_keeps_its_status_and_metadata(kube):
     assert not kube.exists("v1", "Pod", "p")
 
 
-def test_force_state_writes_what_validation_and_immutability_refuse(kube):
+def test_forcing_a_state_writes_what_validation_and_immutability_refuse(kube):
     kube.create(pod())
     changed = pod(spec={"containers": [{"name": "another", "image": "b:1"}], "restartPolicy": "Sometimes"})
     with pytest.raises(ApiError):
         kube.update(changed)
     before = kube.get("v1", "Pod", "p")["metadata"]
-    kube.force_state(changed)
+    kube.state.force(changed)
     found = kube.get("v1", "Pod", "p")
     assert (found["spec"]["containers"][0]["name"], found["spec"]["restartPolicy"]) == ("another", "Sometimes")
     assert (found["metadata"]["uid"], found["metadata"]["creationTimestamp"]) == (
@@ -174,19 +175,19 @@ def test_force_state_writes_what_validation_and_immutability_refuse(kube):
     )
 
 
-def test_force_state_does_not_call_admission_or_need_a_namespace(kube):
+def test_forcing_a_state_does_not_call_admission_or_need_a_namespace(kube):
     quota = {"apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": "none"}, "spec": {"hard": {"pods": "0"}}}
     kube.create(quota)
-    kube.force_state({**quota, "status": {"hard": {"pods": "0"}, "used": {"pods": "0"}}})
+    kube.state.force({**quota, "status": {"hard": {"pods": "0"}, "used": {"pods": "0"}}})
     with pytest.raises(ApiError, match="exceeded quota"):
         kube.create(pod())
-    kube.force_state(pod())
-    kube.force_state(pod(metadata={"name": "p", "namespace": "nowhere"}))
+    kube.state.force(pod())
+    kube.state.force(pod(metadata={"name": "p", "namespace": "nowhere"}))
     assert kube.exists("v1", "Pod", "p", "nowhere")
 
 
 def test_a_forced_object_has_managed_fields_and_can_be_applied_to(kube):
-    kube.force_state(config_map("a", x="1"))
+    kube.state.force(config_map("a", x="1"))
     meta = kube.get("v1", "ConfigMap", "a")["metadata"]
     assert [(one["manager"], one["fieldsV1"]) for one in meta["managedFields"]] == [
         ("unchecked-write", {"f:data": {".": {}, "f:x": {}}})
@@ -194,7 +195,7 @@ def test_a_forced_object_has_managed_fields_and_can_be_applied_to(kube):
     apply = {"content-type": "application/apply-patch+yaml"}
     path = "/api/v1/namespaces/default/configmaps/a"
     body = {**config_map("a", x="2"), "metadata": {"name": "a"}}
-    code, _, answer = kube.transport().request_now(
+    code, _, answer = kube.access.transport().request_now(
         "PATCH", path, headers=apply, query=[("fieldManager", "me")], body=body
     )
     assert (code, answer["details"]["causes"][0]["message"]) == (409, 'conflict with "unchecked-write" using v1')
@@ -202,9 +203,9 @@ def test_a_forced_object_has_managed_fields_and_can_be_applied_to(kube):
 
 def test_watches_see_a_forced_object(kube):
     operator = kube.start(build(nothing))
-    kube.force_state(config_map("a"))
+    kube.state.force(config_map("a"))
     kube.settle()
-    kube.force_state(config_map("a", x="1"))
+    kube.state.force(config_map("a", x="1"))
     kube.settle()
     assert operator["minder"].causes("default/a") == ["added", "updated"]
 
@@ -213,25 +214,25 @@ def test_a_forced_custom_resource_skips_its_schema_and_a_forced_definition_is_se
     strict = definition()
     schema = strict["spec"]["versions"][0]["schema"]["openAPIV3Schema"]
     schema["properties"] = {"spec": {"type": "object", "properties": {"size": {"type": "integer", "minimum": 1}}}}
-    kube.force_state(strict)
+    kube.state.force(strict)
     kube.settle()
     with pytest.raises(ApiError, match="should be greater than or equal to 1"):
         kube.create({**BACKUP, "spec": {"size": 0}})
-    made = kube.force_state({**BACKUP, "spec": {"size": 0}, "status": {"done": True}})
+    made = kube.state.force({**BACKUP, "spec": {"size": 0}, "status": {"done": True}})
     assert (made["spec"], made["status"], made["metadata"]["generation"]) == ({"size": 0}, {"done": True}, 1)
 
 
 def test_forced_objects_are_in_the_history_and_the_timeline(kube):
-    kube.force_state(config_map("a"))
-    assert len(kube.versions("v1", "ConfigMap", "a")) == 1
+    kube.state.force(config_map("a"))
+    assert len(kube.state.versions("v1", "ConfigMap", "a")) == 1
     assert "forces the state of configmaps a" in kube.timeline.render()
 
 
 @pytest.mark.parametrize(
     ("obj", "error", "text"),
     [
-        (3, TypeError, r"force_state\(\) takes an object"),
-        ([config_map("a")], TypeError, r"force_state\(\) takes an object"),
+        (3, TypeError, r"state\.force\(\) takes an object"),
+        ([config_map("a")], TypeError, r"state\.force\(\) takes an object"),
         ({"apiVersion": "v1", "kind": "ConfigMap"}, ValueError, "the ConfigMap has no metadata.name"),
         (config_map("a") | {"dta": {}}, ValueError, "unknown field dta"),
         (config_map("a") | {"data": 3}, ValueError, "the ConfigMap 'a' cannot be stored"),
@@ -240,7 +241,7 @@ def test_forced_objects_are_in_the_history_and_the_timeline(kube):
 )
 def test_what_cannot_be_forced_is_named(kube, obj, error, text):
     with pytest.raises(error, match=text):
-        kube.force_state(obj)
+        kube.state.force(obj)
 
 
 # --- export ------------------------------------------------------------------------------------------------------------
@@ -286,20 +287,20 @@ WORKLOADS = [
 @pytest.mark.parametrize("clean", [False, True])
 def test_an_export_can_be_loaded_into_another_cluster(kube, tmp_path, clean):
     kube.apply(*WORKLOADS)
-    text, cleaned = kube.export(tmp_path / "all.yaml", clean=clean), kube.export(clean=True)
+    text, cleaned = kube.state.export(tmp_path / "all.yaml", clean=clean), kube.state.export(clean=True)
     assert (tmp_path / "all.yaml").read_text() == text
     kube.close()
     with FakeKube(wall_clock=False, seed=7) as other:
-        assert len(other.load(tmp_path / "all.yaml")) == len(WORKLOADS)
+        assert len(other.state.load(tmp_path / "all.yaml")) == len(WORKLOADS)
         if not clean:
             documents = text.split("---\n")  # and again, over the existing objects; a job cannot be replaced
-            other.load("---\n".join(one for one in documents if "kind: Job" not in one))
-        assert other.export(clean=True) == cleaned
+            other.state.load("---\n".join(one for one in documents if "kind: Job" not in one))
+        assert other.state.export(clean=True) == cleaned
 
 
 def test_a_clean_export_has_nothing_that_a_server_sets(kube):
     kube.apply(*WORKLOADS)
-    for obj in yaml.safe_load_all(kube.export(clean=True)):
+    for obj in yaml.safe_load_all(kube.state.export(clean=True)):
         assert set(obj["metadata"]) <= {"name", "namespace", "labels", "annotations"}, obj["metadata"]
         assert "status" not in obj
         if obj["kind"] == "Service":
@@ -311,7 +312,7 @@ def test_an_export_selects_kinds_and_namespaces(kube):
     kube.apply(*WORKLOADS, config_map("other"))
 
     def exported(**wanted):
-        return in_order(kube, yaml.safe_load_all(kube.export(**wanted)))
+        return in_order(kube, yaml.safe_load_all(kube.state.export(**wanted)))
 
     assert exported(kinds=["ConfigMap"]) == [("ConfigMap", "other"), ("ConfigMap", "settings")]
     assert exported(kinds=["apps/v1 Deployment", "Service"], namespace="team") == [
@@ -336,7 +337,7 @@ def test_an_export_selects_kinds_and_namespaces(kube):
 )
 def test_wrong_arguments_of_export_are_named(kube, wanted, error, text):
     with pytest.raises(error, match=text):
-        kube.export(**wanted)
+        kube.state.export(**wanted)
 
 
 def two_versions(**conversion):
@@ -352,22 +353,22 @@ def test_an_export_calls_no_conversion_webhook(kube):
     webhook = {"clientConfig": {"url": "https://127.0.0.1:1/"}, "conversionReviewVersions": ["v1"]}
     kube.create(two_versions(strategy="Webhook", webhook=webhook))
     kube.create(BACKUP)
-    (found,) = yaml.safe_load_all(kube.export(kinds=["Backup"]))
+    (found,) = yaml.safe_load_all(kube.state.export(kinds=["Backup"]))
     assert (found["apiVersion"], found["spec"]) == ("example.com/v1", {"size": 1})
 
 
 def test_an_object_is_forced_in_any_served_version(kube):
     kube.create(two_versions(strategy="None"))
-    assert kube.force_state({**BACKUP, "apiVersion": "example.com/v2"})["apiVersion"] == "example.com/v2"
+    assert kube.state.force({**BACKUP, "apiVersion": "example.com/v2"})["apiVersion"] == "example.com/v2"
     assert kube.get("example.com/v1", "Backup", "nightly")["spec"] == {"size": 1}
     reference = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}
     spec = {"maxReplicas": 1, "minReplicas": 5, "targetCPUUtilizationPercentage": 50, "scaleTargetRef": reference}
-    kube.force_state(
+    kube.state.force(
         {"apiVersion": "autoscaling/v1", "kind": "HorizontalPodAutoscaler", "metadata": {"name": "web"}, "spec": spec}
     )
     found = kube.get("autoscaling/v2", "HorizontalPodAutoscaler", "web")["spec"]
     assert found["metrics"][0]["resource"]["target"] == {"type": "Utilization", "averageUtilization": 50}
-    forced = kube.force_state(
+    forced = kube.state.force(
         {"apiVersion": "autoscaling/v1", "kind": "HorizontalPodAutoscaler", "metadata": {"name": "web"}, "spec": spec}
     )
     assert forced["spec"] == spec
@@ -383,9 +384,9 @@ def test_the_differences_between_versions_are_readable(kube):
     kube.patch("v1", "ConfigMap", "a", {"metadata": {"managedFields": [{}]}})
     kube.delete("v1", "ConfigMap", "a")
     created, changed, reset = (
-        version["metadata"]["resourceVersion"] for _, version in kube.versions("v1", "ConfigMap", "a")[:3]
+        version["metadata"]["resourceVersion"] for _, version in kube.state.versions("v1", "ConfigMap", "a")[:3]
     )
-    assert kube.diff("v1", "ConfigMap", "a").splitlines() == [
+    assert kube.state.diff("v1", "ConfigMap", "a").splitlines() == [
         "ConfigMap default/a: 4 versions",
         f"+00:00:00 created resourceVersion {created}",
         f"+00:01:30 changed resourceVersion {changed}",
@@ -401,8 +402,8 @@ def test_the_differences_between_versions_are_readable(kube):
 def test_the_history_is_a_sequence_whose_text_is_the_differences(kube):
     kube.create(config_map("a", x="1"))
     kube.patch("v1", "ConfigMap", "a", {"data": {"x": "2"}})
-    history = kube.versions("v1", "ConfigMap", "a")
-    assert str(history) == kube.diff("v1", "ConfigMap", "a")
+    history = kube.state.versions("v1", "ConfigMap", "a")
+    assert str(history) == kube.state.diff("v1", "ConfigMap", "a")
     assert [tuple(change) for change in history.changes(1)] == [("data.x", "1", "2")]
     assert [tuple(change) for change in history.changes(-1)] == [("data.x", "1", "2")]
     assert (len(history), history[-1][1]["data"], len(history[:1])) == (2, {"x": "2"}, 1)
@@ -413,7 +414,7 @@ def test_the_history_is_a_sequence_whose_text_is_the_differences(kube):
 def test_long_values_are_shortened(kube):
     kube.create(config_map("a", x="1"))
     kube.patch("v1", "ConfigMap", "a", {"data": {"x": "y" * 500}})
-    line = kube.diff("v1", "ConfigMap", "a").splitlines()[-1]
+    line = kube.state.diff("v1", "ConfigMap", "a").splitlines()[-1]
     assert (len(line) < 150, line.endswith("yyy...")) == (True, True)
 
 
@@ -423,11 +424,11 @@ def test_a_list_is_compared_by_position(kube):
     kube.patch(
         "example.com/v1", "Backup", "nightly", {"spec": {"steps": [{"name": "a"}, {"name": "c"}, {"name": "d"}]}}
     )
-    assert kube.diff("example.com/v1", "Backup", "nightly").splitlines()[-2:] == [
+    assert kube.state.diff("example.com/v1", "Backup", "nightly").splitlines()[-2:] == [
         "  ~ spec.steps[1].name: b -> c",
         '  + spec.steps[2]: {"name":"d"}',
     ]
 
 
 def test_the_folder_of_a_golden_file_is_that_of_the_caller(kube):
-    assert kube.golden.path("a.yaml") == Path(__file__).parent / "a.yaml"
+    assert engine_of(kube).golden.path("a.yaml") == Path(__file__).parent / "a.yaml"

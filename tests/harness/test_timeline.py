@@ -105,8 +105,8 @@ def test_heartbeats_of_nodes_do_not_push_out_other_rows(fakekube):
         "node node-1 heartbeat 12x until +01:00:00",
     ]
     assert len(rows) <= 8
-    assert len(fakekube.versions("v1", "Node", "node-1")) == 14
-    assert fakekube.controller("kubelet") is not None
+    assert len(fakekube.state.versions("v1", "Node", "node-1")) == 14
+    assert fakekube.controllers["kubelet"] is not None
     assert "create configmaps default/a -> 201" in fakekube.timeline.render(60)
 
 
@@ -160,7 +160,7 @@ def test_writes_are_in_the_lane_of_the_controller_that_makes_them(transport):
 
 
 def test_a_failed_reconcile_has_its_error_and_when_it_is_retried(fakekube):
-    fakekube.allow("reconcile-error", reason="it is retried after the test")
+    fakekube.findings.allow("reconcile-error", reason="it is retried after the test")
     fakekube.apply(config_map("a"))
     fakekube.start(build(failing(1)))
     (row,) = fakekube.timeline.select(lambda entry: "failed" in entry.what)
@@ -191,7 +191,7 @@ def test_causes_have_the_object_and_its_version(fakekube):
     fakekube.patch("v1", "ConfigMap", "a", {"data": {"x": "1"}})
     controller.enqueue("default/a")
     fakekube.settle()
-    first, last = [obj["metadata"]["resourceVersion"] for _, obj in fakekube.versions("v1", "ConfigMap", "a")]
+    first, last = [obj["metadata"]["resourceVersion"] for _, obj in fakekube.state.versions("v1", "ConfigMap", "a")]
     expected = [f"added ConfigMap default/a@{first}", f"generic + updated ConfigMap default/a@{last}"]
     assert controller.causes("default/a", detail=True) == expected
     assert str(controller.last()) == f"minder default/a #2 [{expected[1]}] success"
@@ -249,8 +249,8 @@ def test_a_deletion_is_a_cause(fakekube):
 
 def test_a_request_that_waits_for_another_does_not_take_its_changes(fakekube):
     """A slow request is answered after others: each change still belongs to the request that made it."""
-    fakekube.fault(verb="create", times=1, delay=5, except_agent="")
-    client = fakekube.transport(user="slow")
+    fakekube.fault(verb="create", times=1, delay=5, user_agent="test")
+    client = fakekube.access.transport(user="slow")
     fakekube.task(client.request("POST", "/api/v1/namespaces/default/configmaps", body=config_map("slow")))
     fakekube.advance(1)
     fakekube.apply(config_map("fast"))
@@ -264,7 +264,7 @@ def test_a_request_that_waits_for_another_does_not_take_its_changes(fakekube):
 def test_all_changes_of_a_request_are_its_own(fakekube):
     fakekube.apply(config_map("a"), config_map("b"))
     controller = fakekube.start(build(nothing))["minder"]
-    fakekube.transport().request_now("DELETE", "/api/v1/namespaces/default/configmaps")
+    fakekube.access.transport().request_now("DELETE", "/api/v1/namespaces/default/configmaps")
     fakekube.settle()
     for key in ("default/a", "default/b"):
         assert controller.why(key, 2)[1].what.startswith("deletecollection configmaps default -> 200")

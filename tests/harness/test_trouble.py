@@ -9,6 +9,7 @@ from kubernetes import client
 
 from controllerlib import ApiError
 from fakekube import FakeKube
+from fakekube.harness.engine import engine_of
 from fakekube.server.runner import WouldWait
 from fakekube.virtualtime import Deadlock, NotQuiescent
 from tests.harness.operators import build, config_map, every, nothing, stamping
@@ -60,12 +61,12 @@ def test_a_broken_connection(fakekube, reset, written):
     with fakekube.fault(verb="update", reset=reset, times=1):
         controller = fakekube.start(build(stamping(x="1")))["minder"]
     assert isinstance(controller.errors()[0], ConnectionResetError)
-    assert len(fakekube.versions("v1", "ConfigMap", "a")) == written
+    assert len(fakekube.state.versions("v1", "ConfigMap", "a")) == written
 
 
 def test_a_list_that_selects_a_name_is_a_request_for_it(fakekube):
     """Requests of one path, distinguished by the name in the field selector."""
-    core = client.CoreV1Api(fakekube.api_client())
+    core = client.CoreV1Api(fakekube.access.api_client())
 
     def names(selector):
         return [one.metadata.name for one in core.list_namespaced_config_map("default", **selector).items]
@@ -151,7 +152,7 @@ def test_a_small_history_makes_a_late_watch_list_again(fakekube):
     controller = fakekube.start(build(nothing))["minder"]
     fakekube.advance(10)
     with fakekube.fault(verb="watch", error=503):
-        fakekube.cut_watches()
+        fakekube.faults.cut_watches()
         for number in range(20):
             fakekube.patch("v1", "ConfigMap", "a", {"data": {"n": str(number)}})
         fakekube.advance(1)
@@ -174,7 +175,7 @@ def test_a_deadlock_shows_why(fakekube):
         await asyncio.Event().wait()
 
     with pytest.raises(Deadlock, match=r"waiting: stuck-one .*stuck") as caught:
-        fakekube.bubble.run(wait())
+        fakekube.run(wait())
     assert "no timer is set" in str(caught.value)
 
 
@@ -228,7 +229,7 @@ def test_an_unraised_failure_is_raised_at_the_end():
     kube = FakeKube(wall_clock=False)
     kube.__enter__()
     kube.task(broken())
-    kube.bubble.settle()
+    engine_of(kube).bubble.settle()
     with pytest.raises(LookupError, match="it broke"):
         kube.__exit__(None, None, None)
 
@@ -248,7 +249,7 @@ def test_a_manager_instead_of_a_function_is_rejected(fakekube):
     from controllerlib import Manager
 
     with pytest.raises(TypeError, match="pass the function that adds the controllers"):
-        fakekube.start(Manager(fakekube.transport()))
+        fakekube.start(Manager(fakekube.access.transport()))
 
 
 def test_why(fakekube):

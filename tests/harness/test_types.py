@@ -61,7 +61,6 @@ def test_the_public_types_are_complete():
 @pytest.mark.parametrize(
     ("described", "names"),
     [
-        (keywords.FaultOptions, set(inspect.signature(FaultRule).parameters)),
         (keywords.RequestFields, set(RequestRecord._fields)),
         (
             keywords.ManagerOptions,
@@ -71,6 +70,17 @@ def test_the_public_types_are_complete():
 )
 def test_the_options_follow_what_they_describe(described, names):
     assert set(described.__annotations__) == names
+
+
+#: The arguments of a rule that the cluster sets, and the names of others in the faults that take them.
+OF_THE_CLUSTER = {"draw", "except_agent"}
+RENAMED = {"body_delay": "delay", "event_delay": "delay", "webhook": "delay"}
+
+
+def test_each_argument_of_a_rule_is_an_argument_of_one_fault():
+    kinds = (keywords.Fault, keywords.WatchFault, keywords.BodyFault, keywords.WebhookFault)
+    arguments = {RENAMED.get(name, name) for name in inspect.signature(FaultRule).parameters}
+    assert set().union(*(kind.__annotations__ for kind in kinds)) - {"refused"} == arguments - OF_THE_CLUSTER
 
 
 def test_the_types_of_request_fields_are_those_of_a_record():

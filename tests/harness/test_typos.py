@@ -27,7 +27,7 @@ def test_requests_with_a_verb_or_a_resource_that_does_not_exist_are_refused(fake
         with pytest.raises(ValueError, match=re.escape(message)):
             call(**wanted)
     with pytest.raises(ValueError, match=re.escape(message)):
-        fakekube.wait_for(**wanted)
+        fakekube.processes.wait_for(**wanted)
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ import pytest
 
 from controllerlib import ApiError
 from fakekube import ManifestError
+from fakekube.harness.engine import engine_of
 
 CONFIG = "admissionregistration.k8s.io/v1"
 
@@ -68,9 +69,9 @@ def patched(*operations):
 
 
 def serve(fakekube, guard, config):
-    fakekube.serve_webhook(guard, service="guard")
+    fakekube.webhooks.serve(guard, service="guard")
     fakekube.apply(config)
-    fakekube.inject_ca_bundle()
+    fakekube.webhooks.inject_ca_bundle()
 
 
 def test_a_refusal_names_the_webhook_and_nothing_is_written(fakekube):
@@ -177,13 +178,13 @@ def test_warnings_reach_the_client_and_time_passes_as_the_webhook_takes_it(fakek
         return {"allowed": True, "warnings": ["x is deprecated"]}
 
     serve(fakekube, Guard(slow), configuration())
-    client = fakekube.transport()
+    client = fakekube.access.transport()
 
     async def create():
         return await client.request("POST", "/api/v1/namespaces/default/configmaps", body=configmap(x="1"))
 
     began = fakekube.clock.monotonic()
-    task = fakekube.bubble.loop.create_task(create())
+    task = engine_of(fakekube).bubble.loop.create_task(create())
     fakekube.advance(5)
     code, headers, _ = task.result()
     assert code == 201
@@ -204,12 +205,12 @@ def test_a_webhook_that_takes_too_long(fakekube, policy, code, message):
         await asyncio.sleep(3600)
 
     serve(fakekube, Guard(never), configuration(failurePolicy=policy, timeoutSeconds=2))
-    client = fakekube.transport()
+    client = fakekube.access.transport()
 
     async def create():
         return await client.request("POST", "/api/v1/namespaces/default/configmaps", body=configmap(x="1"))
 
-    task = fakekube.bubble.loop.create_task(create())
+    task = engine_of(fakekube).bubble.loop.create_task(create())
     fakekube.advance(1.9)
     assert not task.done()
     fakekube.advance(0.1)
@@ -227,7 +228,7 @@ def test_a_service_without_a_webhook(fakekube):
 def test_a_certificate_of_another_authority(fakekube):
     from fakekube.server.certificates import Authority
 
-    fakekube.serve_webhook(Guard(), service="guard")
+    fakekube.webhooks.serve(Guard(), service="guard")
     other = base64.b64encode(Authority().certificate).decode()
     config = configuration()
     config["webhooks"][0]["clientConfig"]["caBundle"] = other
@@ -293,8 +294,8 @@ def test_a_webhook_is_reinvoked_once(fakekube, value, made, asked):
         return patched({"op": "add", "path": "/data/second", "value": "1"})
 
     one, other = Guard(first), Guard(second)
-    fakekube.serve_webhook(one, service="one")
-    fakekube.serve_webhook(other, service="other")
+    fakekube.webhooks.serve(one, service="one")
+    fakekube.webhooks.serve(other, service="other")
     config = configuration("Mutating", reinvocationPolicy="IfNeeded")
     hook = config["webhooks"][0]
     config["webhooks"] = [
@@ -302,7 +303,7 @@ def test_a_webhook_is_reinvoked_once(fakekube, value, made, asked):
         for name in ("one", "other")
     ]
     fakekube.apply(config)
-    fakekube.inject_ca_bundle()
+    fakekube.webhooks.inject_ca_bundle()
     assert fakekube.create(configmap(x="1"))["data"] == {"x": "1", "first": made, "second": "1"}
     assert (len(one.asked), len(other.asked)) == asked
 
@@ -322,8 +323,8 @@ def test_containers_that_a_webhook_adds_get_the_limits_of_the_namespace(fakekube
 
 def test_a_dry_run_calls_only_webhooks_without_side_effects(fakekube):
     serve(fakekube, Guard(), configuration(sideEffects="NoneOnDryRun"))
-    code, _, _ = fakekube.bubble.loop.drive(
-        fakekube.transport().request(
+    code, _, _ = engine_of(fakekube).bubble.loop.drive(
+        fakekube.access.transport().request(
             "POST", "/api/v1/namespaces/default/configmaps", query=[("dryRun", "All")], body=configmap()
         )
     )
@@ -337,7 +338,7 @@ async def test_an_async_test_uses_a_client(fakekube):
     serve(fakekube, Guard(lambda request: {"allowed": False}), configuration())
     with pytest.raises(WouldWait, match=r"controllerlib\.Client"):
         fakekube.create(configmap())
-    code, _, body = await fakekube.transport().request(
+    code, _, body = await fakekube.access.transport().request(
         "POST", "/api/v1/namespaces/default/configmaps", body=configmap()
     )
     assert code == 400
@@ -345,17 +346,17 @@ async def test_an_async_test_uses_a_client(fakekube):
 
 
 def test_one_service_has_one_webhook(fakekube):
-    fakekube.serve_webhook(Guard(), service="guard")
+    fakekube.webhooks.serve(Guard(), service="guard")
     with pytest.raises(ValueError, match="service='guard'"):
-        fakekube.serve_webhook(Guard(), service="guard")
+        fakekube.webhooks.serve(Guard(), service="guard")
 
 
 def test_a0_a_service_is_mapped_to_an_address(fakekube):
     guard = Guard()
-    url = fakekube.serve_webhook(guard, service="elsewhere")
-    fakekube.map_service("guard", url)
+    url = fakekube.webhooks.serve(guard, service="elsewhere")
+    fakekube.webhooks.map_service("guard", url)
     fakekube.apply(configuration())
-    fakekube.inject_ca_bundle()
+    fakekube.webhooks.inject_ca_bundle()
     with pytest.raises(ApiError, match="certificate"):  # the one of `elsewhere`
         fakekube.create(configmap())
     assert guard.asked == []
@@ -364,4 +365,4 @@ def test_a0_a_service_is_mapped_to_an_address(fakekube):
 @pytest.mark.parametrize("url", ["http://127.0.0.1:9443", "127.0.0.1:9443", "https://127.0.0.1:9443/path"])
 def test_a0_a_service_is_mapped_to_a_host_only(fakekube, url):
     with pytest.raises(ValueError, match=r"127\.0\.0\.1:9443"):
-        fakekube.map_service("guard", url)
+        fakekube.webhooks.map_service("guard", url)

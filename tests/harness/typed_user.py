@@ -10,6 +10,7 @@ from typing import Any, assert_type
 
 from controllerlib import Manager, Request, Result
 from fakekube import ControllerView, FakeKube, FaultRule, HotLoop, Operator, Reconcile, Records, RequestRecord, User
+from fakekube.harness.engine import engine_of
 
 
 def build(manager: Manager) -> None:
@@ -29,14 +30,14 @@ def test_time(fakekube: FakeKube) -> None:
     fakekube.advance_to(datetime(2027, 1, 1, tzinfo=UTC))
     fakekube.advance_until(lambda: True, timeout="1h")
     fakekube.advance_until(True, timeout="1h")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
-    fakekube.bubble.advance(hour=1)  # type: ignore[call-arg]  # pyright: ignore[reportCallIssue]
+    engine_of(fakekube).bubble.advance(hour=1)  # type: ignore[call-arg]  # pyright: ignore[reportCallIssue]
 
 
 def test_an_operator(fakekube: FakeKube) -> None:
     operator = assert_type(fakekube.start(build, sync_period="10h", user="alice"), Operator)
     fakekube.start(build, sync_perod=3)  # type: ignore[call-arg]  # pyright: ignore[reportCallIssue]
     fakekube.start(build, sync_period=[])  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
-    fakekube.operator(build, service_acount="a/b")  # type: ignore[call-arg]  # pyright: ignore[reportCallIssue]
+    engine_of(fakekube).operators.make(build, service_acount="a/b")  # type: ignore[call-arg]  # pyright: ignore[reportCallIssue]
     view = assert_type(operator["minder"], ControllerView)
     assert_type(view.history("default/a"), Records[Reconcile])
     assert_type(view.reconciles(Request("a", "default")), int)
@@ -70,18 +71,18 @@ def test_objects(fakekube: FakeKube) -> None:
 
 
 def test_state(fakekube: FakeKube, fakekube_module: FakeKube) -> None:
-    saved = fakekube.snapshot()
-    fakekube_module.restore(saved)
-    fakekube.restore("saved")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
-    assert_type(fakekube.force_state({"apiVersion": "v1", "kind": "Pod"}), dict[str, Any])
-    assert_type(fakekube.load("deploy/", Path("more.yaml")), list[dict[str, Any]])
-    fakekube.load(3)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
-    assert_type(fakekube.export("state.yaml", kinds=["Pod"], namespace="a", clean=True), str)
-    fakekube.export(kind=["Pod"])  # type: ignore[call-arg]  # pyright: ignore[reportCallIssue]
-    fakekube.assert_state("golden.yaml", ignore=["status"], unmasked=["times"])
-    fakekube.assert_state("golden.yaml", ignored=["status"])  # type: ignore[call-arg]  # pyright: ignore[reportCallIssue]
-    assert_type(fakekube.versions("v1", "Pod", "a")[0][0], datetime)
-    assert_type(fakekube.diff("v1", "Pod", "a"), str)
+    saved = fakekube.state.snapshot()
+    fakekube_module.state.restore(saved)
+    fakekube.state.restore("saved")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+    assert_type(fakekube.state.force({"apiVersion": "v1", "kind": "Pod"}), dict[str, Any])
+    assert_type(fakekube.state.load("deploy/", Path("more.yaml")), list[dict[str, Any]])
+    fakekube.state.load(3)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+    assert_type(fakekube.state.export("state.yaml", kinds=["Pod"], namespace="a", clean=True), str)
+    fakekube.state.export(kind=["Pod"])  # type: ignore[call-arg]  # pyright: ignore[reportCallIssue]
+    fakekube.state.assert_golden("golden.yaml", ignore=["status"], unmasked=["times"])
+    fakekube.state.assert_golden("golden.yaml", ignored=["status"])  # type: ignore[call-arg]  # pyright: ignore[reportCallIssue]
+    assert_type(fakekube.state.versions("v1", "Pod", "a")[0][0], datetime)
+    assert_type(fakekube.state.diff("v1", "Pod", "a"), str)
 
 
 def add(first: int, second: int) -> None:
@@ -98,7 +99,7 @@ def test_processes_and_threads(fakekube: FakeKube) -> None:
 
 def test_a_cluster() -> None:
     with FakeKube(seed=1, rbac=True, transport="tcp") as fakekube:
-        fakekube.transport(user=User("alice", groups=("dev",)))
+        fakekube.access.transport(user=User("alice", groups=("dev",)))
     FakeKube(sed=1)  # type: ignore[call-arg]  # pyright: ignore[reportCallIssue]
     FakeKube(transport="pigeon")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
     assert issubclass(HotLoop, Exception)

@@ -56,7 +56,7 @@ def give_work(name, kube):
 def run(name, seed=2026):
     """One run: its log and the number of requests."""
     with cluster(name, seed) as kube:
-        kube.configure()
+        kube.access.configure()
         function(name, "scenario")(kube)
         return KEYS.sub(r'"dask.\1":""', kube.log()), len(kube.requests())
 

@@ -34,14 +34,14 @@ def _virtual_time_ends():
     assert set(threading.enumerate()) - threads == set()
     assert time.sleep is sleep
     with FakeKube(detect={"all": "off"}) as kube:
-        kube.configure()
+        kube.access.configure()
         kube.advance(hours=1)
         assert kube.requests() == []
 
 
 def started(kube, name):
     """Starts the operator; returns its tasks and threads."""
-    kube.configure()
+    kube.access.configure()
     found = scenario.function(name, "start")(kube)
     scenario.give_work(name, kube)
     if isinstance(found, tuple):
@@ -100,7 +100,7 @@ def test_cancelled(name):
             if hasattr(each, "cancel"):
                 each.cancel()
             else:
-                kube.signal(each, signal.SIGTERM)
+                kube.faults.signal(each, signal.SIGTERM)
         kube.advance(seconds=30)
         before = len(kube.requests())
         kube.advance(minutes=30)

@@ -20,7 +20,7 @@ def test_a_crash_between_two_patches_of_kopf_leaves_a_dask_job_without_pods():
     left = []
 
     def scenario(kube):
-        kube.configure()
+        kube.access.configure()
         start(kube)
         kube.pods(name="simple-job-runner").always().exit_after("5m")
         kube.apply(JOB)

@@ -109,7 +109,7 @@ def test_lists_again_when_the_history_is_gone(fakekube):
     copier = start(fakekube)
     fakekube.create(config_map("a"))
     fakekube.advance(minutes=1)
-    fakekube.compact()
+    fakekube.faults.compact()
     fakekube.delete("v1", "ConfigMap", "a")
     fakekube.create(config_map("b"))
     fakekube.advance(hours=1)

@@ -49,7 +49,7 @@ def test_each_handler_has_its_times(fakekube):
     assert times(fakekube, "create", "jobs") == list(range(600, 6 * HOUR, HOUR))
     assert times(fakekube, "list", "endpoints") == list(range(0, 6 * HOUR + 1, 900))
     assert times(fakekube, "list", "pods") == list(range(0, 6 * HOUR + 1, 1200))
-    checked = [now["status"]["checked"] for _, now in fakekube.versions(API, "Database", "a") if "status" in now]
+    checked = [now["status"]["checked"] for _, now in fakekube.state.versions(API, "Database", "a") if "status" in now]
     began = fakekube.clock.epoch.timestamp()
     assert sorted({round(at - began) for at in checked}) == list(range(0, 6 * HOUR + 1, 1800))
 

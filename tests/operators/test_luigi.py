@@ -29,7 +29,7 @@ class Nightly(KubernetesJobTask):
 
 
 def start(kube):
-    return kube.thread(Nightly(kubeconfig_path=str(kube.kubeconfig)).run, name="nightly")
+    return kube.thread(Nightly(kubeconfig_path=str(kube.access.kubeconfig)).run, name="nightly")
 
 
 def add_pod(kube):

@@ -112,7 +112,7 @@ def test_runs_commands_in_a_pod_of_its_own(fakekube):
         ran.append((request.pod["metadata"]["name"], request.command[-1], round(fakekube.clock.monotonic())))
         return ExecResult("one\ntwo\n", "warned\n", exit_code=3)
 
-    fakekube.on_exec(run)
+    fakekube.pods.on_exec(run)
     orchestrator.order("agent-2", "sh 1.sh")
     fakekube.advance(minutes=1)
     assert ran == [("runner-agent-2", "sh 1.sh", 67)]

@@ -118,7 +118,7 @@ def test_failed_renewals_are_retried_within_ten_seconds(fakekube):
 def test_watches_again_after_the_server_has_cut_the_watches(fakekube):
     first, _ = start(fakekube)
     fakekube.advance(minutes=1)
-    fakekube.cut_watches()
+    fakekube.faults.cut_watches()
     fakekube.advance(minutes=1)
     assert len(fakekube.requests(verb="list", resource="configmaps")) == 4
     assert first.notes[-1] == ("renewed", 120)

@@ -10,7 +10,7 @@ from fakekube.server.httpconnection import HEADER_TIMEOUT
 
 @pytest.fixture
 def connect(fakekube):
-    host, port = fakekube.url.removeprefix("http://").split(":")
+    host, port = fakekube.access.url.removeprefix("http://").split(":")
     opened = []
 
     def connect(data=b""):

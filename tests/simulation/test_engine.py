@@ -532,7 +532,7 @@ def test_o8_is_judged_by_a_reference_without_the_steps_that_are_left_out():
         kube.start(merging)
         kube.create(custom("Store", size=1))
         for size in (2, 3):
-            with kube.step(f"to {size}"):
+            with kube.exploration.step(f"to {size}"):
                 kube.patch(API, "Store", "a", {"spec": {"size": size}})
             kube.advance(60)
 

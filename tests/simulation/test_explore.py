@@ -195,7 +195,7 @@ def test_the_report_names_the_line_of_an_assertion_that_holds_only_without_fault
     )
     result.assert_outcomes(failed=1)
     assert re.search(r"test: test_\w+\.py:\d+: AssertionError: ", text_of(result))
-    assert "belongs under `if fakekube.calm:`" in text_of(result)
+    assert "belongs under `if fakekube.exploration.calm:`" in text_of(result)
 
 
 @pytest.mark.parametrize(
@@ -280,7 +280,7 @@ def test_a_reference_that_fails_is_an_ordinary_failure(run):
 
 def test_calm_is_false_under_faults(run):
     source = MARKED.replace("scenario(fakekube)", "scenario(fakekube, bug=False)") + (
-        "    with open('calm', 'a') as file:\n        print(fakekube.calm, file=file)\n"
+        "    with open('calm', 'a') as file:\n        print(fakekube.exploration.calm, file=file)\n"
     )
     run(source).assert_outcomes(passed=1)
     with open("calm") as file:
@@ -292,10 +292,10 @@ STEPS = """
 @pytest.mark.fakekube_explore(runs=40)
 def test_vault(fakekube):
     scenario(fakekube)
-    with fakekube.step("second vault, later"):
+    with fakekube.exploration.step("second vault, later"):
         fakekube.create(custom("Vault", "b", size=1))
     fakekube.advance(60)
-    assert fakekube.calm or fakekube.exists(API, "Vault", "a")
+    assert fakekube.exploration.calm or fakekube.exists(API, "Vault", "a")
 """
 
 
@@ -317,7 +317,7 @@ def test_a_step_that_matters_stays(run):
 def test_vault(fakekube):
     fakekube.apply(definition("Vault", size="integer"))
     fakekube.start(builder(True))
-    with fakekube.step("create"):
+    with fakekube.exploration.step("create"):
         fakekube.create(custom("Vault", size=1))
     fakekube.advance(60)
 """
@@ -342,7 +342,7 @@ def buckets(manager, made):
 
 @pytest.mark.fakekube_explore(runs=40, faults=["error", "crash"])
 def test_buckets(fakekube):
-    made = fakekube.external("buckets", [])
+    made = fakekube.exploration.external("buckets", [])
     fakekube.apply(definition("Vault", size="integer"))
     fakekube.start(lambda manager: buckets(manager, made))
     fakekube.create(custom("Vault", size=1))
@@ -425,7 +425,7 @@ def test_what_random_draws_differs_between_the_references_whatever_has_seeded_it
 
 def test_names_that_are_generated_differ_between_the_references(run):
     source = MARKED.replace("scenario(fakekube)", "scenario(fakekube, bug=False)") + (
-        "    with open('seeds', 'a') as file:\n        print(fakekube.seed, file=file)\n"
+        "    with open('seeds', 'a') as file:\n        print(fakekube._engine.seed, file=file)\n"
     )
     run(source).assert_outcomes(passed=1)
     with open("seeds") as file:

@@ -68,7 +68,7 @@ def test_a_paused_operator_makes_no_request_after_an_external_call():
 
 def buckets(fakekube):
     """The test and the operator make buckets; the last request of a reconcile is before that."""
-    made = fakekube.external("buckets", ["old"])
+    made = fakekube.exploration.external("buckets", ["old"])
     fakekube.apply(definition("Vault", size="integer"))
 
     def build(manager):

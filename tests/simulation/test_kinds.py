@@ -3,6 +3,7 @@
 import pytest
 
 from fakekube import FakeKube
+from fakekube.harness.engine import engine_of
 from fakekube.simulation.running.recorder import Kinds
 from tests.simulation.samples.definitions import API, GROUP, custom, definition, find, report
 from tests.simulation.storeoperator import ran
@@ -11,7 +12,7 @@ from tests.simulation.storeoperator import ran
 def names(*definitions):
     with FakeKube() as kube:
         kube.apply(*definitions)
-        catalog = kube._runner.apiserver.catalog
+        catalog = engine_of(kube).server.apiserver.catalog
         kinds = Kinds(catalog.resources())
         return {one.qualified: kinds.name(one.collection) for one in catalog.resources()}
 

@@ -9,6 +9,7 @@ from kubernetes import client as official
 from kubernetes.client.exceptions import ApiException
 
 from controllerlib import ApiError, Client
+from fakekube.harness.engine import engine_of
 from fakekube.simulation.explorer import Explorer, NothingToExplore, Settings
 from fakekube.simulation.plan import parse_plan
 from fakekube.simulation.scenario import ScenarioRunner
@@ -36,7 +37,7 @@ async def made(client, obj):
 
 async def polling(kube, bug):
     """Makes a ConfigMap and a Secret for each store, every ten seconds."""
-    client = Client(kube.transport())
+    client = Client(kube.access.transport())
     while True:
         try:
             for store in await client.list(API, "Store", namespace="default"):
@@ -63,7 +64,7 @@ def as_task(bug):
 
 def blocking(kube, bug):
     """As `polling`, with the official client in a thread."""
-    configuration = official.Configuration(host=kube.url)
+    configuration = official.Configuration(host=kube.access.url)
     core = official.CoreV1Api(official.ApiClient(configuration))
     custom_objects = official.CustomObjectsApi(core.api_client)
     group, version = API.split("/")
@@ -142,7 +143,7 @@ def test_a_task_beside_an_operator_of_controllerlib_is_a_client():
 def test_a_coroutine_that_has_begun_is_not_started_again():
     def scenario(kube):
         coroutine = polling(kube, bug=False)
-        kube.bubble.loop.call_soon(lambda: None)
+        engine_of(kube).bubble.loop.call_soon(lambda: None)
         kube.apply(definition("Store", size="integer"))
         kube.task(delegated(coroutine))
         kube.create(custom("Store", size=1))
@@ -186,7 +187,7 @@ def test_kopf_loses_a_creation_whose_finalizer_is_stored_but_not_confirmed():
 
     def scenario(kube):
         kube.apply(definition("Store", size="integer"))
-        memo = kopf.Memo(client=Client(kube.transport()), server=kube.url)
+        memo = kopf.Memo(client=Client(kube.access.transport()), server=kube.access.url)
         kube.task(kopf.operator(registry=REGISTRY, standalone=True, clusterwide=True, memo=memo))
         kube.create(custom("Store", size=1))
         kube.advance(60)

@@ -24,7 +24,7 @@ BOTH = pytest.mark.parametrize("bug", [True, False], ids=["bug", "correct"])
 def log_of(sample, bug):
     with FakeKube(seed=7, detect={"all": "off"}) as fakekube:
         sample.scenario(fakekube, sample.make(bug))
-        fakekube.assert_no_writes_at_rest()
+        fakekube.findings.assert_no_writes_at_rest()
         assert fakekube.clock.monotonic() < 7200
         return fakekube.log()
 
@@ -92,7 +92,7 @@ class Steps:
     def hold(self, resource, seconds):
         """End the watches, and delay the next one of a resource."""
         self.cluster.fault(verb="watch", resource=resource, delay=seconds, times=1)
-        self.cluster.cut_watches()
+        self.cluster.faults.cut_watches()
 
     def at(self, seconds, action):
         """Do something when the clock has reached this time."""
@@ -118,7 +118,7 @@ def hold(change, resource, seconds):
 def gap(change, resource):
     def disturb(steps):
         steps.before[change] = lambda: steps.hold(resource, 5)
-        steps.after[change] = lambda: (steps.cluster.settle(), steps.cluster.compact())
+        steps.after[change] = lambda: (steps.cluster.settle(), steps.cluster.faults.compact())
 
     return disturb
 
@@ -235,7 +235,7 @@ def test_a_restart_makes_two_writers_disagree(bug):
         steps = Steps(fakekube)
         steps.before[3] = lambda: (steps.stop(), steps.restart())
         two_writers.scenario(steps, two_writers.make(bug))
-        written = [obj["spec"]["replicas"] for _, obj in fakekube.versions("apps/v1", "Deployment", "a")]
+        written = [obj["spec"]["replicas"] for _, obj in fakekube.state.versions("apps/v1", "Deployment", "a")]
     assert (1 in written[written.index(3) :]) is bug
 
 

@@ -283,7 +283,7 @@ def test_the_thread_of_an_operator_is_its_main_thread(fakekube):
 def test_a_signal_to_a_task_is_refused(fakekube):
     task = fakekube.task(asyncio.sleep(60))
     with pytest.raises(TypeError, match=r"cancel a task instead: task\.cancel\(\)"):
-        fakekube.signal(task, signal.SIGTERM)
+        fakekube.faults.signal(task, signal.SIGTERM)
 
 
 def test_kopf_ends_gracefully_by_a_signal(fakekube_configured):
@@ -294,7 +294,7 @@ def test_kopf_ends_gracefully_by_a_signal(fakekube_configured):
     run = partial(kopf.run, registry=registry, clusterwide=True, standalone=True)
     thread = fakekube_configured.thread(run)
     fakekube_configured.advance(60)
-    fakekube_configured.signal(thread, signal.SIGTERM)
+    fakekube_configured.faults.signal(thread, signal.SIGTERM)
     fakekube_configured.advance(1)
     assert cleaned == [60]
     assert not thread.is_alive()

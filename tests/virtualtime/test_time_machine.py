@@ -36,7 +36,7 @@ def test_a_cluster_uses_it_and_the_official_client_reads_timestamps():
     with FakeKube(wall_clock="time-machine") as cluster:
         cluster.create({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}})
         cluster.advance(60)
-        found = client.CoreV1Api(cluster.api_client()).read_namespaced_config_map("a", "default")
+        found = client.CoreV1Api(cluster.access.api_client()).read_namespaced_config_map("a", "default")
         assert datetime.datetime.now(datetime.UTC) - found.metadata.creation_timestamp == datetime.timedelta(seconds=60)
         assert json.loads(json.dumps(str(found.metadata.creation_timestamp))) == "2026-01-01 00:00:00+00:00"
 

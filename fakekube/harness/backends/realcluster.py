@@ -1,4 +1,4 @@
-"""RealCluster: the facade of FakeKube over the API of a real cluster, in real time."""
+"""RealCluster: what a test holds of a real cluster, in real time."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ import os
 from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from functools import partial
-from pathlib import Path
 from types import TracebackType
 from typing import Any, Self, TypeVar, Unpack
 
@@ -19,24 +18,24 @@ from controllerlib.client import Writable
 from fakekube.apiserver.user import User
 from fakekube.harness import arguments
 from fakekube.harness.backends import leftovers
-from fakekube.harness.backends.activity import Activity, ObservedTransport, end_of
+from fakekube.harness.backends.activity import Activity, end_of
 from fakekube.harness.backends.blockingtransport import BlockingTransport
 from fakekube.harness.backends.connection import Connection
 from fakekube.harness.backends.discoveredkinds import DiscoveredKinds
 from fakekube.harness.backends.reaching import Reaching
+from fakekube.harness.backends.realdesks import RealAddress, RealDesks, RealEngine
 from fakekube.harness.backends.realloop import RealLoop
-from fakekube.harness.backends.unsupported import Unsupported, reason, skip
 from fakekube.harness.connecting.users import acting
-from fakekube.harness.detectors.finding import Finding, FindingWarning
-from fakekube.harness.keywords import DeleteOptions, EventFields, ManagerOptions, check_names
+from fakekube.harness.face import Cluster
+from fakekube.harness.keywords import DeleteOptions, EventFields, ManagerOptions
 from fakekube.harness.ledger import Ledger
-from fakekube.harness.managers import Build, build_into
+from fakekube.harness.members import implements, skip_the_rest
 from fakekube.harness.objects import TEST_AGENT, Object, Objects, Source, key_in
-from fakekube.harness.operator import Operator
-from fakekube.harness.reconcileobserver import ReconcileObserver
-from fakekube.harness.state import loading
-from fakekube.harness.state.loading import Manifests
-from fakekube.harness.state.sharing import namespace_for
+from fakekube.harness.operators.managers import Build, build_into
+from fakekube.harness.operators.operator import Operator
+from fakekube.harness.operators.reconcileobserver import ReconcileObserver
+from fakekube.harness.requestqueries import events
+from fakekube.harness.sharing import namespace_for
 from fakekube.harness.timeline import Timeline
 from fakekube.server.direct import Answer
 from fakekube.server.systemclock import SystemClock
@@ -50,8 +49,10 @@ T = TypeVar("T")
 QUIET, PATIENCE = 0.3, 30.0
 
 
-class RealCluster:
-    """What FakeKube offers, as far as a real cluster can. A context manager.
+@skip_the_rest
+@implements(Cluster)
+class RealCluster(Cluster):
+    """A real cluster, as far as it can do what FakeKube does. A context manager.
 
     Each has a namespace of its own, which `namespace` names and which is used for objects without one. At the end it is
     removed with all its objects, as are the cluster-scoped objects that the test and its operators have created.
@@ -70,30 +71,34 @@ class RealCluster:
         patience: float = PATIENCE,
         keep_definitions: bool = False,
     ) -> None:
-        self.backend: str = connection.backend
-        self.seed = name
+        self._backend = backend = connection.backend
         self._connection, self._quiet, self._patience = connection, quiet, patience
         self._keep_definitions = keep_definitions
         self._clock = SystemClock()
         self._activity = Activity()
-        self.namespace: str = namespace_for(name, f"{os.getpid()} {self._clock.now().isoformat()}")
+        self._namespace = namespace_for(name, f"{os.getpid()} {self._clock.now().isoformat()}")
         self._loop = asyncio.new_event_loop()
         self._requests = BlockingTransport(partial(connection.transport, **{"User-Agent": TEST_AGENT}))
         self._kinds = DiscoveredKinds(self._requests.request)
         serials = itertools.count(1)
-        self.timeline: Timeline = Timeline(self._clock.now(), serials, partial(key_in, self._kinds.catalog))
-        self.ledger: Ledger = Ledger(self._clock.now, self.timeline, serials)
-        self._objects = Objects(self._kinds, self._answered, self.namespace)
+        self._timeline = Timeline(self._clock.now(), serials, partial(key_in, self._kinds.catalog))
+        self._ledger = Ledger(self._clock.now, self._timeline, serials)
+        self._objects = Objects(self._kinds, self._answered, self._namespace)
         self._reaching = Reaching(connection)
-        self.bubble: RealLoop = RealLoop(self._loop, self.backend)
+        self._address = RealAddress(connection, self._reaching, self._activity)
+        self._engine = RealEngine(RealLoop(self._loop, backend), name)
+        desks = RealDesks(backend, self._address, self._objects)
+        self.access, self.state, self.findings = desks.access, desks.state, desks.findings
+        self.exploration, self.faults, self.webhooks = desks.exploration, desks.faults, desks.webhooks
+        self.nodes, self.pods = desks.nodes, desks.pods
+        self.controllers, self.processes = desks.controllers, desks.processes
         self._operators: list[Operator] = []
         self._tasks: list[asyncio.Task[Any]] = []
-        self._transports: list[ObservedTransport] = []
         self._failures: list[BaseException] = []
 
     def __enter__(self) -> Self:
         try:
-            self.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": self.namespace}})
+            self.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": self._namespace}})
         except BaseException:
             self._close_connections()
             raise
@@ -107,16 +112,7 @@ class RealCluster:
             self._raise_failure()
 
     def __repr__(self) -> str:
-        return f"<RealCluster {self.backend} namespace={self.namespace}>"
-
-    def __getattr__(self, name: str) -> Any:
-        from fakekube.harness.cluster import FakeKube
-
-        if name.startswith("_") or not hasattr(FakeKube, name):
-            raise AttributeError(f"RealCluster has no attribute {name!r}")
-        if callable(getattr(FakeKube, name)):
-            return Unsupported(name, self.backend)
-        return skip(reason(name), name, self.backend)
+        return f"<RealCluster {self._backend} namespace={self._namespace}>"
 
     def close(self) -> None:
         """End operators and tasks, and remove what the test has created. May be called again. Raises NotRemoved."""
@@ -150,7 +146,7 @@ class RealCluster:
     def _close_connections(self) -> None:
         self._requests.close()
         self._reaching.close()
-        self.ledger.retire()
+        self._ledger.retire()
         self._loop.close()
 
     async def _end(self, operators: int = 0, tasks: int = 0) -> None:
@@ -163,30 +159,28 @@ class RealCluster:
     async def _end_loop(self) -> None:
         this = asyncio.current_task()
         await end_of([task for task in asyncio.all_tasks() if task is not this])
-        for transport in self._transports:
+        for transport in self._address.transports:
             await transport.aclose()
         await self._loop.shutdown_asyncgens()
         await self._loop.shutdown_default_executor()
 
-    def run_test(self, main: Coroutine[Any, Any, T]) -> T:
-        """Run an async test on the loop of the operators."""
+    def run(self, main: Coroutine[Any, Any, T]) -> T:
+        """Run a coroutine on the loop of the operators."""
         return self._loop.run_until_complete(main)
 
-    def finish(self) -> None:
-        """Called when the test has ended; see FakeKube.finish."""
-
-    # --- waiting ---------------------------------------------------------------------------------------------------
+    @property
+    def namespace(self) -> str:
+        return self._namespace
 
     @property
-    def findings(self) -> Sequence[Finding]:
-        """Empty: detectors observe fakekube's own server."""
-        return ()
+    def ledger(self) -> Ledger:
+        return self._ledger
 
-    def allow(self, detector: str, *, reason: str, match: str = "") -> None:
-        """As FakeKube.allow; there is nothing to ignore."""
+    @property
+    def timeline(self) -> Timeline:
+        return self._timeline
 
-    def check_findings(self, *, raising: bool = True, warn: Callable[[FindingWarning], None] | None = None) -> None:
-        """As FakeKube.check_findings; there is nothing to find."""
+    # --- waiting ---------------------------------------------------------------------------------------------------
 
     def settle(self) -> Awaitable[None]:
         """Wait until operators are quiet: no request, watch event or reconcile for a moment. Raises NotQuiescent."""
@@ -214,32 +208,8 @@ class RealCluster:
         self._loop.run_until_complete(work)
         return Done()
 
-    # --- reaching the server ---------------------------------------------------------------------------------------
-
-    @property
-    def url(self) -> str:
-        """The address of the server."""
-        return self._connection.transport().url
-
-    @property
-    def kubeconfig(self) -> Path:
-        """The path of a kubeconfig file whose current context is this cluster."""
-        return self._reaching.kubeconfig
-
-    def api_client(self, *, user: User | str | None = None) -> Any:
-        """An official `kubernetes.client.ApiClient`, closed with the cluster; a `user` is impersonated."""
-        return self._reaching.api_client(acting("", user))
-
-    def transport(self, *, user: User | str | None = None) -> ObservedTransport:
-        """A transport for controllerlib's Client, closed with the cluster; a `user` is impersonated."""
-        self._transports.append(self._transport(acting("", user)))
-        return self._transports[-1]
-
-    def _transport(self, user: User | None) -> ObservedTransport:
-        return ObservedTransport(self._connection.transport(**Reaching.impersonation(user)), self._activity)
-
     def run_process(self, argv: Sequence[str], **options: Unpack[ProcessOptions]) -> Any:
-        """Run a command to completion with KUBECONFIG set to this cluster; see FakeKube.run_process."""
+        """Run a command to completion with KUBECONFIG set to this cluster."""
         return self._reaching.run(argv, options, in_coroutine=asyncio._get_running_loop() is not None)
 
     # --- what runs beside the test -----------------------------------------------------------------------------------
@@ -253,38 +223,29 @@ class RealCluster:
         user: User | str | None = None,
         **options: Unpack[ManagerOptions],
     ) -> Operator:
-        """Start an operator over HTTP, as FakeKube.start; users are impersonated."""
-        operator = self.operator(build, name=name, service_account=service_account, user=user, **options)
-        operator.begin(self.bubble)
+        """Start an operator over HTTP; users are impersonated."""
+        operator = self._operator(build, name, acting(service_account, user), options)
+        operator.begin(self._engine.bubble)
         if asyncio._get_running_loop() is None:
             self.settle()
             operator.warn_of_unserved()
         return operator
 
-    def operator(
-        self,
-        build: Build,
-        *,
-        name: str = "",
-        service_account: str = "",
-        user: User | str | None = None,
-        **options: Unpack[ManagerOptions],
-    ) -> Operator:
-        """As `start`, but without starting it."""
-        observer = ReconcileObserver(self.ledger, self._clock.now)
+    def _operator(self, build: Build, name: str, user: User | None, options: ManagerOptions) -> Operator:
+        observer = ReconcileObserver(self._ledger, self._clock.now)
         settings: dict[str, Any] = {"observer": observer, **options}
         if "sync_period" in options:
             settings["sync_period"] = arguments.seconds_of("sync_period", options["sync_period"])
-        if self.backend == "cluster" and not {"namespaces", "cache"} & options.keys():
+        if self._backend == "cluster" and not {"namespaces", "cache"} & options.keys():
             settings["namespaces"] = self._own_namespaces()
-        manager = Manager(self._transport(acting(service_account, user)), **settings)
+        manager = Manager(self._address.observed(user), **settings)
         build_into(manager, build, options.get("election") is not None)
-        identity = self.ledger.identities.claim(name, next(iter(manager.controllers), "operator"))
+        identity = self._ledger.identities.claim(name, next(iter(manager.controllers), "operator"))
         observer.identify(identity, manager.controllers)
         made = Operator(
             manager,
             observer.identity,
-            self.ledger,
+            self._ledger,
             self._clock.monotonic,
             self.settle,
             self._failures.append,
@@ -308,11 +269,14 @@ class RealCluster:
         await operator.end()
         await self._settled()
 
-    def task(self, work: Coroutine[Any, Any, Any], *, name: str = "") -> asyncio.Task[None]:
+    def task(
+        self, work: Coroutine[Any, Any, Any] | Callable[[], Coroutine[Any, Any, Any]], *, name: str = ""
+    ) -> asyncio.Task[None]:
         """Run a coroutine beside the test, while it settles, until the cluster closes."""
-        if not inspect.iscoroutine(work):
+        coroutine = work() if callable(work) else work
+        if not inspect.iscoroutine(coroutine):
             raise TypeError(f"task() takes a coroutine: call the async function, task(work()), not {work!r}")
-        self._tasks.append(self._loop.create_task(self._guarded(work), name=name or None))
+        self._tasks.append(self._loop.create_task(self._guarded(coroutine), name=name or None))
         return self._tasks[-1]
 
     async def _guarded(self, work: Coroutine[Any, Any, Any]) -> None:
@@ -329,52 +293,40 @@ class RealCluster:
         return answer
 
     def apply(self, *sources: Source) -> builtins.list[Object]:
-        """See FakeKube.apply. Objects without a namespace are in that of the test."""
+        """Objects without a namespace are in that of the test."""
         return self._objects.apply(*sources)
 
-    def load(self, *sources: Manifests) -> builtins.list[Object]:
-        """See FakeKube.load."""
-        objects = loading.read(sources)
-        return self._objects.apply(objects) if objects else []
-
     def create(self, obj: Writable) -> Object:
-        """See FakeKube.create."""
         return self._objects.create(obj)
 
     def get(self, api_version: str, kind: str, name: str, namespace: str = "") -> Object:
-        """See FakeKube.get; without a namespace, in that of the test."""
+        """Without a namespace, in that of the test."""
         return self._objects.get(api_version, kind, name, namespace)
 
     def exists(self, api_version: str, kind: str, name: str, namespace: str = "") -> bool:
-        """See FakeKube.exists."""
         return self._objects.exists(api_version, kind, name, namespace)
 
     def list(
         self, api_version: str, kind: str, namespace: str | None = "", *,
         label_selector: str | Mapping[str, str] = "", field_selector: str | Mapping[str, str] = "",
     ) -> Sequence[Object]:  # fmt: skip
-        """See FakeKube.list; without a namespace, in that of the test."""
-        where = self.namespace if namespace == "" else namespace
+        """Without a namespace, in that of the test."""
+        where = self._namespace if namespace == "" else namespace
         return self._objects.list(api_version, kind, where, label_selector, field_selector)
 
     def update(self, obj: Writable, *, subresource: str = "") -> Object:
-        """See FakeKube.update."""
         return self._objects.update(obj, subresource)
 
     def patch(
         self, api_version: str, kind: str, name: str, patch: Any, namespace: str = "", *, subresource: str = ""
     ) -> Object:
-        """See FakeKube.patch."""
         return self._objects.patch(api_version, kind, name, patch, namespace, subresource)
 
     def delete(
         self, api_version: str, kind: str, name: str, namespace: str = "", **options: Unpack[DeleteOptions]
     ) -> Object:
-        """See FakeKube.delete."""
         return self._objects.delete(api_version, kind, name, namespace, options)
 
     def events(self, **wanted: Unpack[EventFields]) -> Sequence[Object]:
         """The Events of the test's namespace with these fields, oldest first."""
-        check_names("events", wanted, EventFields)
-        found = sorted(self.list("v1", "Event"), key=lambda event: int(event["metadata"]["resourceVersion"]))
-        return [event for event in found if all(event.get(key) == value for key, value in wanted.items())]
+        return events(self._objects, self._namespace, wanted)

@@ -7,7 +7,7 @@ from collections.abc import Coroutine
 from contextvars import Context
 from typing import Any, NoReturn, TypeVar
 
-from fakekube.harness.backends.unsupported import skip
+from fakekube.harness.members import skip
 from fakekube.virtualtime.simulatedprocess import SimulatedProcess
 
 T = TypeVar("T")

@@ -80,11 +80,11 @@ def note_kinds(observed: Observed) -> None:
     assert observed.manager is not None
     for name, controller in observed.manager.controllers.items():
         for source in controller.unsynced_sources:
-            handler = getattr(source, "_handler", None)
             if not isinstance(source, KindSource):
                 continue
+            handler = source.handler
             if isinstance(handler, EnqueueRequestForOwner):
-                observed.owned.setdefault(name, {})[source.api_version, source.kind] = handler._owner
+                observed.owned.setdefault(name, {})[source.api_version, source.kind] = handler.owner
             elif isinstance(handler, EnqueueRequestForObject):
                 observed.reconciled.setdefault(name, (source.api_version, source.kind))
 

@@ -10,7 +10,7 @@ from fakekube.harness.detectors.detection import Detection
 from fakekube.harness.detectors.isolation import isolated
 from fakekube.harness.detectors.restwrites import RestWrites
 from fakekube.harness.detectors.timestamps import Suspect, TimestampLoops
-from fakekube.harness.operator import ControllerView, Operator
+from fakekube.harness.operators.operator import ControllerView, Operator
 from fakekube.virtualtime import Bubble, Deadlock, HotLoop, NotQuiescent
 
 #: Keys that are due within as many seconds are not reconciled once more: nothing was missed that is not made up for.

@@ -37,7 +37,7 @@ class FindingError(AssertionError):
         names = ", ".join(f'"{name}"' for name in dict.fromkeys(one.detector for one in self.findings))
         super().__init__(
             f"{listed(self.findings)}\n"
-            f"(to allow what is intended: fakekube.allow({names}, reason=...), or the marker "
+            f"(to allow what is intended: fakekube.findings.allow({names}, reason=...), or the marker "
             f'@pytest.mark.fakekube(detect={{{names}: "off"}}); see docs/detectors.md)'
         )
 

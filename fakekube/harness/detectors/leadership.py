@@ -184,7 +184,7 @@ def _running(scene: Scene) -> Observed | None:
 
 def _candidate(operator: Observed) -> tuple[str, str]:
     """The identity and the Lease of a candidate; empty without an election."""
-    election = getattr(operator.manager, "_election", None)
+    election = operator.manager.election if operator.manager is not None else None
     if not isinstance(election, LeaderElection) or election.elector is None:
         return "", ""
-    return election.elector.state.identity, election._options.name
+    return election.elector.state.identity, election.options.name

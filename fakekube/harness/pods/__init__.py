@@ -1,1 +1,1 @@
-"""Simulated nodes and pods as a test sees them: `add_node()`, `node()`, `pods()`, and their arguments."""
+"""Simulated nodes and pods as a test sees them: `nodes.add()`, `nodes[...]`, `pods()`, and their arguments."""

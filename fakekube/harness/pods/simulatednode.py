@@ -1,4 +1,4 @@
-"""Scripting of simulated nodes in a test: `fakekube.node("node-1").lose()`."""
+"""Scripting of simulated nodes in a test: `fakekube.nodes["node-1"].lose()`."""
 
 from __future__ import annotations
 

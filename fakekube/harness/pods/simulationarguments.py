@@ -17,12 +17,12 @@ EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
 
 
 def node_spec(name: str, options: Mapping[str, Any]) -> NodeSpec:
-    """The node of add_node(). Raises TypeError, ValueError naming the argument."""
-    check_names("add_node", options, NodeOptions)
+    """The node of nodes.add(). Raises TypeError, ValueError naming the argument."""
+    check_names("nodes.add", options, NodeOptions)
     if not isinstance(name, str):
-        raise TypeError(f"add_node({name!r}): pass the name of the node")
+        raise TypeError(f"nodes.add({name!r}): pass the name of the node")
     if problems := dns_subdomain_problems(name):
-        raise ValueError(f"add_node({name!r}): {problems[0]}")
+        raise ValueError(f"nodes.add({name!r}): {problems[0]}")
     for option in ("pods", "lease_duration"):
         _check_count(option, options.get(option, 0))
     for option in ("labels", "annotations", "resources"):

@@ -55,22 +55,22 @@ class ClusterState:
         return snapshot.take(self._runner, self._random, self._bubble.clock)
 
     def restore(self, saved: Snapshot) -> None:
-        """See FakeKube.restore."""
+        """See `State.restore`."""
         observed = bool(self._runner.watches) or self._bubble.external or self._background.is_busy
         snapshot.restore(saved, self._runner, self._random, self._bubble.clock, is_observed=observed)
         self._note(f"restores the snapshot of resourceVersion {saved.revision}")
 
     def force(self, value: Writable) -> Object:
         """Store an object without any check. Raises TypeError, ValueError, LookupError."""
-        obj = written("force_state", value)
+        obj = written("state.force", value)
         meta = obj.get("metadata") or {}
         if not isinstance(meta.get("name"), str) or not meta["name"]:
-            raise ValueError(f"force_state(): the {obj['kind']} has no metadata.name (a name is not generated here)")
+            raise ValueError(f"state.force(): the {obj['kind']} has no metadata.name (a name is not generated here)")
         resource = self._objects.resource(obj["apiVersion"], obj["kind"])
         try:
             entry = self._runner.write_unchecked(resource, {**obj, "metadata": meta})
         except (WrongType, StatusError) as problem:
-            raise ValueError(f"force_state(): the {obj['kind']} {meta['name']!r} cannot be stored: {problem}") from None
+            raise ValueError(f"state.force(): the {obj['kind']} {meta['name']!r} cannot be stored: {problem}") from None
         self._note(f"forces the state of {resource.plural} {meta['name']}")
         found: Object = orjson.loads(self._runner.apiserver.registration(resource).view.encode(entry))
         return found
@@ -99,12 +99,14 @@ class ClusterState:
         """Compares the state with a golden file. Raises AssertionError, TypeError, ValueError."""
         for name, value in (("ignore", ignore), ("unmasked", unmasked)):
             if isinstance(value, str) or not isinstance(value, Sequence) or not all(isinstance(v, str) for v in value):
-                raise TypeError(f"assert_state({name}={value!r}): pass a list of texts")
+                raise TypeError(f"state.assert_golden({name}={value!r}): pass a list of texts")
         if unknown := sorted(set(unmasked) - set(MASKS)):
-            raise ValueError(f"assert_state(unmasked={list(unmasked)!r}): no mask {unknown[0]!r} ({', '.join(MASKS)})")
+            raise ValueError(
+                f"state.assert_golden(unmasked={list(unmasked)!r}): no mask {unknown[0]!r} ({', '.join(MASKS)})"
+            )
         file = self.golden.path(path)
         found = masked(
-            self._selected("assert_state", kinds, namespace), ignore, [m for m in MASKS if m not in unmasked]
+            self._selected("state.assert_golden", kinds, namespace), ignore, [m for m in MASKS if m not in unmasked]
         )
         state = "".join(f"---\n{exporting.document(obj)}" for obj in found)
         self.golden.check(file, state, str(path))

@@ -29,7 +29,7 @@ class GoldenFiles:
     def path(self, name: str | Path) -> Path:
         """Raises TypeError."""
         if not isinstance(name, str | Path) or not str(name):
-            raise TypeError(f"assert_state(path={name!r}): pass the path of a golden file, like 'golden.yaml'")
+            raise TypeError(f"state.assert_golden(path={name!r}): pass the path of a golden file, like 'golden.yaml'")
         return (self.folder or _folder_of_caller()) / name
 
     def check(self, path: Path, state: str, shown: str) -> None:

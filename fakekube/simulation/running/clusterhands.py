@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextvars import copy_context
 from typing import TYPE_CHECKING
 
+from fakekube.harness.engine import engine_of
 from fakekube.server.manifests import collection_path
 from fakekube.simulation.atoms import MARK
 from fakekube.simulation.observation import OPERATOR, Commit
@@ -14,9 +15,9 @@ from fakekube.simulation.running.recorder import Actor, Recorder
 from fakekube.virtualtime.simulatedprocess import HARNESS, context_of
 
 if TYPE_CHECKING:
-    from fakekube.harness.background import Program
     from fakekube.harness.cluster import FakeKube
-    from fakekube.harness.operator import Operator
+    from fakekube.harness.operators.background import Program
+    from fakekube.harness.operators.operator import Operator
     from fakekube.virtualtime.simulatedprocess import SimulatedProcess
 
 #: The User-Agent of competing writes.
@@ -27,7 +28,7 @@ class ClusterHands:
     """Implements `fakekube.simulation.running.injection.Hands`. `frozen`: the operators that are frozen, by name."""
 
     def __init__(self, cluster: FakeKube, recorder: Recorder) -> None:
-        self._cluster, self._recorder = cluster, recorder
+        self._cluster, self._engine, self._recorder = cluster, engine_of(cluster), recorder
         self._context = copy_context()
         self.frozen: set[str] = set()
 
@@ -36,7 +37,7 @@ class ClusterHands:
         return {one.name: one for one in self._launched() if one.is_alive and not one.process.fenced}
 
     def _launched(self) -> Sequence[Operator]:
-        return [one for one in self._cluster._background.operators if one.launch is not None]
+        return [one for one in self._engine.background.operators if one.launch is not None]
 
     def programs(self) -> Mapping[str, Program]:
         """The operators that run as a task or a thread, the latest incarnation of each.
@@ -46,7 +47,7 @@ class ClusterHands:
         return {one.name: one for one in self._programs() if one.is_alive}
 
     def _programs(self) -> Sequence[Program]:
-        background = self._cluster._background
+        background = self._engine.background
         return [one for one in background.programs if one.start is not None] if not self._launched() else []
 
     def names(self) -> list[str]:
@@ -71,7 +72,7 @@ class ClusterHands:
     def kill(self, operator: str) -> None:
         process = self._process(operator)
         if process is not None:
-            self._cluster._disruptions.kill(process)
+            self._engine.disruptions.kill(process)
 
     def start(self, operator: str) -> None:
         """Start an operator again, outside of the reconcile in which it was killed."""
@@ -81,10 +82,10 @@ class ClusterHands:
             self._context.copy().run(self._begin, launched[-1])
         programs = [one for one in self._programs() if one.name == name]
         if programs and not programs[-1].is_alive:
-            self._context.copy().run(self._cluster._background.restart, programs[-1])
+            self._context.copy().run(self._engine.background.restart, programs[-1])
 
     def _begin(self, operator: Operator) -> None:
-        self._cluster._relaunched(operator).begin(self._cluster._bubble.loop)
+        self._engine.operators.relaunched(operator).begin(self._engine.bubble.loop)
 
     def start_ended(self) -> None:
         """Start operators again that have ended by themselves."""
@@ -97,7 +98,7 @@ class ClusterHands:
         resource = self._recorder.kinds.resource(kind)
         plural = kind if resource is None else resource.plural
         processes = [self._process(name) for name in ([operator] if operator else self.names())]
-        disruptions = self._cluster._disruptions
+        disruptions = self._engine.disruptions
         holds = [disruptions.hold_at(process, plural, revision) for process in processes if process is not None]
 
         def release() -> None:
@@ -107,19 +108,19 @@ class ClusterHands:
         return release
 
     def compact(self) -> None:
-        self._cluster.compact()
+        self._cluster.faults.compact()
 
     def stop(self, operator: str) -> None:
         process = self._process(operator)
         if process is not None and process.runs:
-            self._cluster._disruptions.stop(process)
+            self._engine.disruptions.stop(process)
             self.frozen.add(operator)
 
     def resume(self, operator: str) -> None:
         self.frozen.discard(operator)
         process = self._process(operator)
         if process is not None and not process.runs:
-            self._cluster._disruptions.resume(process)
+            self._engine.disruptions.resume(process)
 
     def race(self, how: str, commit: Commit) -> None:
         """Set an annotation or a label of an object that exists, as another client does."""
@@ -131,15 +132,15 @@ class ClusterHands:
         self._recorder.racing = True
         try:
             body = json.dumps({"metadata": {field: {MARK: "1"}}}).encode()
-            self._cluster.transport().begin("PATCH", path, headers=headers, body=body)
+            self._cluster.access.transport().begin("PATCH", path, headers=headers, body=body)
         finally:
             self._recorder.racing = False
 
     def jump(self, seconds: int) -> None:
-        self._cluster._disruptions.jump(None, seconds)
+        self._engine.disruptions.jump(None, seconds)
 
     def time_out_webhooks(self) -> None:
-        self._cluster.fault(webhook="*", times=1)
+        self._cluster.faults.fail_webhooks("*", times=1)
 
     def resync(self) -> None:
         """Enqueue every key that was ever reconciled."""
@@ -147,7 +148,7 @@ class ClusterHands:
             operator.enqueue_all()
 
     def after(self, seconds: float, action: Callable[[], None]) -> Callable[[], None]:
-        return self._cluster._bubble.loop.call_later(seconds, action, context=context_of(HARNESS)).cancel
+        return self._engine.bubble.loop.call_later(seconds, action, context=context_of(HARNESS)).cancel
 
     def _path_of(self, commit: Commit) -> str:
         resource = self._recorder.kinds.resource(commit.kind)

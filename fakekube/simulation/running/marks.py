@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from fakekube.apiserver.requestlog import RequestRecord
+from fakekube.harness.engine import engine_of
 from fakekube.harness.records.entry import Summary
 from fakekube.simulation.anchor import EXTERNAL
 from fakekube.simulation.atoms import Atom, Zombie
@@ -24,7 +25,8 @@ class Marks:
     """
 
     def __init__(self, cluster: FakeKube, plan: Plan) -> None:
-        self._timeline, self._clock, self._server = cluster.timeline, cluster.clock, cluster._runner
+        self._timeline, self._clock = cluster.timeline, cluster.clock
+        self._server = engine_of(cluster).server
         self._plan = plan
         self._fired: list[int] = []
         self.detach = self._server.on_request(self._requested)

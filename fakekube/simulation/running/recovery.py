@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from fakekube.harness.engine import engine_of
 from fakekube.simulation.running.clusterhands import ClusterHands
 
 if TYPE_CHECKING:
     from fakekube.harness.cluster import FakeKube
-    from fakekube.harness.operator import Operator
+    from fakekube.harness.operators.operator import Operator
     from fakekube.virtualtime.simulatedprocess import SimulatedProcess
 
 #: At most so many virtual seconds are waited for retries after a fault, at each step of the test.
@@ -26,7 +27,7 @@ class Recovery:
     """
 
     def __init__(self, cluster: FakeKube, hands: ClusterHands) -> None:
-        self._cluster, self._hands = cluster, hands
+        self._cluster, self._engine, self._hands = cluster, engine_of(cluster), hands
         self.late: int = 0
         self.until: float = 0.0
         self.watched: dict[int, set[str]] = {}
@@ -38,7 +39,7 @@ class Recovery:
 
     async def wait(self) -> None:
         """Let time pass while something is due, at most RECOVERY virtual seconds."""
-        loop, clock = self._cluster._bubble.loop, self._cluster.clock
+        loop, clock = self._engine.bubble.loop, self._cluster.clock
         end = clock.monotonic() + RECOVERY
         while clock.monotonic() < end and self.is_due():
             timer = loop.next_timer()
@@ -77,13 +78,13 @@ class Recovery:
 
     def _misses_watches(self, process: SimulatedProcess) -> bool:
         """Whether a process has no watch of a collection that it has watched before."""
-        watching = {watch.collection for watch in self._cluster._runner.watches if watch.client[1] is process}
+        watching = {watch.collection for watch in self._engine.server.watches if watch.client[1] is process}
         return bool(self.watched.get(id(process), set()) - watching)
 
     @property
     def lease(self) -> float:
         """The seconds of the longest lease of the operators; 0 without leader election."""
-        options = [getattr(_election_of(one), "_options", None) for one in self._cluster._background.operators]
+        options = [getattr(_election_of(one), "options", None) for one in self._engine.background.operators]
         return max((float(one.lease_duration) for one in options if one is not None), default=0.0)
 
 

@@ -14,6 +14,7 @@ from fakekube.apiserver.storage.store import Change, Entry
 from fakekube.apiserver.storage.watch import Watch, WatchEvent
 from fakekube.apiserver.wire.request import Request, RequestInfo
 from fakekube.apiserver.wire.status import StatusError
+from fakekube.harness.engine import engine_of
 from fakekube.harness.records.identity import CLUSTER, Identity
 from fakekube.server.clients import ClientProcess, Interception
 from fakekube.simulation.anchor import target_of
@@ -61,7 +62,8 @@ class Run:
 
     def __init__(self, cluster: FakeKube, plan: Plan, *, with_timeline: bool = False) -> None:
         self.plan = plan
-        self._cluster, self._server, self._with_timeline = cluster, cluster._runner, with_timeline
+        self._cluster, self._engine, self._with_timeline = cluster, engine_of(cluster), with_timeline
+        self._server = self._engine.server
         self.recorder: Recorder = Recorder(Kinds(self._server.apiserver.catalog.resources()))
         self.hands: ClusterHands = ClusterHands(cluster, self.recorder)
         self.recovery: Recovery = Recovery(cluster, self.hands)
@@ -144,9 +146,9 @@ class Run:
             return Actor()
         found = self._actors.get(id(process))
         if found is None:
-            own = self._cluster._controllers
+            own = self._engine.controllers.operator
             found = self.hands.actor_of(process)
-            if found is None and own is not None and own.operator.process is process:
+            if found is None and own is not None and own.process is process:
                 found = Actor("cluster")
             if found is None:  # it may be known as an operator later
                 return Actor(f"client {process.name}")
@@ -167,15 +169,15 @@ class Run:
 
     def attach(self) -> None:
         """Observe the cluster from now on, and carry out the plan."""
-        self._cluster._perturbed = self
-        self._cluster._disruptions.supervise(self._supervise)
-        self._cluster._bubble.loop.at_rest(self._at_rest)
+        self._engine.perturbation.run = self
+        self._engine.disruptions.supervise(self._supervise)
+        self._engine.bubble.loop.at_rest(self._at_rest)
         if any(isinstance(atom, Failure | Race) for atom in self.plan.atoms):  # what happens before a commit
             self._server.apiserver.before_commit = self._before_commit
         self._cluster.ledger.on_started = self._started
         self._cluster.ledger.on_finished = self._finished
         if self.plan.intents is not None and Fresh() in self.plan.atoms:
-            self.folded = self._cluster._objects.route(self._folding(self.plan.intents))
+            self.folded = self._engine.objects.route(self._folding(self.plan.intents))
 
     def _folding(self, intents: Intents) -> Callable[[Send], FoldedRequests]:
         catalog = self._server.apiserver.catalog
@@ -201,9 +203,9 @@ class Run:
         What detectors find under faults is caused by them: the exploration judges these runs itself.
         """
         if not self.calm:
-            self._cluster.check_findings(raising=False)
-        self._cluster._perturbed = None
-        self._cluster._bubble.loop.at_rest(None)
+            self._engine.check_findings(raising=False)
+        self._engine.perturbation.run = None
+        self._engine.bubble.loop.at_rest(None)
         self._marks.detach()
         self._server.apiserver.before_commit = None
 
@@ -313,7 +315,7 @@ class Run:
 
     def _before_commit(self, collection: str, path: str, before: Entry | None, after: Object | None) -> None:
         """A request is about to store an object."""
-        answering = self._server._answering
+        answering = self._server.exchange
         if answering is None or self.recorder.racing or collection.startswith("leases."):
             return
         info, client = answering
@@ -335,7 +337,7 @@ class Run:
     def committed(self, change: Change, info: RequestInfo | None, client: ClientProcess | None) -> None:
         actor = Actor("server") if info is None else self._actor(client)
         commit = self.recorder.committed(change, actor, self._cluster.clock.monotonic())
-        if self._raced is not None and self._server._answering is self._raced and not self.recorder.racing:
+        if self._raced is not None and self._server.exchange is self._raced and not self.recorder.racing:
             self.recorder.raced.append(commit.revision)
         self.streams.committed(change)
         self._losing = self.injection.committed(commit) or self._losing

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from controllerlib import ApiError
 from fakekube.harness.assertions.invariants import Violated
+from fakekube.harness.engine import engine_of
 from fakekube.simulation.anchor import numbered
 from fakekube.simulation.atoms import Atom, Crash, Fresh, Gap, Hold, Pause, Rollback, Stale
 from fakekube.simulation.intents import carried, intents_of
@@ -99,7 +100,7 @@ class _Ending:
     """The last moves of a run. `violations`: of predicates that must always hold."""
 
     def __init__(self, run: Run, cluster: FakeKube) -> None:
-        self._run, self._cluster = run, cluster
+        self._run, self._cluster, self._engine = run, cluster, engine_of(cluster)
         self.violations: list[str] = []
 
     def mode(self) -> Literal["", "fresh", "rollback"]:
@@ -148,7 +149,7 @@ class _Ending:
         resource = self._run.recorder.kinds.resource(step.kind)
         if resource is None:
             return False
-        objects, namespace = self._cluster._objects, step.namespace
+        objects, namespace = self._engine.objects, step.namespace
         try:
             now = objects.get(resource.api_version, resource.kind, step.name, namespace)
             objects.update({**now, **carried(now, step.after, step.before)}, "")
@@ -173,7 +174,7 @@ class _Ending:
         """The violations of predicates that no step of the test has raised."""
         while True:
             try:
-                self._cluster._invariants.raise_violation()
+                self._engine.invariants.raise_violation()
             except Violated as error:
                 self.violations.append(str(error))
             else:
@@ -187,7 +188,7 @@ def _advance(cluster: FakeKube, seconds: float) -> None:
 def final_objects(run: Run, cluster: FakeKube) -> dict[str, Object]:
     """The objects at the end by target; those with generated names are numbered."""
     found: dict[str, Object] = {}
-    store = cluster._runner.apiserver.store
+    store = engine_of(cluster).server.apiserver.store
     for collection in store.sizes():
         for path, entry in store.collection(collection).live.items():
             target = run.recorder.anchor_of(collection, path, None, entry.object).target

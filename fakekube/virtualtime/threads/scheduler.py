@@ -17,10 +17,11 @@ import signal
 import sys
 import threading
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager
 from types import MethodType
 from typing import Any, TypeVar
+from weakref import WeakMethod
 
 from fakekube.virtualtime.errors import BubbleClosed, NotQuiescent
 from fakekube.virtualtime.notifier import Notifier
@@ -74,6 +75,7 @@ class BubbleThread:
         "handlers",
         "is_main",
         "job",
+        "joins",
         "loop",
         "name",
         "overdue",
@@ -105,8 +107,21 @@ class BubbleThread:
         self._resumed = _locked()
         self._suspended = _locked()
 
+        #: what waits for its end: a weak reference to `Bubble.join`
+        self.joins: WeakMethod[Callable[..., Awaitable[None]]] | None = None
+
     def is_alive(self) -> bool:
         return self.state is not State.ENDED
+
+    def join(self, timeout: float | None = None) -> Awaitable[None]:
+        """Wait until it ends; in a coroutine it must be awaited. Raises TimeoutError after `timeout` virtual seconds.
+
+        An exception of the thread has been passed to `threading.excepthook`, and is its `error`.
+        """
+        joins = self.joins() if self.joins is not None else None
+        if joins is None:
+            raise RuntimeError(f"thread {self.name}: its cluster is closed")
+        return joins(self, timeout)
 
     def resume(self, patience: float) -> bool:
         """Let it run; returns whether it was suspended or ended within `patience` real seconds.

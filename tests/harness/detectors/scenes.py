@@ -1,11 +1,12 @@
 """What the tests of detectors have in common: an operator of Databases, and the findings at the end."""
 
+from fakekube.harness.engine import engine_of
 from tests.harness.planted import API, CRD, database
 
 
 def texts(kube):
     """The findings when the test is over."""
-    kube.check_findings(warn=lambda warning: None)
+    engine_of(kube).check_findings(warn=lambda warning: None)
     return [str(one) for one in kube.findings]
 
 

@@ -31,7 +31,7 @@ async def operate(respond, writes_as=None):
 
 def run(kube, respond, seconds=60, **options):
     kube.apply(CRD)
-    kube.configure()
+    kube.access.configure()
     kube.task(operate(respond, **options))
     kube.advance(1)
     kube.apply(database())

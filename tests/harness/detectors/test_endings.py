@@ -132,7 +132,7 @@ def test_r9_what_the_end_finds_does_not_hide_the_error_of_the_test():
 
 def test_r9_what_is_allowed_at_the_end():
     with FakeKube() as kube:
-        kube.allow("swallowed-cancellation", reason="the test is about something else", match="Cleaner")
+        kube.findings.allow("swallowed-cancellation", reason="the test is about something else", match="Cleaner")
         as_task(kube, Cleaner(goes_on=True))
         kube.advance(90)
     assert kube.findings == []

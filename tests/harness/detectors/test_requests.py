@@ -58,7 +58,7 @@ def test_a_stamp_that_is_the_same_only_because_time_stands_still_is_no_write_wit
 def listing(kube, seconds, *, start=0):
     async def work():
         await asyncio.sleep(start)
-        client = Client(kube.transport(), user_agent="poller/1")
+        client = Client(kube.access.transport(), user_agent="poller/1")
         for _ in range(20):
             await client.raw_get("/api/v1/secrets")
             await asyncio.sleep(seconds)
@@ -109,7 +109,7 @@ def updating(kube, again):
     """A program whose update gets a conflict, and what it does then."""
 
     async def work():
-        client = Client(kube.transport(), user_agent="writer/1")
+        client = Client(kube.access.transport(), user_agent="writer/1")
         found = await client.get("v1", "ConfigMap", "x", "default")
         await asyncio.sleep(1)
         try:

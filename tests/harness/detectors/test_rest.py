@@ -88,7 +88,7 @@ def test_nothing_is_reconciled_once_more_while_a_fault_is_armed(kube):
     start(kube, copying(label))
     kube.patch(API, "Database", "a", {"metadata": {"labels": {"x": "y"}}})
     with kube.fault(verb="delete", error=500):
-        kube.allow("unused-fault", reason="it is armed only")
+        kube.findings.allow("unused-fault", reason="it is armed only")
         assert texts(kube) == []
 
 

@@ -6,6 +6,7 @@ import pytest
 
 from controllerlib import create_or_update
 from fakekube import FakeKube, FindingError
+from fakekube.harness.engine import engine_of
 from tests.harness.detectors.scenes import operator, read, resize, run, texts
 from tests.harness.planted import API, CRD, database
 
@@ -109,7 +110,7 @@ def test_m1_a_coroutine_that_a_library_drops_is_named_with_its_definition(kube):
 @pytest.fixture
 def tracking(kube):
     """As `PYTHONASYNCIODEBUG=1`."""
-    kube.bubble.loop.set_debug(True)
+    engine_of(kube).bubble.loop.set_debug(True)
 
 
 @pytest.mark.filterwarnings("ignore:(?s)coroutine .* was never awaited")

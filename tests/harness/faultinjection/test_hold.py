@@ -31,7 +31,7 @@ def test_the_informer_of_one_operator_is_held(transport):
     with FakeKube(transport=transport) as kube:
         kube.apply(config_map("a"))
         one, _ = kube.start(build(reads(held), "one")), kube.start(build(reads(free), "two"))
-        hold = kube.hold(one, resource="configmaps")
+        hold = kube.faults.hold_watches(one, resource="configmaps")
         for value in (1, 2):
             write(kube, value)
             kube.settle()
@@ -47,7 +47,7 @@ def test_a_held_cache_is_stale_when_something_else_causes_a_reconcile(fakekube):
     seen = []
     fakekube.apply(config_map("a"))
     operator = fakekube.start(build(reads(seen)))
-    with fakekube.hold(operator):
+    with fakekube.faults.hold_watches(operator):
         write(fakekube, 1)
         operator["minder"].enqueue("default/a")
         fakekube.settle()
@@ -60,7 +60,7 @@ def test_another_kind_is_not_held(fakekube):
     seen = []
     fakekube.apply(config_map("a"))
     operator = fakekube.start(build(reads(seen)))
-    with fakekube.hold(operator, resource="secrets") as hold:
+    with fakekube.faults.hold_watches(operator, resource="secrets") as hold:
         write(fakekube, 1)
         fakekube.settle()
     assert (seen, hold.seen) == (["0", "1"], 0)
@@ -71,7 +71,7 @@ def test_a_hold_at_a_resource_version_that_is_to_come(fakekube):
     fakekube.apply(config_map("a"))
     operator = fakekube.start(build(reads(seen)))
     now = int(fakekube.get("v1", "ConfigMap", "a")["metadata"]["resourceVersion"])
-    with fakekube.hold(operator, at=now + 2):
+    with fakekube.faults.hold_watches(operator, at=now + 2):
         for value in (1, 2, 3, 4):
             write(fakekube, value)
             fakekube.settle()
@@ -87,18 +87,18 @@ def test_a_watch_does_not_go_back(fakekube):
     write(fakekube, 1)
     fakekube.settle()
     with pytest.raises(ValueError, match="cannot go back"):
-        fakekube.hold(operator, at=int(version))
+        fakekube.faults.hold_watches(operator, at=int(version))
     with pytest.raises(ValueError, match="at='soon' must be a resourceVersion"):
-        fakekube.hold(operator, at="soon")
+        fakekube.faults.hold_watches(operator, at="soon")
 
 
 def test_a_watch_that_is_opened_again_is_held_too(fakekube):
     seen = []
     fakekube.apply(config_map("a"))
     operator = fakekube.start(build(reads(seen)))
-    with fakekube.hold(operator) as hold:
+    with fakekube.faults.hold_watches(operator) as hold:
         write(fakekube, 1)
-        fakekube.cut_watches()
+        fakekube.faults.cut_watches()
         fakekube.advance(10)
         assert (seen, hold.seen) == (["0"], 2)
     fakekube.settle()
@@ -109,9 +109,9 @@ def test_a_held_watch_that_falls_behind_the_history_lists_again(fakekube):
     seen = []
     fakekube.apply(config_map("a"))
     operator = fakekube.start(build(reads(seen)))
-    with fakekube.hold(operator):
+    with fakekube.faults.hold_watches(operator):
         write(fakekube, 1)
-        fakekube.compact()
+        fakekube.faults.compact()
         fakekube.advance(10)
         assert seen == ["0"]
     fakekube.advance(10)
@@ -120,7 +120,7 @@ def test_a_held_watch_that_falls_behind_the_history_lists_again(fakekube):
 
 
 def test_the_watch_of_a_client_with_a_user_agent_is_held(fakekube):
-    api = fakekube.api_client()
+    api = fakekube.access.api_client()
     api.user_agent = "mine/1.0"
     core, seen = client.CoreV1Api(api), []
 
@@ -130,7 +130,7 @@ def test_the_watch_of_a_client_with_a_user_agent_is_held(fakekube):
 
     fakekube.thread(follow)
     fakekube.settle()
-    with fakekube.hold(user_agent="mine*", resource="configmaps") as hold:
+    with fakekube.faults.hold_watches(user_agent="mine*", resource="configmaps") as hold:
         fakekube.apply(config_map("a"))
         fakekube.advance(7)
         assert (seen, hold.seen) == ([], 1)
@@ -139,7 +139,7 @@ def test_the_watch_of_a_client_with_a_user_agent_is_held(fakekube):
 
 
 async def test_in_an_async_test(fakekube):
-    api, seen = Client(fakekube.transport(), user_agent="mine/1.0"), []
+    api, seen = Client(fakekube.access.transport(), user_agent="mine/1.0"), []
 
     async def follow():
         _, _, stream = await api.transport.open_watch("/api/v1/configmaps", headers={"User-Agent": "mine/1.0"})
@@ -149,7 +149,7 @@ async def test_in_an_async_test(fakekube):
 
     fakekube.task(follow())
     await fakekube.settle()
-    with fakekube.hold(user_agent="mine*"):
+    with fakekube.faults.hold_watches(user_agent="mine*"):
         fakekube.apply(config_map("a"))
         await asyncio.sleep(7)
     await fakekube.settle()
@@ -160,9 +160,9 @@ def test_two_holds_end_independently(fakekube):
     seen = []
     fakekube.apply(config_map("a"))
     operator = fakekube.start(build(reads(seen)))
-    first = fakekube.hold(operator)
+    first = fakekube.faults.hold_watches(operator)
     write(fakekube, 1)
-    second = fakekube.hold(operator)
+    second = fakekube.faults.hold_watches(operator)
     first.release()
     fakekube.settle()
     assert seen == ["0", "1"]
@@ -177,7 +177,7 @@ def test_two_holds_end_independently(fakekube):
 def test_time_passes_while_a_watch_is_held(fakekube):
     fakekube.apply(config_map("a"))
     operator = fakekube.start(build(every(60)))
-    with fakekube.hold(operator):
+    with fakekube.faults.hold_watches(operator):
         fakekube.advance(hours=2)  # longer than the watch lasts
         assert operator["minder"].reconciles() == 121
         write(fakekube, 1)

@@ -3,6 +3,7 @@
 import pytest
 
 from fakekube import FakeKube
+from fakekube.harness.engine import engine_of
 from fakekube.harness.faultinjection.injector import (
     PROCEED,
     AfterCommit,
@@ -48,7 +49,7 @@ class Recorder:
 def run(transport, recorder):
     """An operator that creates a Secret for a ConfigMap, under an injector; returns what the test looks at."""
     with FakeKube(transport=transport, wall_clock=False) as kube:
-        kube._disruptions.install(recorder)
+        engine_of(kube).disruptions.install(recorder)
         operator = kube.start(build(make_secret))
         kube.apply(config_map("a"))
         kube.advance(1)
@@ -126,7 +127,7 @@ def test_a_delayed_request_and_a_delayed_event(transport):
 
     recorder = Recorder(choose)
     with FakeKube(transport=transport, wall_clock=False) as kube:
-        kube._disruptions.install(recorder)
+        engine_of(kube).disruptions.install(recorder)
         operator = kube.start(build(make_secret))
         kube.apply(config_map("a"))
         kube.advance(2)
@@ -139,9 +140,9 @@ def test_a_delta_is_held_until_it_is_released(fakekube):
     hold = Hold()
     recorder = Recorder(lambda point: hold if isinstance(point, BeforeDelta) and point.type != "Sync" else None)
     fakekube.apply(config_map("b"))
-    fakekube._disruptions.install(recorder)
-    operator = fakekube.operator(build(make_secret))
-    operator.begin(fakekube.bubble.loop)
+    engine_of(fakekube).disruptions.install(recorder)
+    operator = engine_of(fakekube).operators.make(build(make_secret))
+    operator.begin(engine_of(fakekube).bubble.loop)
     fakekube.advance(5)
     assert operator["minder"].reconciles() == 0
     hold.release()
@@ -151,9 +152,9 @@ def test_a_delta_is_held_until_it_is_released(fakekube):
 
 def test_a_crash_before_a_delta(fakekube):
     recorder = Recorder(lambda point: Crash() if isinstance(point, BeforeDelta) else None)
-    fakekube._disruptions.install(recorder)
-    operator = fakekube.operator(build(make_secret))
-    operator.begin(fakekube.bubble.loop)
+    engine_of(fakekube).disruptions.install(recorder)
+    operator = engine_of(fakekube).operators.make(build(make_secret))
+    operator.begin(engine_of(fakekube).bubble.loop)
     fakekube.apply(config_map("a"))
     fakekube.settle()
     assert not operator.is_running
@@ -162,19 +163,19 @@ def test_a_crash_before_a_delta(fakekube):
 
 def test_without_an_injector_the_server_asks_nobody(fakekube):
     recorder = Recorder()
-    fakekube._disruptions.install(recorder)
+    engine_of(fakekube).disruptions.install(recorder)
     fakekube.create(config_map("a"))
     asked = len(recorder.points)
-    fakekube._disruptions.install(None)
+    engine_of(fakekube).disruptions.install(None)
     fakekube.create(config_map("b"))
     assert asked == len(recorder.points) > 0
-    assert fakekube._runner.interception is None
+    assert engine_of(fakekube).server.interception is None
 
 
 def test_the_fields_of_a_state_change(fakekube):
     recorder = Recorder()
     fakekube.apply(config_map("a"))
-    fakekube._disruptions.install(recorder)
+    engine_of(fakekube).disruptions.install(recorder)
     fakekube.patch("v1", "ConfigMap", "a", {"data": {"n": "1"}})
     fakekube.patch("v1", "ConfigMap", "a", {"data": {"n": "2", "m": "1"}, "metadata": {"labels": {"x": "y"}}})
     first, second = (point.change for point in recorder.of(AfterCommit))

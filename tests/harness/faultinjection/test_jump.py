@@ -15,9 +15,9 @@ def created(fakekube, name):
 
 def test_the_clock_of_the_server_jumps(fakekube):
     assert created(fakekube, "a") == "2026-01-01T00:00:00Z"
-    fakekube.jump("1h")
+    fakekube.faults.jump("1h")
     assert created(fakekube, "b") == "2026-01-01T01:00:00Z"
-    fakekube.jump(timedelta(hours=-2))
+    fakekube.faults.jump(timedelta(hours=-2))
     assert created(fakekube, "c") == "2025-12-31T23:00:00Z"
     assert fakekube.clock.now().isoformat() == "2026-01-01T00:00:00+00:00"
 
@@ -25,8 +25,8 @@ def test_the_clock_of_the_server_jumps(fakekube):
 def test_timers_do_not_jump(fakekube):
     fakekube.apply(config_map("a"))
     operator = fakekube.start(build(every(60)))
-    fakekube.jump("1h")
-    fakekube.jump("1h", operator)
+    fakekube.faults.jump("1h")
+    fakekube.faults.jump("1h", operator)
     assert operator["minder"].reconciles() == 1
     fakekube.advance(60)
     assert operator["minder"].reconciles() == 2
@@ -42,7 +42,7 @@ def test_the_clock_of_one_operator_jumps(fakekube):
         manager.controller("minder").for_("v1", "ConfigMap").complete(reconcile)
 
     one, _ = fakekube.start(noting), fakekube.start(noting)
-    fakekube.jump(-60, one)
+    fakekube.faults.jump(-60, one)
     fakekube.apply(config_map("a"))
     fakekube.settle()
     assert moments == ["23:59:00", "00:00:00"]
@@ -59,7 +59,7 @@ def test_a_candidate_with_a_wrong_clock_does_not_take_a_valid_lease(fakekube):
 
     replica("one")
     other = replica("two")
-    fakekube.jump("1h", other)
+    fakekube.faults.jump("1h", other)
     fakekube.advance(minutes=5)
     lease = fakekube.get("coordination.k8s.io/v1", "Lease", "minder")
     assert lease["spec"]["holderIdentity"] == "one"
@@ -67,6 +67,6 @@ def test_a_candidate_with_a_wrong_clock_does_not_take_a_valid_lease(fakekube):
 
 def test_only_the_clock_of_an_operator_can_jump(fakekube):
     with pytest.raises(TypeError, match="jump\\(\\) takes an operator"):
-        fakekube.jump("1h", "minder")
+        fakekube.faults.jump("1h", "minder")
     with pytest.raises(ValueError, match="not a duration"):
-        fakekube.jump("soon")
+        fakekube.faults.jump("soon")

@@ -13,6 +13,7 @@ from kubernetes import watch as official_watch
 
 from controllerlib import Client
 from fakekube import FakeKube
+from fakekube.harness.engine import engine_of
 from tests.harness.operators import build, config_map, every, nothing
 
 
@@ -59,7 +60,7 @@ def test_a_killed_operator_does_nothing_more(transport):
         kube.patch("v1", "ConfigMap", "a", {"data": {"x": "1"}})
         kube.settle()
         assert operator["minder"].reconciles() == 3
-        assert kube._bubble.loop.tasks.of(operator.process) == []
+        assert engine_of(kube).bubble.loop.tasks.of(operator.process) == []
 
 
 def test_an_operator_that_is_not_killed_goes_on(fakekube):
@@ -263,7 +264,7 @@ def test_a_killed_task_writes_nothing_in_finally(fakekube):
     cleaned = []
 
     async def work():
-        api = Client(fakekube.transport(), user_agent="mine")
+        api = Client(fakekube.access.transport(), user_agent="mine")
         try:
             while True:
                 await asyncio.sleep(60)
@@ -306,7 +307,7 @@ def test_a_task_that_ignores_its_cancellation_is_stopped(fakekube):
 
 @pytest.mark.parametrize("after_write", [None, 2])
 def test_a_killed_thread_of_the_official_client(fakekube, after_write):
-    core = client.CoreV1Api(fakekube.api_client())
+    core = client.CoreV1Api(fakekube.access.api_client())
     ended = []
 
     def operate():
@@ -332,7 +333,7 @@ def test_a_killed_thread_of_the_official_client(fakekube, after_write):
 
 
 def test_a_killed_thread_with_an_open_watch(fakekube):
-    core = client.CoreV1Api(fakekube.api_client())
+    core = client.CoreV1Api(fakekube.access.api_client())
     seen = []
 
     def follow():

@@ -16,11 +16,11 @@ def test_a_paused_operator_does_nothing_until_it_is_resumed(fakekube):
     fakekube.apply(config_map("a"))
     operator = fakekube.start(build(every(60)))
     fakekube.advance(30)
-    fakekube.pause(operator)
+    fakekube.faults.pause(operator)
     fakekube.advance(600)
     assert operator["minder"].reconciles() == 1
     assert "SimulatedProcess minder stopped" in fakekube.why()
-    fakekube.resume(operator)
+    fakekube.faults.resume(operator)
     fakekube.advance(60)
     assert [t.total_seconds() for t in operator["minder"].times()] == [0, 630, 690]
     assert "SimulatedProcess" not in fakekube.why()
@@ -31,18 +31,18 @@ def test_over_http_what_it_has_missed_arrives_when_it_is_resumed(transport):
     with FakeKube(transport=transport) as kube:
         kube.apply(config_map("a"))
         operator = kube.start(build(every(10_000)))
-        kube.pause(operator)
+        kube.faults.pause(operator)
         kube.patch("v1", "ConfigMap", "a", {"data": {"x": "1"}})
         kube.advance(5)
         assert operator["minder"].causes() == ["added"]
-        kube.resume(operator)
+        kube.faults.resume(operator)
         assert operator["minder"].causes() == ["added", "updated"]
 
 
 def test_another_operator_goes_on_meanwhile(fakekube):
     fakekube.apply(config_map("a"))
     first, second = fakekube.start(build(every(60), "first")), fakekube.start(build(every(60), "second"))
-    fakekube.pause(first)
+    fakekube.faults.pause(first)
     fakekube.advance(120)
     assert (first["first"].reconciles(), second["second"].reconciles()) == (1, 3)
 
@@ -59,10 +59,10 @@ def test_timers_of_a_paused_task_fire_late_and_in_order(fakekube):
 
     task = fakekube.task(work())
     fakekube.advance(1)
-    fakekube.pause(task)
+    fakekube.faults.pause(task)
     fakekube.advance(99)
     assert fired == []
-    fakekube.resume(task)
+    fakekube.faults.resume(task)
     assert fired == [("a", 100), ("b", 100)]
     fakekube.advance(400)
     assert fired[-1] == ("c", 500)
@@ -78,10 +78,10 @@ def test_a_paused_thread(fakekube):
 
     thread = fakekube.thread(beat)
     fakekube.advance(25)
-    fakekube.pause(thread)
+    fakekube.faults.pause(thread)
     fakekube.advance(100)
     assert beats == [10, 20]
-    fakekube.resume(thread)
+    fakekube.faults.resume(thread)
     fakekube.advance(10)
     assert beats == [10, 20, 125, 135]
 
@@ -89,30 +89,30 @@ def test_a_paused_thread(fakekube):
 def test_only_what_runs_can_be_paused(fakekube):
     operator = fakekube.start(build(every(60)))
     with pytest.raises(ValueError, match="minder is running: only a stopped process can be resumed"):
-        fakekube.resume(operator)
-    fakekube.pause(operator)
+        fakekube.faults.resume(operator)
+    fakekube.faults.pause(operator)
     with pytest.raises(ValueError, match="minder is stopped: only a process that runs can be stopped"):
-        fakekube.pause(operator)
+        fakekube.faults.pause(operator)
     fakekube.kill(operator)
     with pytest.raises(ValueError, match="minder is killed"):
-        fakekube.pause(operator)
+        fakekube.faults.pause(operator)
 
 
 def test_a_cluster_closes_with_a_paused_operator():
     with FakeKube() as kube:
         kube.apply(config_map("a"))
         operator = kube.start(build(every(60)))
-        kube.pause(operator)
+        kube.faults.pause(operator)
     assert not operator.is_running
 
 
 async def test_pause_and_resume_in_an_async_test(fakekube):
     fakekube.apply(config_map("a"))
     operator = await fakekube.start(build(every(60)))
-    fakekube.pause(operator)
+    fakekube.faults.pause(operator)
     await asyncio.sleep(120)
     assert operator["minder"].reconciles() == 1
-    await fakekube.resume(operator)
+    await fakekube.faults.resume(operator)
     assert operator["minder"].reconciles() == 2
 
 
@@ -193,15 +193,15 @@ def test_a_leader_that_lives_keeps_its_lease(fakekube):
 def test_a_paused_leader_writes_after_another_has_taken_over(fakekube):
     """The zombie: it was stopped between its reads and its write, longer than its lease lasts."""
     fakekube.apply(config_map("a"))
-    fakekube.allow("follower-write", reason="it is what this test shows")
+    fakekube.findings.allow("follower-write", reason="it is what this test shows")
     seen = []
     leader, _ = replica(fakekube, "one", seen, pause=5), replica(fakekube, "two", seen, pause=5)
     fakekube.advance(2)
-    fakekube.pause(leader)
+    fakekube.faults.pause(leader)
     fakekube.advance(30)
     assert holder(fakekube) == "two"
     assert [one["metadata"]["name"].partition("-")[0] for one in fakekube.list("v1", "Secret")] == ["two"]
-    fakekube.resume(leader)
+    fakekube.faults.resume(leader)
     with pytest.raises(LeaderElectionLost):
         fakekube.advance(20)
     names = sorted(one["metadata"]["name"].partition("-")[0] for one in fakekube.list("v1", "Secret"))
@@ -214,13 +214,13 @@ def test_a_leader_whose_renewals_fail_loses_its_lease(fakekube):
     leader = replica(fakekube, "one", [])
     fakekube.advance(29)
     with pytest.raises(ValueError, match="the lease of 'one' is valid for another 14 s"):
-        fakekube.take_lease("minder")
+        fakekube.faults.take_lease("minder")
     with fakekube.fault(resource="leases", verb="update", error=503) as rule:
         with pytest.raises(LeaderElectionLost):
             fakekube.advance(16)
         assert rule.hits > 0
     assert not leader.is_running
-    fakekube.take_lease("minder", holder="another")
+    fakekube.faults.take_lease("minder", holder="another")
     assert holder(fakekube) == "another"
     assert fakekube.get(*LEASE)["spec"]["leaseTransitions"] == 1
 
@@ -229,7 +229,7 @@ def test_a_valid_lease_is_taken_only_with_the_flag(fakekube):
     fakekube.apply(config_map("a"))
     leader = replica(fakekube, "one", [])
     fakekube.advance(29)
-    fakekube.take_lease("minder", unrealistic=True)
+    fakekube.faults.take_lease("minder", unrealistic=True)
     with pytest.raises(LeaderElectionLost):
         fakekube.advance(16)
     assert not leader.is_running

@@ -19,7 +19,7 @@ def test_an_operator_goes_on_after_a_restart(transport):
         kube.apply(config_map("a"))
         operator = kube.start(build(every(10_000)))
         version = kube.get("v1", "ConfigMap", "a")["metadata"]["resourceVersion"]
-        kube.restart_server(down="30s")
+        kube.faults.restart_server(down="30s")
         assert "the server is down" in kube.why()
         kube.patch("v1", "ConfigMap", "a", {"data": {"x": "1"}})
         kube.advance(29)
@@ -38,9 +38,9 @@ def test_requests_are_refused_while_it_is_down(transport):
 
         async def ask():
             if transport == "direct":
-                api = Client(kube.transport(), user_agent="mine")
+                api = Client(kube.access.transport(), user_agent="mine")
             else:
-                api = Client(HttpTransport(kube.url, clock=kube.clock))
+                api = Client(HttpTransport(kube.access.url, clock=kube.clock))
             for _ in range(6):
                 try:
                     await api.get("v1", "Namespace", "default")
@@ -52,13 +52,13 @@ def test_requests_are_refused_while_it_is_down(transport):
 
         kube.task(ask())
         kube.settle()
-        kube.restart_server(down=25)
+        kube.faults.restart_server(down=25)
         kube.advance(60)
     assert errors == ["ok", "ConnectionRefusedError", "ConnectionRefusedError", "ok", "ok", "ok"]
 
 
 def test_the_official_client_in_a_thread(fakekube):
-    core = client.CoreV1Api(fakekube.api_client())
+    core = client.CoreV1Api(fakekube.access.api_client())
     seen = []
 
     def ask():
@@ -72,7 +72,7 @@ def test_the_official_client_in_a_thread(fakekube):
 
     fakekube.thread(ask)
     fakekube.settle()
-    fakekube.restart_server(down=15)
+    fakekube.faults.restart_server(down=15)
     fakekube.advance(60)
     assert seen == ["ok", "refused", "ok", "ok"]
 
@@ -81,7 +81,7 @@ def test_a_request_that_waits_is_not_answered(fakekube):
     outcome = []
 
     async def create():
-        api = Client(fakekube.transport(), user_agent="mine")
+        api = Client(fakekube.access.transport(), user_agent="mine")
         try:
             await api.create(config_map("a"))
             outcome.append("created")
@@ -91,7 +91,7 @@ def test_a_request_that_waits_is_not_answered(fakekube):
     with fakekube.fault(verb="create", delay=20):
         fakekube.task(create())
         fakekube.advance(5)
-        fakekube.restart_server(down=5)
+        fakekube.faults.restart_server(down=5)
         fakekube.advance(60)
     assert outcome == [("ConnectionResetError", 5)]
     assert not fakekube.exists("v1", "ConfigMap", "a")
@@ -102,7 +102,7 @@ def test_watches_from_before_the_restart_are_too_old(fakekube):
     seen = {}
 
     async def follow(version):
-        api = Client(fakekube.transport(), user_agent="mine")
+        api = Client(fakekube.access.transport(), user_agent="mine")
         query = [("resourceVersion", version)]
         _, _, stream = await api.transport.open_watch("/api/v1/configmaps", query=query)
         async for event in stream:
@@ -112,7 +112,7 @@ def test_watches_from_before_the_restart_are_too_old(fakekube):
     old = fakekube.get("v1", "ConfigMap", "a")["metadata"]["resourceVersion"]
     fakekube.patch("v1", "ConfigMap", "a", {"data": {"x": "1"}})
     new = fakekube.get("v1", "ConfigMap", "a")["metadata"]["resourceVersion"]
-    fakekube.restart_server()
+    fakekube.faults.restart_server()
     for version in (old, new):
         fakekube.task(follow(version))
     fakekube.settle()
@@ -123,11 +123,11 @@ def test_watches_from_before_the_restart_are_too_old(fakekube):
 
 def test_lists_at_a_resource_version_from_before_the_restart_work(fakekube):
     """They are read from etcd, whose history a restart of the API server does not touch."""
-    core = client.CoreV1Api(fakekube.api_client())
+    core = client.CoreV1Api(fakekube.access.api_client())
     fakekube.apply(config_map("a"))
     version = fakekube.get("v1", "ConfigMap", "a")["metadata"]["resourceVersion"]
     fakekube.delete("v1", "ConfigMap", "a")
-    fakekube.restart_server()
+    fakekube.faults.restart_server()
     options = {"resource_version": version, "resource_version_match": "Exact"}
     found = core.list_namespaced_config_map("default", **options).items
     assert [one.metadata.name for one in found] == ["a"]
@@ -136,7 +136,7 @@ def test_lists_at_a_resource_version_from_before_the_restart_work(fakekube):
 async def test_in_an_async_test(fakekube):
     fakekube.apply(config_map("a"))
     operator = await fakekube.start(build(every(60)))
-    await fakekube.restart_server(down=10)
+    await fakekube.faults.restart_server(down=10)
     await asyncio.sleep(120)
     assert operator["minder"].reconciles() == 3
 
@@ -146,6 +146,6 @@ def test_without_a_restart_watches_stay_open(fakekube):
     fakekube.start(build(every(60)))
     fakekube.advance(120)
     assert len(fakekube.requests(verb="watch")) == 1
-    fakekube.restart_server()
+    fakekube.faults.restart_server()
     fakekube.advance(20)
     assert len(fakekube.requests(verb="watch")) > 1

@@ -11,6 +11,7 @@ from urllib3.exceptions import HTTPError
 from controllerlib import ApiError, Client
 from controllerlib.client import HttpTransport
 from fakekube import FakeKube, FaultRule
+from fakekube.harness.engine import engine_of
 from tests.harness.operators import build, config_map, every, nothing, stamping
 
 MINE = {"User-Agent": "mine/1.0"}
@@ -21,8 +22,8 @@ TRANSPORTS = ["direct", "memory", "tcp"]
 def connect(kube, transport):
     """A client that does not retry."""
     if transport == "direct":
-        return Client(kube.transport(), user_agent="mine/1.0")
-    return Client(HttpTransport(kube.url, clock=kube.clock, retries=0), user_agent="mine/1.0")
+        return Client(kube.access.transport(), user_agent="mine/1.0")
+    return Client(HttpTransport(kube.access.url, clock=kube.clock, retries=0), user_agent="mine/1.0")
 
 
 def call(kube, transport, work):
@@ -65,11 +66,11 @@ def test_errors_come_before_the_request_is_processed(kube, code):
         result, _ = call(kube, kube.kind, lambda api: api.update({**config_map("a"), "data": {"n": "1"}}))
     assert isinstance(result, ApiError)
     assert result.code == code
-    assert len(kube.versions("v1", "ConfigMap", "a")) == 1
+    assert len(kube.state.versions("v1", "ConfigMap", "a")) == 1
 
 
 def test_429_says_when_to_retry(fakekube):
-    core = client.CoreV1Api(fakekube.api_client())
+    core = client.CoreV1Api(fakekube.access.api_client())
     fakekube.apply(config_map("a"))
     with fakekube.fault(verb="get", error=429), pytest.raises(ApiException) as caught:
         core.read_namespaced_config_map("a", "default")
@@ -83,7 +84,7 @@ def test_an_error_after_the_write_was_committed(kube, code, committed, versions)
         result, _ = call(kube, kube.kind, lambda api: api.update({**config_map("a"), "data": {"n": "1"}}))
     assert isinstance(result, ApiError)
     assert (result.code, rule.hits) == (code, 1)
-    assert len(kube.versions("v1", "ConfigMap", "a")) == versions
+    assert len(kube.state.versions("v1", "ConfigMap", "a")) == versions
 
 
 @pytest.mark.parametrize("code", [408, 502])
@@ -96,7 +97,7 @@ def test_a_proxy_answers_with_a_page(kube, code):
 
 
 def test_the_page_of_a_proxy_at_the_official_client(fakekube):
-    core = client.CoreV1Api(fakekube.api_client())
+    core = client.CoreV1Api(fakekube.access.api_client())
     with fakekube.fault(error=502), pytest.raises(ApiException, match="502 Bad Gateway") as caught:
         core.read_namespaced_config_map("a", "default")
     assert caught.value.headers["Content-Type"] == "text/html"
@@ -131,7 +132,7 @@ def test_a_reset_before_or_after_the_commit(kube, reset, exists):
 
 
 def test_a_connection_that_is_cut_in_the_middle_of_a_body(kube):
-    with kube.fault(verb="update", body="cut", times=1) as rule:
+    with kube.faults.damage_bodies(verb="update", body="cut", times=1) as rule:
         result, _ = call(kube, kube.kind, lambda api: api.update({**config_map("a"), "data": {"n": "1"}}))
         again, _ = call(kube, kube.kind, get_a)
     assert isinstance(result, ConnectionResetError)
@@ -141,7 +142,7 @@ def test_a_connection_that_is_cut_in_the_middle_of_a_body(kube):
 
 @pytest.mark.parametrize(("body", "begins"), [("truncated", '{"'), ("malformed", "<html>")])
 def test_a_body_that_cannot_be_decoded(kube, body, begins):
-    with kube.fault(verb="get", name="a", body=body):
+    with kube.faults.damage_bodies(verb="get", name="a", body=body):
         path = "/api/v1/namespaces/default/configmaps/{}"
         broken, _ = call(kube, kube.kind, lambda api: api.transport.request("GET", path.format("a"), headers=MINE))
         whole, _ = call(kube, kube.kind, lambda api: api.transport.request("GET", path.format("b"), headers=MINE))
@@ -154,15 +155,15 @@ def test_a_body_that_cannot_be_decoded(kube, body, begins):
 
 @pytest.mark.parametrize(("body", "error"), [("cut", HTTPError), ("truncated", Exception), ("malformed", Exception)])
 def test_broken_bodies_at_the_official_client(fakekube, body, error):
-    core = client.CoreV1Api(fakekube.api_client())
+    core = client.CoreV1Api(fakekube.access.api_client())
     fakekube.apply(config_map("a"))
-    with fakekube.fault(verb="list", body=body), pytest.raises(error):
+    with fakekube.faults.damage_bodies(verb="list", body=body), pytest.raises(error):
         core.list_namespaced_config_map("default")
     assert len(core.list_namespaced_config_map("default").items) == 1
 
 
 def test_a_slow_body(kube):
-    with kube.fault(verb="get", name="a", body_delay=7):
+    with kube.faults.damage_bodies(verb="get", name="a", delay=7):
         slow, took = call(kube, kube.kind, get_a)
         fast, fast_took = call(kube, kube.kind, lambda api: api.get("v1", "ConfigMap", "b", "default"))
     assert (slow["metadata"]["name"], took) == ("a", 7)
@@ -228,7 +229,7 @@ def rewrite(kube, name, *values):
 
 @pytest.mark.parametrize("reset", ["", "after"])
 def test_a_watch_is_cut_after_some_events(kube, reset):
-    with kube.fault(verb="watch", resource="configmaps", cut_after=2, reset=reset, times=1) as rule:
+    with kube.faults.disturb_watches(resource="configmaps", cut_after=2, reset=reset, times=1) as rule:
         cut = follow(kube, kube.kind, version_of(kube))
         whole = follow(kube, kube.kind, version_of(kube))
     rewrite(kube, "a", 1)
@@ -240,8 +241,8 @@ def test_a_watch_is_cut_after_some_events(kube, reset):
 
 
 def test_a_watch_has_no_body_to_damage(kube):
-    kube.allow("unused-fault", reason="it matches none but the watch")
-    with kube.fault(resource="configmaps", body="truncated") as rule:
+    kube.findings.allow("unused-fault", reason="it matches none but the watch")
+    with kube.faults.damage_bodies(resource="configmaps", body="truncated") as rule:
         seen = follow(kube, kube.kind, version_of(kube))
         rewrite(kube, "a", 1)
     assert [one[:2] for one in seen] == [("MODIFIED", "a")]
@@ -249,7 +250,7 @@ def test_a_watch_has_no_body_to_damage(kube):
 
 
 def test_a_watch_is_cut_before_an_event(kube):
-    with kube.fault(verb="watch", cut_at="MODIFIED a*", times=1):
+    with kube.faults.disturb_watches(cut_at="MODIFIED a*", times=1):
         cut = follow(kube, kube.kind, version_of(kube))
     rewrite(kube, "b", 1)
     kube.delete("v1", "ConfigMap", "b")
@@ -264,7 +265,7 @@ def test_an_informer_misses_nothing_when_its_watch_is_cut(kube):
         found = await client.get("v1", "ConfigMap", request.name, namespace=request.namespace)
         seen.append((found.get("data") or {}).get("n"))
 
-    with kube.fault(verb="watch", resource="configmaps", cut_after=3) as rule:
+    with kube.faults.disturb_watches(resource="configmaps", cut_after=3) as rule:
         operator = kube.start(build(reconcile))
         for value in range(6):
             rewrite(kube, "a", value)
@@ -275,7 +276,7 @@ def test_an_informer_misses_nothing_when_its_watch_is_cut(kube):
 
 
 def test_a_watch_delivers_nothing_until_the_rule_is_disarmed(kube):
-    rule = kube.fault(verb="watch", hold_after=1)
+    rule = kube.faults.disturb_watches(hold_after=1)
     seen = follow(kube, kube.kind, version_of(kube))
     rewrite(kube, "a", 1, 2, 3)
     kube.advance(30)
@@ -286,7 +287,7 @@ def test_a_watch_delivers_nothing_until_the_rule_is_disarmed(kube):
 
 
 def test_a_slow_watch(kube):
-    with kube.fault(verb="watch", event_delay=3, times=1):
+    with kube.faults.disturb_watches(delay=3, times=1):
         slow = follow(kube, kube.kind, version_of(kube))
         fast = follow(kube, kube.kind, version_of(kube))
     rewrite(kube, "a", 1, 2)
@@ -297,7 +298,7 @@ def test_a_slow_watch(kube):
 
 def test_410_in_the_stream(kube):
     """The history is compacted while the watch is behind; the other watch has read it all."""
-    with kube.fault(verb="watch", gone_after=1, times=1):
+    with kube.faults.disturb_watches(gone_after=1, times=1):
         gone = follow(kube, kube.kind, version_of(kube))
         whole = follow(kube, kube.kind, version_of(kube))
     rewrite(kube, "a", 1, 2, 3)
@@ -322,7 +323,7 @@ def test_an_informer_lists_again_after_410(kube):
     assert operator["minder"].reconciles() == 2
     with kube.fault(verb="watch", resource="configmaps", error=410, times=1) as rule:
         rewrite(kube, "a", 1)
-        kube.cut_watches()
+        kube.faults.cut_watches()
         kube.advance(10)
     assert rule.hits == 1
     assert [event.kind for event in kube.ledger.informer_events if event.again] == ["stream"]
@@ -333,7 +334,7 @@ def test_an_informer_lists_again_after_410(kube):
 
 def test_410_of_the_next_page(fakekube):
     fakekube.apply(config_map("a"), config_map("b"))
-    core = client.CoreV1Api(fakekube.api_client())
+    core = client.CoreV1Api(fakekube.access.api_client())
     with fakekube.fault(verb="list", resource="configmaps", error=410) as rule:
         page = core.list_namespaced_config_map("default", limit=1)
         assert rule.hits == 0
@@ -386,9 +387,9 @@ def test_a_restarted_operator_begins_with_an_old_view(fakekube):
     rewrite(fakekube, "a", 2)
     fakekube.kill(operator)
     with fakekube.fault(verb="list", resource="configmaps", stale=version) as rule:
-        again = fakekube.operator(build(reconcile), informers=listing)
-        again.begin(fakekube.bubble.loop)
-        with fakekube.hold(again, at=int(version)):
+        again = engine_of(fakekube).operators.make(build(reconcile), informers=listing)
+        again.begin(engine_of(fakekube).bubble.loop)
+        with fakekube.faults.hold_watches(again, at=int(version)):
             fakekube.settle()
             assert seen == ["1", "2", "1"]
     fakekube.settle()
@@ -428,13 +429,13 @@ async def admit(request):
 
 @pytest.mark.parametrize(
     ("options", "said", "took"),
-    [({}, "context deadline exceeded", 5), ({"reset": "before"}, "connection refused", 0)],
+    [({}, "context deadline exceeded", 5), ({"refused": True}, "connection refused", 0)],
 )
 def test_a_webhook_that_does_not_answer(fakekube, options, said, took):
-    fakekube.serve_webhook(admit, service="checks")
+    fakekube.webhooks.serve(admit, service="checks")
     fakekube.apply(configuration("Fail"))
-    fakekube.inject_ca_bundle()
-    with fakekube.fault(webhook="default/checks", **options) as rule:
+    fakekube.webhooks.inject_ca_bundle()
+    with fakekube.faults.fail_webhooks("default/checks", **options) as rule:
         with pytest.raises(ApiError, match=said):
             fakekube.create(config_map("a"))
         assert fakekube.clock.monotonic() == took
@@ -444,11 +445,11 @@ def test_a_webhook_that_does_not_answer(fakekube, options, said, took):
 
 
 def test_a_webhook_that_may_fail_delays_the_write_only(fakekube):
-    fakekube.serve_webhook(admit, service="checks")
+    fakekube.webhooks.serve(admit, service="checks")
     fakekube.apply(configuration("Ignore"))
-    fakekube.inject_ca_bundle()
-    fakekube.allow("unused-fault", reason="no webhook has this name", match="default/other")
-    with fakekube.fault(webhook="default/other") as other, fakekube.fault(webhook="*checks*"):
+    fakekube.webhooks.inject_ca_bundle()
+    fakekube.findings.allow("unused-fault", reason="no webhook has this name", match="default/other")
+    with fakekube.faults.fail_webhooks("default/other") as other, fakekube.faults.fail_webhooks("*checks*"):
         fakekube.create(config_map("a"))
     assert (fakekube.clock.monotonic(), other.seen) == (5, 0)
 
@@ -507,10 +508,10 @@ def test_values_of_a_wrong_type(rule):
 
 
 async def test_in_an_async_test(fakekube):
-    api = Client(fakekube.transport(), user_agent="mine/1.0")
+    api = Client(fakekube.access.transport(), user_agent="mine/1.0")
     fakekube.apply(config_map("a"))
-    with fakekube.fault(verb="get", resource="configmaps", body_delay=4):
+    with fakekube.faults.damage_bodies(verb="get", resource="configmaps", delay=4):
         await get_a(api)
     assert fakekube.clock.monotonic() == 4
-    with fakekube.fault(verb="get", body="cut"), pytest.raises(ConnectionResetError):
+    with fakekube.faults.damage_bodies(verb="get", body="cut"), pytest.raises(ConnectionResetError):
         await asyncio.wait_for(get_a(api), 1)

@@ -58,8 +58,8 @@ def webhook(ca_bundle):
 
 
 def scenario(fakekube, build, handler=admit):
-    fakekube.serve_webhook(handler, service="rules")
-    fakekube.apply(definition("Gate", rules="string"), webhook(fakekube.ca_bundle))
+    fakekube.webhooks.serve(handler, service="rules")
+    fakekube.apply(definition("Gate", rules="string"), webhook(fakekube.webhooks.ca_bundle))
     fakekube.start(build)
 
     fakekube.create(custom("Gate", rules="all"))

@@ -69,7 +69,7 @@ def make(bug: bool) -> Callable[[Manager, Accounts], None]:
 
 
 def scenario(fakekube, build):
-    bank = fakekube.external("accounts", Accounts())
+    bank = fakekube.exploration.external("accounts", Accounts())
     fakekube.apply(definition("Tenant", plan="string"))
     fakekube.start(lambda manager: build(manager, bank))
 

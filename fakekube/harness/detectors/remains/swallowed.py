@@ -15,7 +15,7 @@ from fakekube.harness.detectors.remains.tasknames import title
 class Swallowed:
     """Reports the tasks of operators that still run 30 virtual seconds after the end of the test has cancelled them.
 
-    Clean-up may wait for less than that. Implements `fakekube.harness.background.Survivors`.
+    Clean-up may wait for less than that. Implements `fakekube.harness.operators.background.Survivors`.
     """
 
     def __init__(self, report: Report) -> None:

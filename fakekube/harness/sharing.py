@@ -5,25 +5,14 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Any
 
+from fakekube.harness.engine import engine_of
+from fakekube.harness.face import Cluster
 from fakekube.harness.state.snapshot import Snapshot
 
 #: The most characters of a namespace's name (a DNS label).
 _LONGEST = 63
-
-
-class Cluster(Protocol):
-    """The part of FakeKube that is used here."""
-
-    @property
-    def is_busy(self) -> bool: ...
-    def __enter__(self) -> Any: ...
-    def __exit__(self, kind: Any, error: Any, trace: Any) -> None: ...
-    def close(self) -> None: ...
-    def snapshot(self) -> Snapshot: ...
-    def restore(self, snapshot: Snapshot) -> None: ...
-    def settle(self) -> Any: ...
 
 
 class SharedCluster:
@@ -65,9 +54,9 @@ class SharedCluster:
         if closing is None:
             return
         try:
-            was_busy = closing.is_busy
+            was_busy = engine_of(closing).is_busy
             closing.settle()
-            self._saved = closing.snapshot()
+            self._saved = closing.state.snapshot()
         finally:
             closing.__exit__(None, None, None)
         if was_busy:
@@ -88,7 +77,7 @@ class SharedCluster:
         cluster = make()
         if self._saved is not None:
             try:
-                cluster.restore(self._saved)  # before anything runs in it
+                cluster.state.restore(self._saved)  # before anything runs in it
             except BaseException:
                 cluster.close()
                 raise

@@ -10,12 +10,15 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from fakekube.harness.driving.again import Factory
-from fakekube.harness.operator import Operator
+from fakekube.harness.operators.operator import Operator
 from fakekube.harness.records.identity import unique_name
 from fakekube.virtualtime import Bubble
 from fakekube.virtualtime.shutdown import end_tasks, left_after_grace
 from fakekube.virtualtime.simulatedprocess import SimulatedProcess, running_in
 from fakekube.virtualtime.threads.scheduler import BubbleThread
+
+#: What runs in a process of its own: an operator, or what `task` and `thread` return.
+Target = Operator | asyncio.Task[None] | BubbleThread
 
 
 class Survivors(Protocol):

@@ -380,8 +380,8 @@ class Operator(Mapping[str, ControllerView]):
         """Call `call` when the test awaits this."""
         self._awaited = call
 
-    def warn_of_unserved(self) -> None:
-        """Warn about controllers that wait for a kind which the cluster does not have."""
+    def warn_of_unserved(self, stacklevel: int = 3) -> None:
+        """Warn about controllers that wait for a kind which the cluster does not have; `stacklevel` as in `warn`."""
         for name, controller in self.manager.controllers.items():
             kinds = [(getattr(one, "api_version", ""), getattr(one, "kind", "")) for one in controller.unsynced_sources]
             for api_version, kind in kinds:
@@ -390,7 +390,7 @@ class Operator(Mapping[str, ControllerView]):
                     warnings.warn(
                         f"controller {name!r} has not started: it waits for {api_version} {kind}, which the cluster "
                         "does not have. Is its CustomResourceDefinition applied?",
-                        stacklevel=3,
+                        stacklevel=stacklevel,
                     )
 
     async def _run(self) -> None:

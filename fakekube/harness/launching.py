@@ -1,0 +1,197 @@
+"""Starts, stops, kills and restarts the operators of a test: managers, tasks and threads."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from functools import partial
+from typing import Any, Unpack
+
+from controllerlib import Manager
+from fakekube.apiserver.user import ADMIN, User
+from fakekube.harness.connecting.endpoint import Endpoint
+from fakekube.harness.connecting.users import acting
+from fakekube.harness.detectors.detection import Detection
+from fakekube.harness.driving.again import factory_of
+from fakekube.harness.faultinjection.deltaobserver import DeltaObserver
+from fakekube.harness.faultinjection.disruptions import Disruptions
+from fakekube.harness.faultinjection.plannedkill import PlannedKill
+from fakekube.harness.faultinjection.skewedclock import SkewedClock
+from fakekube.harness.keywords import ManagerOptions
+from fakekube.harness.ledger import Ledger
+from fakekube.harness.operators.background import Background
+from fakekube.harness.operators.managers import Build, Connection, Transport, build_into, manager_for, over_http
+from fakekube.harness.operators.operator import Launch, Operator
+from fakekube.harness.operators.reconcileobserver import ReconcileObserver
+from fakekube.harness.stepping import Stepping
+from fakekube.server.direct import DirectTransport
+from fakekube.server.runner import ServerRunner
+from fakekube.virtualtime import Bubble
+from fakekube.virtualtime.simulatedprocess import SimulatedProcess, running_in
+from fakekube.virtualtime.threads.scheduler import BubbleThread
+
+#: Frames between the test and a warning about an operator that was started.
+_STACKLEVEL = 4
+
+
+class Operators:
+    """The operators of a cluster. `transport`: how their managers reach the server."""
+
+    def __init__(
+        self,
+        bubble: Bubble,
+        runner: ServerRunner,
+        endpoint: Endpoint,
+        ledger: Ledger,
+        detection: Detection,
+        disruptions: Disruptions,
+        background: Background,
+        stepping: Stepping,
+        transport: Transport,
+    ) -> None:
+        self._bubble, self._runner, self._endpoint, self._ledger = bubble, runner, endpoint, ledger
+        self._detection, self._disruptions, self._background = detection, disruptions, background
+        self._stepping, self._transport = stepping, transport
+        self.transports: list[DirectTransport] = []
+
+    # --- managers
+
+    def start(
+        self, build: Build, name: str, service_account: str, user: User | str | None, options: ManagerOptions
+    ) -> Operator:
+        """See `Cluster.start`."""
+        operator = self.make(build, name=name, service_account=service_account, user=user, **options)
+        operator.begin(self._bubble.loop)
+        if self._stepping.in_async_test():
+            operator.when_awaited(self._stepping.expect("start"))
+        else:
+            self._stepping.settle()
+            operator.warn_of_unserved(_STACKLEVEL)
+        return operator
+
+    def make(
+        self,
+        build: Build,
+        *,
+        name: str = "",
+        service_account: str = "",
+        user: User | str | None = None,
+        **options: Unpack[ManagerOptions],
+    ) -> Operator:
+        """An operator that is not started."""
+        return self.launched(Launch(build, acting(service_account, user), options, name))
+
+    def launched(self, launch: Launch, restarts: str = "") -> Operator:
+        """An operator, or the next incarnation of the one that is named `restarts`."""
+        process, clock = SimulatedProcess(launch.name or "operator"), SkewedClock(self._bubble.clock)
+        recording = ReconcileObserver(self._ledger, self._bubble.clock.now)
+        transport = self._connected(launch.user, recording.trace)
+        observed, observer = self._detection.observe(process, recording)
+        if self._disruptions.injector is not None:
+            observer = DeltaObserver(
+                observer, self._disruptions.injector, process, clock, partial(self._disruptions.kill, process)
+            )
+        with running_in(process):
+            manager = manager_for(self._bubble, transport, observer, launch.options, process, clock)
+            build_into(manager, launch.build, launch.options.get("election") is not None)
+        identities, default = self._ledger.identities, next(iter(manager.controllers), "operator")
+        identity = identities.next_incarnation(restarts) if restarts else identities.claim(launch.name, default)
+        recording.identify(identity, manager.controllers)
+        self._detection.built(observed, manager, identity.operator)
+        operator = self.operated(manager, recording, process, clock)
+        operator.launch = launch
+        self._background.add(operator)
+        return operator
+
+    def operated(
+        self, manager: Manager, observer: ReconcileObserver, process: SimulatedProcess, clock: SkewedClock
+    ) -> Operator:
+        """The operator of a manager."""
+        catalog, monotonic = self._runner.apiserver.catalog, self._bubble.clock.monotonic
+        process.name = str(observer.identity)
+        return Operator(
+            manager, observer.identity, self._ledger, monotonic, self._stepping.settle,
+            self._background.operator_failed, catalog, process, clock,
+        )  # fmt: skip
+
+    def _connected(self, user: User | None, trace: Callable[[], str]) -> Connection:
+        if self._transport == "direct":
+            return self.directly_connected(user or ADMIN, trace)
+        token = self._endpoint.admin if user is None else self._endpoint.token_of(user)
+        return over_http(self._endpoint.url, self._bubble, token, trace)
+
+    def directly_connected(self, user: User, trace: Callable[[], str]) -> DirectTransport:
+        """A transport without HTTP, which is retired with the cluster."""
+        self.transports.append(DirectTransport(self._runner, user=user, trace=trace))
+        return self.transports[-1]
+
+    def stop(self, operator: Operator) -> Awaitable[None]:
+        """See `Cluster.stop`."""
+        if not isinstance(operator, Operator):
+            raise TypeError(f"stop() takes an operator as start() returns it, not {operator!r}")
+        operator = self._background.present(operator, "stop")
+        if self._stepping.in_async_test():
+            return self._stepping.awaited(self._stopped(operator), "stop")
+        self._bubble.loop.drive(operator.end())
+        return self._stepping.settle()
+
+    async def _stopped(self, operator: Operator) -> None:
+        await operator.end()
+        await self._stepping.settle()
+
+    def kill(self, operator: Any, after_write: int | None, at: str | None) -> Awaitable[None] | PlannedKill:
+        """See `Cluster.kill`."""
+        process = self._background.process_of(operator, "kill")
+        if after_write is not None or at is not None:
+            return self._disruptions.plan_kill(process, after_write, at)
+        self._disruptions.kill(process)
+        return self._stepping.settle()
+
+    def restart(self, operator: Operator) -> Operator:
+        """See `Cluster.restart`."""
+        if not isinstance(operator, Operator) or operator.launch is None:
+            raise TypeError(f"restart() takes an operator as start() returns it, not {operator!r}")
+        operator = self._background.present(operator, "restart")
+        started = self.relaunched(operator)
+        operator.replaced = True
+        started.begin(self._bubble.loop)
+        if not self._stepping.in_async_test():
+            self._stepping.settle()
+            started.warn_of_unserved(_STACKLEVEL)
+        return started
+
+    def relaunched(self, operator: Operator) -> Operator:
+        """The next incarnation of an operator, not started; the operator is killed if it still runs."""
+        assert operator.launch is not None, "it was started by the test"
+        if operator.is_alive:
+            self._disruptions.kill(operator.process)
+        operator.successor = self.launched(operator.launch, operator.name)
+        return operator.successor
+
+    # --- tasks and threads
+
+    def task(
+        self, work: Coroutine[Any, Any, Any] | Callable[[], Coroutine[Any, Any, Any]], name: str
+    ) -> asyncio.Task[None]:
+        """See `Cluster.task`."""
+        coroutine = work() if callable(work) else work
+        if not asyncio.iscoroutine(coroutine):
+            raise TypeError(f"task() takes a coroutine: call the async function, task(work()), not {work!r}")
+        start = work if callable(work) else factory_of(coroutine)
+        return self._background.task(coroutine, name, start)
+
+    def thread(
+        self,
+        function: Callable[..., object],
+        args: tuple[object, ...],
+        name: str | None,
+        kwargs: Mapping[str, Any] | None,
+    ) -> BubbleThread:
+        """See `Cluster.thread`."""
+        if not callable(function):
+            raise TypeError(f"thread() takes a function, not {function!r}")
+        if inspect.iscoroutinefunction(function):
+            raise TypeError(f"thread() takes a sync function: use task({function.__name__}()) for a coroutine")
+        work = partial(function, *args, **(kwargs or {}))
+        return self._background.thread(work, name or getattr(function, "__qualname__", None))
