@@ -15,19 +15,16 @@ import orjson
 from fakekube.apiserver import aggregation, crd, openapi
 from fakekube.apiserver.admission import enablement
 from fakekube.apiserver.apply.updater import Updater
-from fakekube.apiserver.auth import rbac, serviceaccounttoken
+from fakekube.apiserver.auth import jsonwebtoken, rbac, serviceaccounttoken
 from fakekube.apiserver.auth.authentication import bearer_token
 from fakekube.apiserver.auth.authorizer import Authorizer, Rules
 from fakekube.apiserver.auth.impersonation import Impersonation
-from fakekube.apiserver.auth.jsonwebtoken import BadToken
 from fakekube.apiserver.auth.serviceaccounttoken import Issuer
 from fakekube.apiserver.call import Call, RequestContext, Step
 from fakekube.apiserver.catalog import Catalog
-from fakekube.apiserver.crd import definitioncontrollers
-from fakekube.apiserver.crd.customversion import CustomVersion, compile_versions
-from fakekube.apiserver.endpoints import nonresource
+from fakekube.apiserver.crd import customversion, definitioncontrollers
+from fakekube.apiserver.endpoints import nonresource, rest
 from fakekube.apiserver.endpoints.representation import represented
-from fakekube.apiserver.endpoints.rest import endpoint
 from fakekube.apiserver.faults import Fault, FaultRule, Faults, error_of
 from fakekube.apiserver.faults.injectederrors import HTML, ProxyAnswer
 from fakekube.apiserver.kubelet import Kubelet
@@ -86,7 +83,7 @@ class ServerState:
 
     store: Store
     custom: tuple[Resource, ...]
-    versions: Mapping[str, dict[str, CustomVersion]]
+    versions: Mapping[str, dict[str, customversion.CustomVersion]]
 
 
 @dataclass(slots=True)
@@ -124,7 +121,7 @@ class ApiServer:
     updaters: dict[tuple[str, str, str, str], Updater] = field(default_factory=dict)
     _registrations: dict[tuple[str, str, str], Registration] = field(default_factory=dict)
     _bodies: dict[tuple[str, str], Registration] = field(default_factory=dict)
-    _versions: dict[str, dict[str, CustomVersion]] = field(default_factory=dict)
+    _versions: dict[str, dict[str, customversion.CustomVersion]] = field(default_factory=dict)
     controllers: ServerControllers = field(init=False)
 
     def __post_init__(self) -> None:
@@ -222,7 +219,7 @@ class ApiServer:
             return ANONYMOUS
         try:
             user, _ = self.user_of_token(token, now)
-        except (BadToken, StatusError):
+        except (jsonwebtoken.BadToken, StatusError):
             raise unauthorized() from None
         return user
 
@@ -236,7 +233,7 @@ class ApiServer:
         if self.issuer.issued(token):
             moment = serviceaccounttoken.unix(now)
             return serviceaccounttoken.user_of(self.issuer, self.store, token, moment, audiences)
-        raise BadToken("invalid bearer token")
+        raise jsonwebtoken.BadToken("invalid bearer token")
 
     def rules_for(self, user: User, namespace: str) -> Rules:
         """The rules that apply to a user in a namespace."""
@@ -270,7 +267,7 @@ class ApiServer:
         call.warnings += warnings
         call.stale = stale
         try:
-            response = endpoint(call)(call)
+            response = rest.endpoint(call)(call)
             if not isinstance(response, Response):
                 response = yield from response
             if representation is not PLAIN:
@@ -305,7 +302,7 @@ class ApiServer:
         meta = self.schemas.type("meta.v1.ObjectMeta")
         versions = self._versions.get(resource.collection)
         if versions is None:
-            versions = self._versions[resource.collection] = compile_versions(definition.object, meta)
+            versions = self._versions[resource.collection] = customversion.compile_versions(definition.object, meta)
         return CustomRegistration(resource, definition.object, versions[resource.version], meta)
 
     def definition(self, resource: Resource) -> Object | None:

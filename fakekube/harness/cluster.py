@@ -91,17 +91,14 @@ class FakeKube(Cluster):
         )  # fmt: skip
         self.processes = Processes(parts.bubble, parts.server, parts.audit, self._queries, parts.stepping)
         self.exploration = Exploration(parts.perturbation)
-        members.not_open(self._faces())
-
-    def _faces(self) -> tuple[object, ...]:
-        """What a test holds: this and the desks."""
-        return (self, *(getattr(self, name) for name in DESKS))
+        self._desks = tuple(getattr(self, name) for name in DESKS)
+        members.not_open((self, *self._desks))
 
     def __enter__(self) -> Self:
         parts = self._parts
         members.check_can_open(is_open=parts.bubble.closer is not None, is_closed=parts.is_closed())
         parts.open(self.close)
-        members.opened(self._faces())
+        members.opened((self, *self._desks))
         parts.start_controllers()
         return self
 
@@ -127,7 +124,7 @@ class FakeKube(Cluster):
 
     def close(self) -> None:
         if not self._parts.is_closed():
-            members.closed(self._faces())
+            members.closed((self, *self._desks))
             self._parts.close()
 
     @property

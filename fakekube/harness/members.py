@@ -128,27 +128,32 @@ CLOSED = (
 def not_open(faces: Iterable[object]) -> None:
     """Refuse the steps of a cluster that is not open, on itself and on its desks."""
     for face in faces:
-        vars(face).update(_refusals(type(face), NOT_OPEN, _STEPS))
+        vars(face).update(_refused_unopened(type(face)))
 
 
 def opened(faces: Iterable[object]) -> None:
     """Refuse nothing: the cluster is open."""
     for face in faces:
-        for name in _refusals(type(face), NOT_OPEN, _STEPS):
+        for name in _refused_unopened(type(face)):
             del vars(face)[name]
 
 
 def closed(faces: Iterable[object]) -> None:
     """Refuse all but records: the cluster is closed."""
     for face in faces:
-        vars(face).update(_refusals(type(face), CLOSED, _CHANGES))
-
-
-_STEPS = frozenset({When.STEP})
-_CHANGES = frozenset({When.STEP, When.CHANGE})
+        vars(face).update(_refused_closed(type(face)))
 
 
 @_cached
+def _refused_unopened(face: type) -> Mapping[str, Callable[..., NoReturn]]:
+    return _refusals(face, NOT_OPEN, frozenset({When.STEP}))
+
+
+@_cached
+def _refused_closed(face: type) -> Mapping[str, Callable[..., NoReturn]]:
+    return _refusals(face, CLOSED, frozenset({When.STEP, When.CHANGE}))
+
+
 def _refusals(face: type, text: str, when: frozenset[When]) -> Mapping[str, Callable[..., NoReturn]]:
     """Attributes of an instance that hide its methods."""
 

@@ -10,9 +10,7 @@ import itertools
 import logging
 from collections.abc import AsyncIterator, Callable, Coroutine, Generator, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
-from datetime import datetime, timedelta
-from functools import lru_cache, partial
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from fakekube.apiserver import requestlog
@@ -35,6 +33,7 @@ from fakekube.apiserver.wire.request import Request, RequestInfo, parse
 from fakekube.apiserver.wire.status import StatusError, internal_error, unauthorized
 from fakekube.server.clients import ClientProcess, Interception, Processes
 from fakekube.server.random import Random
+from fakekube.server.servercontext import ServerContext
 from fakekube.server.systemclock import Clock
 from fakekube.server.watchstreams import Rounds, WatchStreams
 from fakekube.server.webhookclient import WebhookClient
@@ -52,44 +51,6 @@ AnswerListener = Callable[[Request, RequestInfo, Response, RequestRecord], None]
 
 #: The header in which an in-process client sends the ID of the reconcile that makes the request.
 TRACE_HEADER = "x-fakekube-trace"
-
-
-@lru_cache(maxsize=4)
-def _in_seconds(moment: datetime) -> str:
-    """A time in seconds (RFC 3339). A write reads its time twice, and virtual time stands still between writes."""
-    return f"{moment.isoformat()[:19]}Z"  # faster than strftime
-
-
-@dataclass(frozen=True, slots=True)
-class ServerContext:
-    """Time and randomness of requests; implements `apiserver.call.RequestContext`."""
-
-    clock: Clock
-    random: Random
-
-    @property
-    def now(self) -> str:
-        return _in_seconds(self.clock.now())
-
-    @property
-    def micro(self) -> str:
-        return self.clock.now().strftime("%Y-%m-%dT%H:%M:%S.%fZ")
-
-    def after(self, seconds: float) -> str:
-        try:
-            moment = self.clock.now() + timedelta(seconds=seconds)
-        except OverflowError:  # a grace period of thousands of years
-            moment = datetime.max
-        return moment.strftime("%Y-%m-%dT%H:%M:%SZ")
-
-    def uid(self, key: str) -> str:
-        return self.random.uid(key)
-
-    def suffix(self, key: str) -> str:
-        return self.random.suffix(key)
-
-    def fraction(self, purpose: str, key: str) -> float:
-        return self.random.fraction(purpose, key)
 
 
 class WouldWait(Exception):

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from fakekube.apiserver.registry.generic.validation.content import port_name_problems
-from fakekube.apiserver.registry.generic.validation.field import MEMORY, SKIPPED, Field, memoized
+from fakekube.apiserver.registry.generic.validation.field import SKIPPED, Field
+from fakekube.apiserver.registry.generic.validation.rules import MEMORY, memoized
 
 SPEC = {
     "type": "ClusterIP",

@@ -6,8 +6,9 @@ from fakekube.apiserver.registry.admissionregistration.bindings import PRINTER, 
 from fakekube.apiserver.registry.admissionregistration.policies import validate_mutable_operations
 from fakekube.apiserver.registry.generic.kind import Kind
 from fakekube.apiserver.registry.generic.strategy import Strategy
-from fakekube.apiserver.registry.generic.validation.field import Field, validator
+from fakekube.apiserver.registry.generic.validation.field import Field
 from fakekube.apiserver.registry.generic.validation.metadata import as_new
+from fakekube.apiserver.registry.generic.validation.rules import validator
 
 
 def validate(binding: Field) -> None:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from fakekube.apiserver.registry.admissionregistration.bindings import PRINTER, default_policy_binding, validate_binding
 from fakekube.apiserver.registry.generic.kind import Kind
 from fakekube.apiserver.registry.generic.strategy import Strategy
-from fakekube.apiserver.registry.generic.validation.field import Field, validator
+from fakekube.apiserver.registry.generic.validation.field import Field
 from fakekube.apiserver.registry.generic.validation.metadata import as_new
+from fakekube.apiserver.registry.generic.validation.rules import validator
 
 ACTIONS = ("Audit", "Deny", "Warn")
 

@@ -10,7 +10,7 @@ from fakekube.apiserver.registry.admissionregistration.webhooks import (
 )
 from fakekube.apiserver.registry.generic.kind import Kind
 from fakekube.apiserver.registry.generic.strategy import Strategy
-from fakekube.apiserver.registry.generic.validation.field import update_validator, validator
+from fakekube.apiserver.registry.generic.validation.rules import update_validator, validator
 
 KIND = Kind(
     "validatingwebhookconfigurations.admissionregistration.k8s.io",

@@ -26,8 +26,9 @@ from fakekube.apiserver.registry.generic.strategy import Strategy
 from fakekube.apiserver.registry.generic.table.ages import Ages
 from fakekube.apiserver.registry.generic.table.columns import AGE, NAME, Printer, age_of, columns, name_of
 from fakekube.apiserver.registry.generic.validation.content import share
-from fakekube.apiserver.registry.generic.validation.field import Field, update_validator
+from fakekube.apiserver.registry.generic.validation.field import Field
 from fakekube.apiserver.registry.generic.validation.labelselectors import is_empty, is_usable
+from fakekube.apiserver.registry.generic.validation.rules import update_validator
 
 Object = dict[str, Any]
 

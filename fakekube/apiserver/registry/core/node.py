@@ -26,9 +26,10 @@ from fakekube.apiserver.registry.generic.table.columns import (
 from fakekube.apiserver.registry.generic.validation.content import (
     config_key_problems,
 )
-from fakekube.apiserver.registry.generic.validation.field import Field, update_validator, validator
+from fakekube.apiserver.registry.generic.validation.field import Field
 from fakekube.apiserver.registry.generic.validation.ip import cidr_family, cidr_problems
 from fakekube.apiserver.registry.generic.validation.metadata import validate_metadata, validate_metadata_update
+from fakekube.apiserver.registry.generic.validation.rules import update_validator, validator
 from fakekube.apiserver.wire.goprint import go_quote
 
 Object = dict[str, Any]

@@ -16,10 +16,11 @@ from fakekube.apiserver.registry.generic.validation.content import (
     dns_label_problems,
     dns_subdomain_problems,
 )
-from fakekube.apiserver.registry.generic.validation.field import Field, update_validator, validator
+from fakekube.apiserver.registry.generic.validation.field import Field
 from fakekube.apiserver.registry.generic.validation.ip import family, ip_warnings, special_problems
 from fakekube.apiserver.registry.generic.validation.labelselectors import validate_labels
 from fakekube.apiserver.registry.generic.validation.metadata import validate_metadata
+from fakekube.apiserver.registry.generic.validation.rules import update_validator, validator
 
 Object = dict[str, Any]
 

@@ -18,8 +18,9 @@ from fakekube.apiserver.registry.generic.validation.content import (
     parse_ip,
     port_name_problems,
 )
-from fakekube.apiserver.registry.generic.validation.field import Field, update_validator, validator
+from fakekube.apiserver.registry.generic.validation.field import Field
 from fakekube.apiserver.registry.generic.validation.metadata import validate_metadata
+from fakekube.apiserver.registry.generic.validation.rules import update_validator, validator
 from fakekube.apiserver.registry.networking.ingressclass import validate_typed_reference
 
 Object = dict[str, Any]

@@ -9,8 +9,9 @@ from fakekube.apiserver.registry.generic.kind import Kind
 from fakekube.apiserver.registry.generic.strategy import Strategy
 from fakekube.apiserver.registry.generic.table.ages import Ages
 from fakekube.apiserver.registry.generic.table.columns import AGE, NAME, Printer, age_of, columns, get, name_of
-from fakekube.apiserver.registry.generic.validation.field import Field, update_validator, validator
+from fakekube.apiserver.registry.generic.validation.field import Field
 from fakekube.apiserver.registry.generic.validation.metadata import validate_metadata
+from fakekube.apiserver.registry.generic.validation.rules import domain_prefixed_path, update_validator, validator
 
 Object = dict[str, Any]
 
@@ -28,7 +29,7 @@ def default_ingress_class(obj: Object) -> None:
 def validate(ingress_class: Field) -> None:
     spec = ingress_class["spec"]
     parameters = spec.get("parameters")
-    spec["controller"].max_bytes(CONTROLLER_LIMIT).domain_prefixed_path()
+    domain_prefixed_path(spec["controller"].max_bytes(CONTROLLER_LIMIT))
     validate_typed_reference(parameters)
     scope, namespace = parameters["scope"].required().one_of(SCOPES), parameters["namespace"]
     if scope.value == "Cluster":

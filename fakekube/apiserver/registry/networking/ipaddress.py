@@ -14,8 +14,9 @@ from fakekube.apiserver.registry.generic.validation.content import (
     ip_problems,
     parse_ip,
 )
-from fakekube.apiserver.registry.generic.validation.field import Field, update_validator, validator
+from fakekube.apiserver.registry.generic.validation.field import Field
 from fakekube.apiserver.registry.generic.validation.ip import canonical
+from fakekube.apiserver.registry.generic.validation.rules import update_validator, validator
 from fakekube.apiserver.resource import qualify
 
 Object = dict[str, Any]

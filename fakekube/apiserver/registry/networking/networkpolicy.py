@@ -11,9 +11,10 @@ from fakekube.apiserver.registry.generic.table.ages import Ages
 from fakekube.apiserver.registry.generic.table.columns import AGE, NAME, Printer, age_of, columns, get, name_of
 from fakekube.apiserver.registry.generic.table.labels import selector_cell
 from fakekube.apiserver.registry.generic.validation.content import port_name_problems
-from fakekube.apiserver.registry.generic.validation.field import Field, update_validator, validator
+from fakekube.apiserver.registry.generic.validation.field import Field
 from fakekube.apiserver.registry.generic.validation.ip import cidr_warnings, parse_cidr, validate_cidr
 from fakekube.apiserver.registry.generic.validation.labelselectors import has_invalid_values, validate_label_selector
+from fakekube.apiserver.registry.generic.validation.rules import update_validator, validator
 
 Object = dict[str, Any]
 

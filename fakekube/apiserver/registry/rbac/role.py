@@ -5,9 +5,10 @@ from __future__ import annotations
 from fakekube.apiserver import names
 from fakekube.apiserver.registry.generic.kind import Kind
 from fakekube.apiserver.registry.generic.strategy import Strategy
-from fakekube.apiserver.registry.generic.validation.field import Field, update_validator, validator
+from fakekube.apiserver.registry.generic.validation.field import Field
 from fakekube.apiserver.registry.generic.validation.labelselectors import is_usable, validate_label_selector
 from fakekube.apiserver.registry.generic.validation.metadata import validate_metadata, validate_metadata_update
+from fakekube.apiserver.registry.generic.validation.rules import update_validator, validator
 
 
 def is_namespaced(obj: Field) -> bool:

@@ -7,8 +7,9 @@ from fakekube.apiserver.registry.core.resourcenames import is_extended
 from fakekube.apiserver.registry.generic.kind import Kind
 from fakekube.apiserver.registry.generic.strategy import Strategy
 from fakekube.apiserver.registry.generic.table.columns import NAME_AND_AGE
-from fakekube.apiserver.registry.generic.validation.field import Field, validator
+from fakekube.apiserver.registry.generic.validation.field import Field
 from fakekube.apiserver.registry.generic.validation.metadata import as_new
+from fakekube.apiserver.registry.generic.validation.rules import validator
 from fakekube.apiserver.registry.resource.devices import (
     MOST_CONFIGS,
     MOST_SELECTORS,

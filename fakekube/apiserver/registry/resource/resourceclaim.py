@@ -23,8 +23,9 @@ from fakekube.apiserver.registry.generic.table.columns import (
     name_of,
 )
 from fakekube.apiserver.registry.generic.validation.conditions import validate_conditions
-from fakekube.apiserver.registry.generic.validation.field import Field, update_validator, validator
+from fakekube.apiserver.registry.generic.validation.field import Field
 from fakekube.apiserver.registry.generic.validation.metadata import validate_metadata
+from fakekube.apiserver.registry.generic.validation.rules import update_validator, validator
 from fakekube.apiserver.registry.resource.devices import (
     MOST_CONFIGS,
     each,

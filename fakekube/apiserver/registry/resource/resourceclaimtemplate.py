@@ -7,8 +7,9 @@ from typing import Any
 from fakekube.apiserver.registry.generic.kind import Kind
 from fakekube.apiserver.registry.generic.strategy import Strategy
 from fakekube.apiserver.registry.generic.table.columns import NAME_AND_AGE
-from fakekube.apiserver.registry.generic.validation.field import Field, update_validator, validator
+from fakekube.apiserver.registry.generic.validation.field import Field
 from fakekube.apiserver.registry.generic.validation.metadata import validate_metadata, validate_metadata_update
+from fakekube.apiserver.registry.generic.validation.rules import update_validator, validator
 from fakekube.apiserver.registry.generic.validation.templatemetadata import validate_template_metadata
 from fakekube.apiserver.registry.resource.devices import validate_devices
 from fakekube.apiserver.registry.resource.resourceclaim import default_claim

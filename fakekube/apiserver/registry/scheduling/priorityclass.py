@@ -18,7 +18,8 @@ from fakekube.apiserver.registry.generic.table.columns import (
     integer,
     name_of,
 )
-from fakekube.apiserver.registry.generic.validation.field import Field, update_validator, validator
+from fakekube.apiserver.registry.generic.validation.field import Field
+from fakekube.apiserver.registry.generic.validation.rules import update_validator, validator
 
 Object = dict[str, Any]
 

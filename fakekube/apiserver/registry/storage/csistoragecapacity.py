@@ -6,9 +6,10 @@ from fakekube.apiserver.registry.core.resourcenames import number_of
 from fakekube.apiserver.registry.generic.kind import Kind
 from fakekube.apiserver.registry.generic.strategy import Strategy
 from fakekube.apiserver.registry.generic.validation.content import NEGATIVE
-from fakekube.apiserver.registry.generic.validation.field import Field, update_validator, validator
+from fakekube.apiserver.registry.generic.validation.field import Field
 from fakekube.apiserver.registry.generic.validation.labelselectors import has_invalid_values, validate_label_selector
 from fakekube.apiserver.registry.generic.validation.metadata import validate_metadata
+from fakekube.apiserver.registry.generic.validation.rules import update_validator, validator
 
 
 def validate(capacity: Field, *, any_values: bool = False) -> None:

@@ -21,8 +21,9 @@ from fakekube.apiserver.registry.generic.table.columns import (
     name_of,
 )
 from fakekube.apiserver.registry.generic.validation.content import IMMUTABLE, MAX_INT32
-from fakekube.apiserver.registry.generic.validation.field import Field, update_validator, validator
+from fakekube.apiserver.registry.generic.validation.field import Field
 from fakekube.apiserver.registry.generic.validation.metadata import validate_metadata
+from fakekube.apiserver.registry.generic.validation.rules import update_validator, validator
 
 Object = dict[str, Any]
 

@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from fakekube.apiserver import names as checks
-from fakekube.apiserver.crd import apiapproval
 from fakekube.apiserver.crd.definitionstatus import is_true
 from fakekube.apiserver.crd.fieldpath import BadPath, resolve
 from fakekube.apiserver.crd.schematraits import DEFAULT, traits_of
@@ -27,13 +26,13 @@ from fakekube.apiserver.registry.apiextensions.customresourcedefinition.internal
     shown_schema,
     shown_versions,
 )
+from fakekube.apiserver.registry.apiextensions.customresourcedefinition.ratchets import approval_errors, preserve_errors
 from fakekube.apiserver.registry.generic.validation.field import Field
 from fakekube.apiserver.registry.generic.validation.webhookclients import validate_client
 from fakekube.apiserver.resource import Object
 from fakekube.apiserver.schema.model import Schema
 from fakekube.apiserver.wire import codec
 from fakekube.apiserver.wire.gojson import go_json
-from fakekube.apiserver.wire.goprint import quoted
 from fakekube.apiserver.wire.status import (
     FieldError,
     field_duplicate,
@@ -86,7 +85,7 @@ def validate(crd: Object, meta: Schema) -> list[FieldError]:
             errors.append(field_invalid(f"metadata.{key}", name, 'must be spec.names.plural+"."+spec.group'))
     errors += _spec_errors(spec, DefinitionCheck(meta))
     errors += _status_errors(crd)
-    return errors + _approval_errors(crd, None) + _preserve_errors(spec, None)
+    return errors + approval_errors(crd, None) + preserve_errors(spec, None)
 
 
 def validate_update(new: Object, old: Object, meta: Schema) -> list[FieldError]:
@@ -99,7 +98,7 @@ def validate_update(new: Object, old: Object, meta: Schema) -> list[FieldError]:
     errors += _immutable("spec.group", spec.get("group"), before.get("group"))
     errors += _immutable("spec.names.plural", spec["names"].get("plural"), before["names"].get("plural"))
     errors += _status_errors(new)
-    return errors + _approval_errors(new, old) + _preserve_errors(spec, before)
+    return errors + approval_errors(new, old) + preserve_errors(spec, before)
 
 
 def validate_status_update(new: Object, old: Object) -> list[FieldError]:
@@ -457,7 +456,7 @@ def _review_errors(versions: Sequence[str], path: str) -> list[FieldError]:
     return errors
 
 
-# --- status and metadata ---------------------------------------------------------------------------------------------
+# --- status -----------------------------------------------------------------------------------------------------------
 
 
 def _status_errors(crd: Object) -> list[FieldError]:
@@ -485,25 +484,3 @@ def _status_errors(crd: Object) -> list[FieldError]:
             )
             errors.append(field_invalid(f"{here}[{i}]", name, why))
     return errors
-
-
-def _approval_errors(new: Object, old: Object | None) -> list[FieldError]:
-    """Definitions in groups of the Kubernetes community require an approval annotation."""
-    if not apiapproval.is_protected(new["spec"].get("group") or ""):
-        return []
-    state, why = apiapproval.state(new)
-    if old is not None and apiapproval.state(old)[0] == state:
-        return []
-    path = f"metadata.annotations[{apiapproval.ANNOTATION}]"
-    if state == "missing":
-        return [field_required(path, why)]
-    return (
-        [field_invalid(path, new["metadata"]["annotations"][apiapproval.ANNOTATION], why)] if state == "invalid" else []
-    )
-
-
-def _preserve_errors(spec: Object, old: Object | None) -> list[FieldError]:
-    if not spec.get("preserveUnknownFields") or (old or {}).get("preserveUnknownFields"):
-        return []
-    why = "cannot set to true, set x-kubernetes-preserve-unknown-fields to true in spec.versions[*].schema instead"
-    return [FieldError("spec.preserveUnknownFields", "FieldValueInvalid", f"Invalid value: {quoted(True)}: {why}")]

@@ -15,7 +15,7 @@ from fakekube.apiserver.registry.autoscaling.horizontalpodautoscaler.conversion 
 from fakekube.apiserver.registry.autoscaling.horizontalpodautoscaler.table import PRINTER
 from fakekube.apiserver.registry.generic.kind import Kind
 from fakekube.apiserver.registry.generic.strategy import Strategy
-from fakekube.apiserver.registry.generic.validation.field import update_validator, validator
+from fakekube.apiserver.registry.generic.validation.rules import update_validator, validator
 
 Object = dict[str, Any]
 

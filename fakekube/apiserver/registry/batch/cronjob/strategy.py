@@ -13,7 +13,7 @@ from fakekube.apiserver.registry.core.pod.warnings import Warnings, host_name_wa
 from fakekube.apiserver.registry.core.podtemplate.warnings import POD_NAMES, where_changed
 from fakekube.apiserver.registry.generic.kind import Kind
 from fakekube.apiserver.registry.generic.strategy import Strategy
-from fakekube.apiserver.registry.generic.validation.field import update_validator, validator
+from fakekube.apiserver.registry.generic.validation.rules import update_validator, validator
 
 Object = dict[str, Any]
 

@@ -17,6 +17,7 @@ from fakekube.apiserver.registry.generic.validation.content import IMMUTABLE, dn
 from fakekube.apiserver.registry.generic.validation.field import Field
 from fakekube.apiserver.registry.generic.validation.labelselectors import is_usable, matches, validate_label_selector
 from fakekube.apiserver.registry.generic.validation.metadata import validate_metadata
+from fakekube.apiserver.registry.generic.validation.rules import domain_prefixed_path
 from fakekube.apiserver.wire.goprint import go_quote
 
 Object = dict[str, Any]
@@ -99,7 +100,7 @@ def validate_job_spec(spec: Field, options: PodOptions) -> None:
     spec.non_negative_members(*COUNTS)
     if spec["maxFailedIndexes"].value is not None:
         spec["backoffLimitPerIndex"].specified("when maxFailedIndexes is specified")
-    spec.get("managedBy").domain_prefixed_path().max_bytes(63)
+    domain_prefixed_path(spec.get("managedBy")).max_bytes(63)
     _validate_mode(spec)
     if spec["podFailurePolicy"].value is not None:
         _validate_failure_policy(spec)

@@ -10,7 +10,7 @@ from fakekube.apiserver.registry.certificates.certificatesigningrequest.table im
 from fakekube.apiserver.registry.certificates.certificatesigningrequest.validation import DECISIONS, validate_approval
 from fakekube.apiserver.registry.generic.kind import Kind, PartStrategy
 from fakekube.apiserver.registry.generic.strategy import Strategy
-from fakekube.apiserver.registry.generic.validation.field import update_validator, validator
+from fakekube.apiserver.registry.generic.validation.rules import update_validator, validator
 from fakekube.apiserver.user import User
 
 Object = dict[str, Any]

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from fakekube.apiserver import names
 from fakekube.apiserver.registry.certificates.certificatesigningrequest.pem import certificate_problem, request_problem
 from fakekube.apiserver.registry.generic.validation.conditions import STATUSES
-from fakekube.apiserver.registry.generic.validation.field import Field, update_validator
+from fakekube.apiserver.registry.generic.validation.field import Field
+from fakekube.apiserver.registry.generic.validation.rules import update_validator
 from fakekube.apiserver.wire.goprint import go_quote
 
 #: The usages of a certificate (`certificates/v1.KeyUsage`).

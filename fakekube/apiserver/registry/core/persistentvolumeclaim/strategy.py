@@ -10,7 +10,7 @@ from fakekube.apiserver.registry.core.persistentvolumeclaim.warnings import clai
 from fakekube.apiserver.registry.core.pod.defaults import round_up_all
 from fakekube.apiserver.registry.generic.kind import Kind
 from fakekube.apiserver.registry.generic.strategy import Strategy
-from fakekube.apiserver.registry.generic.validation.field import update_validator, validator
+from fakekube.apiserver.registry.generic.validation.rules import update_validator, validator
 
 Object = dict[str, Any]
 

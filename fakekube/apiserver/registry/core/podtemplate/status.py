@@ -6,7 +6,8 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
-from fakekube.apiserver.registry.generic.validation.field import Field, update_validator
+from fakekube.apiserver.registry.generic.validation.field import Field
+from fakekube.apiserver.registry.generic.validation.rules import update_validator
 from fakekube.apiserver.wire.status import FieldError
 
 Object = dict[str, Any]

@@ -10,7 +10,7 @@ from fakekube.apiserver.registry.core.podtemplate.table import PRINTER
 from fakekube.apiserver.registry.core.podtemplate.validation import validate_pod_template, validate_pod_template_update
 from fakekube.apiserver.registry.generic.kind import Kind
 from fakekube.apiserver.registry.generic.strategy import Strategy
-from fakekube.apiserver.registry.generic.validation.field import update_validator, validator
+from fakekube.apiserver.registry.generic.validation.rules import update_validator, validator
 
 Object = dict[str, Any]
 

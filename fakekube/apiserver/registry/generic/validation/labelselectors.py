@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from fakekube.apiserver.registry.generic.validation import content
-from fakekube.apiserver.registry.generic.validation.field import MEMORY, Field, Object
+from fakekube.apiserver.registry.generic.validation.field import Field, Object
+from fakekube.apiserver.registry.generic.validation.rules import MEMORY
 from fakekube.apiserver.schema import objectmeta
 
 #: Labels that were valid.

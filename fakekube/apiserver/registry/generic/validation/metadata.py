@@ -7,7 +7,8 @@ from functools import partial
 from typing import Any
 
 from fakekube.apiserver import names
-from fakekube.apiserver.registry.generic.validation.field import Field, update_validator
+from fakekube.apiserver.registry.generic.validation.field import Field
+from fakekube.apiserver.registry.generic.validation.rules import update_validator
 from fakekube.apiserver.schema import objectmeta
 from fakekube.apiserver.wire.status import FieldError
 

@@ -9,7 +9,8 @@ from fakekube.apiserver import names
 from fakekube.apiserver.registry.core.pod.validation.podoptions import CONTAINERS, all_containers
 from fakekube.apiserver.registry.core.resourcenames import HUGE_PAGES, number_of
 from fakekube.apiserver.registry.generic.validation import content
-from fakekube.apiserver.registry.generic.validation.field import Field, memoized
+from fakekube.apiserver.registry.generic.validation.field import Field
+from fakekube.apiserver.registry.generic.validation.rules import memoized
 
 #: Fields of a pod that a variable can show, those that a file can show, and all fields with a label.
 FIELDS_OF_VARIABLES = (

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from fakekube.apiserver.registry.generic.validation import content
-from fakekube.apiserver.registry.generic.validation.field import Field, memoized
+from fakekube.apiserver.registry.generic.validation.field import Field
+from fakekube.apiserver.registry.generic.validation.rules import memoized, union
 
 HANDLERS = ("exec", "httpGet", "tcpSocket", "grpc", "sleep")
 PROBES = ("livenessProbe", "readinessProbe", "startupProbe")
@@ -35,7 +36,7 @@ def validate_lifecycle(lifecycle: Field, grace: int | None) -> None:
 
 def _validate_handler(handler: Field, grace: int | None) -> None:
     many, none = "may not specify more than 1 handler type", "must specify a handler type"
-    for call in handler.union(HANDLERS, many=many, none=none):
+    for call in union(handler, HANDLERS, many=many, none=none):
         match call.key:
             case "exec":
                 call.require("command")

@@ -6,7 +6,8 @@ from collections.abc import Callable, Sequence
 
 from fakekube.apiserver.registry.core import resourcenames
 from fakekube.apiserver.registry.core.pod.validation.podoptions import Pod
-from fakekube.apiserver.registry.generic.validation.field import Field, memoized
+from fakekube.apiserver.registry.generic.validation.field import Field
+from fakekube.apiserver.registry.generic.validation.rules import memoized
 from fakekube.apiserver.wire.goprint import quoted
 from fakekube.apiserver.wire.status import FieldError
 

@@ -1,0 +1,48 @@
+"""Time and randomness of requests, as the rules of the API server read them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from functools import lru_cache
+
+from fakekube.server.random import Random
+from fakekube.server.systemclock import Clock
+
+
+@lru_cache(maxsize=4)
+def _in_seconds(moment: datetime) -> str:
+    """A time in seconds (RFC 3339). A write reads its time twice, and virtual time stands still between writes."""
+    return f"{moment.isoformat()[:19]}Z"  # faster than strftime
+
+
+@dataclass(frozen=True, slots=True)
+class ServerContext:
+    """Time and randomness of requests; implements `apiserver.call.RequestContext`."""
+
+    clock: Clock
+    random: Random
+
+    @property
+    def now(self) -> str:
+        return _in_seconds(self.clock.now())
+
+    @property
+    def micro(self) -> str:
+        return self.clock.now().strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+
+    def after(self, seconds: float) -> str:
+        try:
+            moment = self.clock.now() + timedelta(seconds=seconds)
+        except OverflowError:  # a grace period of thousands of years
+            moment = datetime.max
+        return moment.strftime("%Y-%m-%dT%H:%M:%SZ")
+
+    def uid(self, key: str) -> str:
+        return self.random.uid(key)
+
+    def suffix(self, key: str) -> str:
+        return self.random.suffix(key)
+
+    def fraction(self, purpose: str, key: str) -> float:
+        return self.random.fraction(purpose, key)
