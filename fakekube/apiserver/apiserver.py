@@ -19,7 +19,6 @@ from fakekube.apiserver.auth import jsonwebtoken, rbac, serviceaccounttoken
 from fakekube.apiserver.auth.authentication import bearer_token
 from fakekube.apiserver.auth.authorizer import Authorizer, Rules
 from fakekube.apiserver.auth.impersonation import Impersonation
-from fakekube.apiserver.auth.serviceaccounttoken import Issuer
 from fakekube.apiserver.call import Call, RequestContext, Step
 from fakekube.apiserver.catalog import Catalog
 from fakekube.apiserver.crd import customversion, definitioncontrollers
@@ -99,7 +98,7 @@ class ApiServer:
     store: Store
     version: Object
     schemas: BuiltinSchemas
-    issuer: Issuer
+    issuer: serviceaccounttoken.Issuer
     authorizer: Authorizer
     admission_plugins: frozenset[str] = enablement.DEFAULT
     faults: Faults = field(default_factory=Faults)

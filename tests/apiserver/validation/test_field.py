@@ -9,7 +9,7 @@ import pytest
 
 from fakekube.apiserver.registry.generic.validation.content import port_name_problems
 from fakekube.apiserver.registry.generic.validation.field import SKIPPED, Field
-from fakekube.apiserver.registry.generic.validation.rules import MEMORY, memoized
+from fakekube.apiserver.registry.generic.validation.rules import MEMORY, memoized, union
 
 SPEC = {
     "type": "ClusterIP",
@@ -240,7 +240,7 @@ UNIONS: list[tuple[tuple[str, ...], list[str]]] = [
 @pytest.mark.parametrize(("names", "errors"), UNIONS)
 def test_a_union_has_one_member(names: tuple[str, ...], errors: list[str]) -> None:
     def check(spec: Field) -> None:
-        for member in spec.union(names, many="only one", none="one is needed"):
+        for member in union(spec, names, many="only one", none="one is needed"):
             member.invalid("checked")
 
     assert found(check) == errors
