@@ -291,12 +291,19 @@ def test_methods_of_a_process(name):
         "FakeDate", "FakeDatetime", "_freeze_time", "_get_cached_module_attributes", "call_stack_inspection_limit",
         "fake_gmtime", "fake_localtime", "fake_monotonic", "fake_monotonic_ns", "fake_perf_counter",
         "fake_perf_counter_ns", "fake_strftime", "fake_time", "fake_time_ns", "freeze_factories", "ignore_lists",
-        "real_date", "real_datetime", "real_time",
+        "real_date", "real_datetime", "real_gmtime", "real_localtime", "real_strftime", "real_time", "real_time_ns",
     ],
 )  # fmt: skip
 def test_names_of_freezegun(name):
-    """virtualtime.patches.freezer."""
+    """virtualtime.patches.freezer and frozentime."""
     assert hasattr(freezegun_api, name)
+
+
+@pytest.mark.parametrize("name", ["_time_to_freeze", "now", "fromtimestamp", "timestamp", "astimezone"])
+def test_methods_of_freezeguns_datetime(name):
+    """virtualtime.patches.localzone replaces all but the first, which it calls."""
+    assert name in vars(freezegun_api.FakeDatetime)
+    assert "today" in vars(freezegun_api.FakeDate)
 
 
 def test_the_ids_of_what_freezegun_replaces():
@@ -312,7 +319,7 @@ def test_a_freezer_of_freezegun():
         frozen = freezer._freeze
         (factory,) = freezegun_api.freeze_factories
         factory.time_to_freeze = freezegun_api.real_datetime(2030, 1, 1)
-        assert freezegun_api.FakeDatetime.now().year == 2030
+        assert freezegun_api.FakeDatetime.now(datetime.UTC).year == 2030
         assert frozen.reals[id(freezegun_api.FakeDatetime)] is freezegun_api.real_datetime
         assert all(len(change) == 3 for change in frozen.undo_changes)
         assert isinstance(frozen.modules_at_start, set)
