@@ -24,7 +24,7 @@ from freezegun import api as freezegun_api
 from kubernetes import client as official
 
 from fakekube.virtualtime import describe
-from fakekube.virtualtime.patches.freezer import Freezer
+from fakekube.virtualtime.patches.wallclocks.freezer import Freezer
 
 
 @pytest.fixture
@@ -295,24 +295,24 @@ def test_methods_of_a_process(name):
     ],
 )  # fmt: skip
 def test_names_of_freezegun(name):
-    """virtualtime.patches.freezer and frozentime."""
+    """virtualtime.patches.wallclocks.freezer and frozentime."""
     assert hasattr(freezegun_api, name)
 
 
 @pytest.mark.parametrize("name", ["_time_to_freeze", "now", "fromtimestamp", "timestamp", "astimezone"])
 def test_methods_of_freezeguns_datetime(name):
-    """virtualtime.patches.localzone replaces all but the first, which it calls."""
+    """virtualtime.patches.wallclocks.localzone replaces all but the first, which it calls."""
     assert name in vars(freezegun_api.FakeDatetime)
     assert "today" in vars(freezegun_api.FakeDate)
 
 
 def test_the_ids_of_what_freezegun_replaces():
-    """virtualtime.patches.freezer.time_attributes."""
+    """virtualtime.patches.wallclocks.freezer.time_attributes."""
     assert id(datetime.datetime) in freezegun_api._real_time_object_ids
 
 
 def test_a_freezer_of_freezegun():
-    """virtualtime.patches.freezer."""
+    """virtualtime.patches.wallclocks.freezer."""
     freezer = Freezer()
     freezer.start(datetime.datetime(2026, 1, 1, tzinfo=datetime.UTC))
     try:
@@ -344,6 +344,6 @@ def test_the_writer_of_a_request_counts_its_output():
 
 
 def test_the_table_of_types_of_the_official_client():
-    """virtualtime.patches.freezer updates it."""
+    """virtualtime.patches.wallclocks.freezer updates it."""
     table = official.ApiClient.NATIVE_TYPES_MAPPING
     assert [table["date"], table["datetime"]] == [datetime.date, datetime.datetime]

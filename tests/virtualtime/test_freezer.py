@@ -18,7 +18,7 @@ import urllib3
 from _pytest import timing
 
 from fakekube.virtualtime import Bubble
-from fakekube.virtualtime.patches.freezer import Freezer
+from fakekube.virtualtime.patches.wallclocks.freezer import Freezer
 from tests.virtualtime.server import Server
 
 START = datetime.datetime(2026, 1, 1, tzinfo=datetime.UTC)

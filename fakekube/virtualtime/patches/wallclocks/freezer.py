@@ -10,11 +10,11 @@ from collections.abc import Callable
 from types import ModuleType
 from typing import Any
 
-from fakekube.virtualtime.patches import frozentime, localzone
 from fakekube.virtualtime.patches.importhook import IMPORTS
 from fakekube.virtualtime.patches.patch import PatchSet, Swaps
-from fakekube.virtualtime.patches.readings import Readings
-from fakekube.virtualtime.patches.realdatetime import cache_real_datetime
+from fakekube.virtualtime.patches.wallclocks import frozentime, localzone
+from fakekube.virtualtime.patches.wallclocks.readings import Readings
+from fakekube.virtualtime.patches.wallclocks.realdatetime import cache_real_datetime
 
 #: Modules with these prefixes read real time. They end with a dot, because freezegun compares prefixes: "queue" would
 #: also match a module named "queueing".
