@@ -282,6 +282,19 @@ def test_methods_of_a_process(name):
     assert name in vars(subprocess.Popen)
 
 
+def test_what_the_interpreter_waits_for_at_its_end():
+    """virtualtime.threads.stranding."""
+    assert concurrent.futures.thread._threads_queues is not None
+    thread = threading.Thread(target=int)
+    if sys.version_info < (3, 13):
+        thread.start()
+        assert isinstance(threading._shutdown_locks, set)
+        assert hasattr(thread, "_tstate_lock")
+        thread.join()
+    else:
+        assert callable(thread._handle._set_done)
+
+
 # --- freezegun ---------------------------------------------------------------------------------------------------------
 
 
