@@ -24,7 +24,7 @@ from freezegun import api as freezegun_api
 from kubernetes import client as official
 
 from fakekube.virtualtime import describe
-from fakekube.virtualtime.patches.freezer import Freezer
+from fakekube.virtualtime.patches.wallclocks.freezer import Freezer
 
 
 @pytest.fixture
@@ -282,6 +282,19 @@ def test_methods_of_a_process(name):
     assert name in vars(subprocess.Popen)
 
 
+def test_what_the_interpreter_waits_for_at_its_end():
+    """virtualtime.threads.stranding."""
+    assert concurrent.futures.thread._threads_queues is not None
+    thread = threading.Thread(target=int)
+    if sys.version_info < (3, 13):
+        thread.start()
+        assert isinstance(threading._shutdown_locks, set)
+        assert hasattr(thread, "_tstate_lock")
+        thread.join()
+    else:
+        assert callable(thread._handle._set_done)
+
+
 # --- freezegun ---------------------------------------------------------------------------------------------------------
 
 
@@ -291,28 +304,35 @@ def test_methods_of_a_process(name):
         "FakeDate", "FakeDatetime", "_freeze_time", "_get_cached_module_attributes", "call_stack_inspection_limit",
         "fake_gmtime", "fake_localtime", "fake_monotonic", "fake_monotonic_ns", "fake_perf_counter",
         "fake_perf_counter_ns", "fake_strftime", "fake_time", "fake_time_ns", "freeze_factories", "ignore_lists",
-        "real_date", "real_datetime", "real_time",
+        "real_date", "real_datetime", "real_gmtime", "real_localtime", "real_strftime", "real_time", "real_time_ns",
     ],
 )  # fmt: skip
 def test_names_of_freezegun(name):
-    """virtualtime.patches.freezer."""
+    """virtualtime.patches.wallclocks.freezer and frozentime."""
     assert hasattr(freezegun_api, name)
 
 
+@pytest.mark.parametrize("name", ["_time_to_freeze", "now", "fromtimestamp", "timestamp", "astimezone"])
+def test_methods_of_freezeguns_datetime(name):
+    """virtualtime.patches.wallclocks.localzone replaces all but the first, which it calls."""
+    assert name in vars(freezegun_api.FakeDatetime)
+    assert "today" in vars(freezegun_api.FakeDate)
+
+
 def test_the_ids_of_what_freezegun_replaces():
-    """virtualtime.patches.freezer.time_attributes."""
+    """virtualtime.patches.wallclocks.freezer.time_attributes."""
     assert id(datetime.datetime) in freezegun_api._real_time_object_ids
 
 
 def test_a_freezer_of_freezegun():
-    """virtualtime.patches.freezer."""
+    """virtualtime.patches.wallclocks.freezer."""
     freezer = Freezer()
     freezer.start(datetime.datetime(2026, 1, 1, tzinfo=datetime.UTC))
     try:
         frozen = freezer._freeze
         (factory,) = freezegun_api.freeze_factories
         factory.time_to_freeze = freezegun_api.real_datetime(2030, 1, 1)
-        assert freezegun_api.FakeDatetime.now().year == 2030
+        assert freezegun_api.FakeDatetime.now(datetime.UTC).year == 2030
         assert frozen.reals[id(freezegun_api.FakeDatetime)] is freezegun_api.real_datetime
         assert all(len(change) == 3 for change in frozen.undo_changes)
         assert isinstance(frozen.modules_at_start, set)
@@ -337,6 +357,6 @@ def test_the_writer_of_a_request_counts_its_output():
 
 
 def test_the_table_of_types_of_the_official_client():
-    """virtualtime.patches.freezer updates it."""
+    """virtualtime.patches.wallclocks.freezer updates it."""
     table = official.ApiClient.NATIVE_TYPES_MAPPING
     assert [table["date"], table["datetime"]] == [datetime.date, datetime.datetime]

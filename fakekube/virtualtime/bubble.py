@@ -18,8 +18,8 @@ from fakekube.virtualtime.gate import Gate
 from fakekube.virtualtime.hotloop import MAX_TURNS
 from fakekube.virtualtime.loop import VirtualTimeLoop
 from fakekube.virtualtime.network.network import TransportKind
-from fakekube.virtualtime.patches.freezer import Freezer
-from fakekube.virtualtime.patches.travel import TimeMachine
+from fakekube.virtualtime.patches.wallclocks.freezer import Freezer
+from fakekube.virtualtime.patches.wallclocks.travel import TimeMachine
 from fakekube.virtualtime.patching import patched
 from fakekube.virtualtime.processes import Processes, ProcessOptions
 from fakekube.virtualtime.quiescence import HORIZON, LINGER, PATIENCE

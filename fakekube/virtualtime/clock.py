@@ -43,7 +43,8 @@ class VirtualClock:
     def __init__(self, epoch: datetime = EPOCH) -> None:
         if epoch.tzinfo is None:
             raise ValueError(f"epoch={epoch!r} is naive: pass an aware datetime, with a time zone")
-        self.epoch = epoch
+        #: in UTC: arithmetic in a zone with summer time is that of its wall clocks, which jump
+        self.epoch = epoch = epoch.astimezone(UTC)
         self._epoch_seconds = epoch.timestamp()
         #: microseconds since the epoch; only the loop changes it
         self.us: int = 0
@@ -55,7 +56,7 @@ class VirtualClock:
         self._source: TimerSource | None = None
 
     def now(self) -> datetime:
-        """The wall clock, aware."""
+        """The wall clock, in UTC."""
         if self._now_us != self.us:  # read many times at one instant
             self._now, self._now_us = self.epoch + timedelta(microseconds=self.us), self.us
         return self._now

@@ -412,7 +412,7 @@ async def test_it(fakekube):
     child.expect("(Pdb)")
     child.sendline("fakekube.advance(hours=1)")
     child.expect("(Pdb)")
-    child.sendline("print(datetime.datetime.now())")
+    child.sendline("print(datetime.datetime.now(datetime.UTC))")
     child.expect("2026-01-01 02:00:00")
     child.sendline("q")
     child.wait()

@@ -18,7 +18,7 @@ import urllib3
 from _pytest import timing
 
 from fakekube.virtualtime import Bubble
-from fakekube.virtualtime.patches.freezer import Freezer
+from fakekube.virtualtime.patches.wallclocks.freezer import Freezer
 from tests.virtualtime.server import Server
 
 START = datetime.datetime(2026, 1, 1, tzinfo=datetime.UTC)
@@ -35,7 +35,7 @@ def bubble():
 def test_user_code_reads_virtual_time(bubble):
     bubble.advance(hours=1, milliseconds=250)
     assert datetime.datetime.now(datetime.UTC) == START + datetime.timedelta(hours=1, milliseconds=250)
-    assert datetime.date.today() == START.date()
+    assert datetime.date.today() == START.astimezone().date()
     assert time.time() == START.timestamp() + 3600.25
     assert time.gmtime().tm_hour == 1
     time.sleep(60)
@@ -192,8 +192,8 @@ def test_a_module_that_is_imported_under_frozen_time_is_executed_with_real_time(
 
     monkeypatch.delitem(sys.modules, "late_operator")
     assert late_operator.made == START.timestamp()
-    assert late_operator.Backup(at=datetime.datetime.now()).at.year == 2026
-    assert late_operator.datetime.now().year == 2026
+    assert late_operator.Backup(at=datetime.datetime.now(datetime.UTC)).at.year == 2026
+    assert late_operator.datetime.now(datetime.UTC).year == 2026
     bubble.close()
     assert late_operator.now is time.time
     assert late_operator.datetime is datetime.datetime

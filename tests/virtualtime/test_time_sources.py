@@ -109,9 +109,11 @@ def test_wall_clock(bubble):
     def read():
         return (
             time.time(),
+            time.time_ns() / 1e9,
+            time.clock_gettime(time.CLOCK_REALTIME),
+            time.clock_gettime_ns(time.CLOCK_REALTIME) / 1e9,
             datetime.datetime.now(datetime.UTC),
             datetime.datetime.utcnow().replace(tzinfo=datetime.UTC),
-            datetime.date.today(),
             time.gmtime().tm_hour,
         )
 
@@ -120,7 +122,36 @@ def test_wall_clock(bubble):
 
     seen = []
     bubble.join(bubble.thread(lambda: seen.append(read())))
-    assert read() == bubble.run(coroutine()) == seen[0] == (start.timestamp(), start, start, start.date(), 1)
+    assert read() == bubble.run(coroutine()) == seen[0] == (*[start.timestamp()] * 4, start, start, 1)
+
+
+def test_local_time(bubble):
+    bubble.advance(3600)
+    start = datetime.datetime(2026, 1, 1, 1, tzinfo=datetime.UTC).astimezone()
+    local = start.replace(tzinfo=None)
+
+    def read():
+        now = datetime.datetime.now
+        return (
+            now().astimezone(),
+            now(),
+            datetime.datetime.today(),
+            datetime.datetime.fromtimestamp(time.time()),
+            datetime.date.today(),
+            time.localtime()[:9],
+            time.strftime("%c"),
+            time.ctime(),
+            time.asctime(),
+        )
+
+    async def coroutine():
+        return read()
+
+    seen = []
+    bubble.join(bubble.thread(lambda: seen.append(read())))
+    text = local.ctime()  # in the C locale, as `%c`
+    expected = (start, local, local, local, local.date(), time.localtime(start.timestamp())[:9], text, text, text)
+    assert read() == bubble.run(coroutine()) == seen[0] == expected
 
 
 def test_monotonic(bubble, takes):

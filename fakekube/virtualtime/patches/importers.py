@@ -3,6 +3,7 @@
 import queue
 import sys
 import threading
+import time
 from time import sleep
 from types import ModuleType
 from typing import Any
@@ -31,6 +32,10 @@ _ORIGINALS: dict[str, Any] = {
     "Lock": threading.Lock,
     "RLock": threading.RLock,
     "SimpleQueue": queue.SimpleQueue,
+    "asctime": time.asctime,
+    "clock_gettime": time.clock_gettime,
+    "clock_gettime_ns": time.clock_gettime_ns,
+    "ctime": time.ctime,
 }
 
 

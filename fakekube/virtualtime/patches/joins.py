@@ -33,7 +33,7 @@ class JoinPatches:
             elif ours is not None:
                 where = f"waiting for the end of {target.name}"
                 ended = self._blocking.wait(where, lambda: not ours.is_alive(), ours.ended, timeout=timeout)
-                if ended:
+                if ended and not ours.stranded:
                     real(target)
             else:
                 self._blocking.outside(f"waiting for thread {target.name}", lambda: real(target, timeout))

@@ -50,6 +50,25 @@ class PatchSet:
                 setattr(patch.owner, patch.name, before)
 
 
+class Swaps:
+    """Attributes that are replaced one after the other, without a check, and restored together."""
+
+    def __init__(self) -> None:
+        self._before: list[tuple[Any, str, object]] = []
+
+    def set(self, owner: Any, name: str, value: object) -> None:
+        self._before.append((owner, name, vars(owner).get(name, _MISSING)))
+        setattr(owner, name, value)
+
+    def restore(self) -> None:
+        while self._before:
+            owner, name, before = self._before.pop()
+            if before is _MISSING:
+                delattr(owner, name)
+            else:
+                setattr(owner, name, before)
+
+
 def _layers(value: Any) -> Iterator[Any]:
     """A function, and what it wraps."""
     yield value

@@ -26,8 +26,10 @@ from weakref import WeakMethod
 from fakekube.virtualtime.errors import BubbleClosed, NotQuiescent
 from fakekube.virtualtime.notifier import Notifier
 from fakekube.virtualtime.simulatedprocess import SimulatedProcess, current, running_in
+from fakekube.virtualtime.threads.callers import caller
 from fakekube.virtualtime.threads.interrupts import interrupt
 from fakekube.virtualtime.threads.stacks import dump, place_of
+from fakekube.virtualtime.threads.stranding import strand
 
 T = TypeVar("T")
 
@@ -43,6 +45,9 @@ _IGNORED = (signal.SIGCHLD, signal.SIGCONT, signal.SIGURG, signal.SIGWINCH)
 
 #: How often BubbleClosed is raised in a thread that catches it.
 _MAX_CLOSES = 50
+
+#: The longest real time for which a thread that is being ended may compute, before BubbleClosed is raised in it again.
+_CLEAN_UP = 5.0
 
 #: Real seconds in which a thread ends after an exception was raised in it.
 _INTERRUPTED = 0.01
@@ -81,8 +86,10 @@ class BubbleThread:
         "overdue",
         "process",
         "real",
+        "refusals",
         "signals",
         "state",
+        "stranded",
         "wakeup_fd",
         "where",
     )
@@ -96,6 +103,10 @@ class BubbleThread:
         self.error: BaseException | None = None
         self.overdue: bool = False
         self.real: threading.Thread | None = None
+        #: how often BubbleClosed was raised in it
+        self.refusals: int = 0
+        #: whether it has ended for the bubble only: the real thread catches every exception, and is suspended for ever
+        self.stranded: bool = False
         #: whether it stands for the main thread of a process; then it has handlers of signals
         self.is_main: bool = False
         self.handlers: dict[int, Any] = {signal.SIGINT: signal.default_int_handler}
@@ -140,7 +151,7 @@ class BubbleThread:
 
     def join_if_ended(self, patience: float) -> None:
         """Join the real thread if this one has ended, so that `Thread.is_alive` is False from now on."""
-        if self.state is State.ENDED and self.real is not None:
+        if self.state is State.ENDED and self.real is not None and not self.stranded:
             _join(self.real, patience)
 
     def was_suspended(self) -> bool:
@@ -215,6 +226,8 @@ class ThreadScheduler:
         self._loops_ended = False
         #: whether Ctrl-C has ended the wait for a thread, which it has named
         self._interrupted = False
+        #: the threads that catch every exception, and where
+        self._stubborn: list[str] = []
         #: the threads of stopped processes that became ready
         self._frozen: dict[SimulatedProcess, list[BubbleThread]] = {}
 
@@ -377,23 +390,24 @@ class ThreadScheduler:
             resumed = [self._raise_closed(thread) for thread in tuple(self._threads.values())]
             if not any(resumed):
                 break
-        left = [thread for thread in tuple(self._threads.values()) if not self._interrupt(thread)]
+        threads = tuple(self._threads.values())
+        left = [f"{one.name}, {_place(one)}" for one in threads if not self._interrupt(one)] + self._stubborn
         self.collect()
+        self._stubborn.clear()
         self._threads.clear()
         self._overdue.clear()
         self._idle.clear()
         if left and not self._interrupted:
-            names = ", ".join(f"{thread.name} ({thread.where})" for thread in left)
             raise NotQuiescent(
-                f"threads do not end: {names}. They run Python code that catches every exception, or wait for "
-                f"something that the bubble cannot see; they go on until the process ends.\n{dump()}"
+                f"threads do not end: {'; '.join(left)}. They run Python code that catches every exception (`except:` "
+                "or `except BaseException:` without `raise`), or wait for something that the bubble cannot see"
             )
 
     def _raise_closed(self, thread: BubbleThread) -> bool:
         """Returns whether the thread was suspended, and went on until it was suspended again or ended."""
         if thread.state in (State.ENDED, State.OUTSIDE) or (thread.overdue and not thread.was_suspended()):
             return False
-        if not thread.resume(self._patience):
+        if not thread.resume(min(self._patience, _CLEAN_UP)):
             return False
         thread.join_if_ended(self._patience)
         return True
@@ -461,9 +475,23 @@ class ThreadScheduler:
 
     def _refuse_if_closing(self, thread: BubbleThread | None = None) -> None:
         if self._closing:
+            self._end(thread or self.current())
             raise BubbleClosed("the bubble of this thread is closed")
         if thread is not None and thread.process is not None and thread.process.fenced:
+            self._end(thread)
             raise BubbleClosed(f"{thread.process.name}, the process of this thread, was killed")
+
+    def _end(self, thread: BubbleThread | None) -> None:
+        """Called by `thread` before BubbleClosed is raised in it; does not return to one that catches it every time."""
+        if thread is None:
+            return
+        thread.refusals += 1
+        if thread.refusals > _MAX_CLOSES:
+            if self._closing:
+                self._stubborn.append(f"{thread.name}, at {caller(sys._getframe(1))}")
+            thread.stranded = True
+            self._ended(thread)
+            strand(thread.real)
 
     def collect(self) -> None:
         """Free what the event loops of ended threads have left in reference cycles, while its warnings are ignored."""
@@ -494,14 +522,19 @@ class ThreadScheduler:
                 if reuse and not self._closing:
                     self._rest(thread)
         finally:
-            thread.state = State.ENDED
-            thread.where = "ended"
-            self._threads.pop(id(thread), None)
             try:
-                thread.ended.notify()
+                self._ended(thread)
             finally:
                 del _current[ident]
-                thread.suspend()
+
+    def _ended(self, thread: BubbleThread) -> None:
+        thread.state = State.ENDED
+        thread.where = "ended"
+        self._threads.pop(id(thread), None)
+        try:
+            thread.ended.notify()
+        finally:
+            thread.suspend()
 
     def _rest(self, thread: BubbleThread) -> None:
         thread.state = State.IDLE
@@ -536,6 +569,11 @@ def _guarded(function: Callable[[], object], is_cancelled: Callable[[], bool]) -
         return None
 
     return job
+
+
+def _place(thread: BubbleThread) -> str:
+    """Where a thread is that does not end."""
+    return thread.where if thread.state is State.OUTSIDE else f"at {place_of(thread.real)}"
 
 
 def _is_overdue(thread: BubbleThread) -> bool:

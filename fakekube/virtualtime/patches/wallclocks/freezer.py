@@ -11,8 +11,10 @@ from types import ModuleType
 from typing import Any
 
 from fakekube.virtualtime.patches.importhook import IMPORTS
-from fakekube.virtualtime.patches.readings import Readings
-from fakekube.virtualtime.patches.realdatetime import cache_real_datetime
+from fakekube.virtualtime.patches.patch import PatchSet, Swaps
+from fakekube.virtualtime.patches.wallclocks import frozentime, localzone
+from fakekube.virtualtime.patches.wallclocks.readings import Readings
+from fakekube.virtualtime.patches.wallclocks.realdatetime import cache_real_datetime
 
 #: Modules with these prefixes read real time. They end with a dot, because freezegun compares prefixes: "queue" would
 #: also match a module named "queueing".
@@ -60,7 +62,9 @@ class Freezer:
         self._freeze: Any = None
         self._factory: Any = None
         self._factories: list[Any] = []
-        self._before: list[tuple[Any, str, Any]] = []
+        self._api: Any = None
+        self._swaps = Swaps()
+        self._functions = PatchSet(())
         self._types_before: list[tuple[dict[str, Any], dict[str, Any]]] = []
         self._ignore_imports: Callable[[], None] | None = None
         self._readings = Readings()
@@ -76,23 +80,29 @@ class Freezer:
         if _is_travelling():
             raise RuntimeError(_TAKEN.format(who="time-machine"))
         cache_real_datetime()
+        self._functions = PatchSet(frozentime.patches())
+        self._functions.install()
         self._freeze = freezegun.freeze_time(_naive(now))
         self._freeze.ignore = REAL_TIME
-        self._swap(api, "_get_cached_module_attributes", time_attributes)
-        self._swap(api, "fake_time", fake_time)
-        _active[:] = [now.timestamp(), api]
+        self._swaps.set(api, "_get_cached_module_attributes", time_attributes)
+        for name, fake in frozentime.FAKES.items():
+            self._swaps.set(api, name, fake)
+        frozentime.freeze(_microseconds(now), api)
         try:
             self._factory = self._freeze.start()
         except BaseException:
-            _active.clear()
+            frozentime.unfreeze()
             # freezegun replaces datetime before it searches the modules, and does not undo it
             self._freeze.stop()
-            self._undo()
+            self._functions.remove()
+            self._swaps.restore()
             raise
-        self._factories = api.freeze_factories
+        self._factories, self._api = api.freeze_factories, api
+        for owner, name, method in localzone.methods(api):
+            self._swaps.set(owner, name, method)
         self._readings.install(api.FakeDatetime)
         # only the direct caller counts: a function that is called by `threading` or an executor is user code
-        self._swap(api, "call_stack_inspection_limit", 1)
+        self._swaps.set(api, "call_stack_inspection_limit", 1)
         for module, name, value in self._freeze.undo_changes:
             if module.__name__ in REAL_TIME_EXACTLY:
                 setattr(module, name, value)
@@ -105,7 +115,8 @@ class Freezer:
     def move(self, now: datetime.datetime) -> None:
         if not self._factories or self._factories[-1] is not self._factory:
             raise RuntimeError(_NESTED)
-        self._factory.time_to_freeze, _active[0] = _naive(now), now.timestamp()
+        self._factory.time_to_freeze = _naive(now)
+        frozentime.freeze(_microseconds(now), self._api)
 
     def stop(self) -> None:
         if self._factory is None:
@@ -120,8 +131,9 @@ class Freezer:
             self._freeze.stop()
         self._factory = None
         self._readings.remove()
-        _active.clear()
-        self._undo()
+        frozentime.unfreeze()
+        self._functions.remove()
+        self._swaps.restore()
 
     # --- imports
 
@@ -179,20 +191,10 @@ class Freezer:
         def start(*_: Any, **__: Any) -> Any:
             raise RuntimeError(_NESTED)
 
-        self._swap(api._freeze_time, "start", start)
+        self._swaps.set(api._freeze_time, "start", start)
         travel = getattr(sys.modules.get("time_machine"), "travel", None)
         if travel is not None:
-            self._swap(travel, "start", start)
-
-    def _swap(self, owner: Any, name: str, value: Any) -> None:
-        if hasattr(owner, name):
-            self._before.append((owner, name, getattr(owner, name)))
-            setattr(owner, name, value)
-
-    def _undo(self) -> None:
-        while self._before:
-            owner, name, value = self._before.pop()
-            setattr(owner, name, value)
+            self._swaps.set(travel, "start", start)
 
 
 _TAKEN = (
@@ -203,6 +205,8 @@ _NESTED = (
     "the cluster has frozen time and moves it; a freeze_time() or travel() inside would override it and stop the "
     "clock. Move the cluster's clock instead (advance, advance_to), or leave the wall clock alone with wall_clock=False"
 )
+
+_1970 = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
 
 #: Per module name: the identity of the module, its number of names, and the names bound to functions of `time` or
 #: `datetime`. A process-wide cache, as `sys.modules` is.
@@ -242,26 +246,9 @@ def _fakes() -> tuple[Any, ...]:
     )
 
 
-#: While time is frozen: its seconds since 1970, and the module `freezegun.api`. Process-wide, as `fake_time` is.
-_active: list[Any] = []
-
-
-def fake_time() -> float:
-    """Replaces `time.time` in user code: as freezegun's own, but faster.
-
-    There is one for the process, as in freezegun: code that has bound it while time was frozen once reads the time of
-    the next freeze with it.
-    """
-    if not _active:
-        from freezegun import api
-
-        return float(api.real_time())
-    seconds, api = _active
-    caller = sys._getframe(1).f_globals.get("__name__")
-    ignored = api.ignore_lists[-1] if api.ignore_lists else ()
-    if isinstance(caller, str) and caller.startswith(ignored):
-        return float(api.real_time())
-    return float(seconds)
+def _microseconds(now: datetime.datetime) -> int:
+    """Since 1970."""
+    return (now - _1970) // datetime.timedelta(microseconds=1)
 
 
 def _naive(now: datetime.datetime) -> datetime.datetime:

@@ -11,46 +11,37 @@ from collections.abc import Callable, Iterator
 from datetime import datetime
 from typing import Any
 
+from fakekube.virtualtime.patches.patch import Swaps
+
 #: The attribute that marks a value as read from the clock, or computed from such a value.
 _MARK = "_fakekube_reading"
 
 #: The fields of type MicroTime, as the official client's models name them.
 _MICRO_TIMES = ("acquire_time", "event_time", "last_observed_time", "renew_time")
 
-_MISSING = object()
-
 
 class Readings:
     """Changes freezegun's `FakeDatetime` while time is frozen."""
 
     def __init__(self) -> None:
-        self._before: list[tuple[Any, str, object]] = []
+        self._swaps = Swaps()
         self._fake: Any = None
 
     def install(self, fake: Any) -> None:
         self._fake = fake
         for name, replacement in _methods(fake):
-            self._swap(fake, name, replacement)
+            self._swaps.set(fake, name, replacement)
         parser = sys.modules.get("dateutil.parser")  # freezegun imports it
         if parser is not None:
-            self._swap(parser.parser, "parse", _parsing(parser.parser.parse))
+            self._swaps.set(parser.parser, "parse", _parsing(parser.parser.parse))
 
     def install_client(self, client: Any) -> None:
         """Change an `ApiClient`: pydantic, which parses the times of objects, creates instances of the real class."""
         if hasattr(client, "deserialize") and self._fake is not None:
-            self._swap(client, "deserialize", _deserializing(client.deserialize, self._fake))
-
-    def _swap(self, owner: Any, name: str, replacement: Any) -> None:
-        self._before.append((owner, name, vars(owner).get(name, _MISSING)))
-        setattr(owner, name, replacement)
+            self._swaps.set(client, "deserialize", _deserializing(client.deserialize, self._fake))
 
     def remove(self) -> None:
-        while self._before:
-            owner, name, before = self._before.pop()
-            if before is _MISSING:
-                delattr(owner, name)
-            else:
-                setattr(owner, name, before)
+        self._swaps.restore()
 
 
 def _methods(fake: Any) -> Iterator[tuple[str, Any]]:

@@ -1,0 +1,1 @@
+"""What makes the code under test read virtual time from `datetime` and `time`."""

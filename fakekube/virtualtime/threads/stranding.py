@@ -1,0 +1,28 @@
+"""Suspends the calling thread for ever: it catches the exceptions that are to end it."""
+
+import _thread
+import concurrent.futures.thread
+import threading
+from typing import Any, NoReturn
+
+#: What keeps the interpreter from ending before a thread has: CPython up to 3.12, and since.
+_LOCKS: set[Any] | None = getattr(threading, "_shutdown_locks", None)
+
+
+def strand(real: threading.Thread | None) -> NoReturn:
+    """Never returns. The process does not wait for the thread `real`, the caller, when it ends."""
+    if real is not None:
+        _let_go(real)
+    forever = _thread.allocate_lock()
+    while True:
+        forever.acquire()
+
+
+def _let_go(real: threading.Thread) -> None:
+    concurrent.futures.thread._threads_queues.pop(real, None)  # type: ignore[attr-defined]
+    if real.daemon:
+        return
+    if _LOCKS is not None:
+        _LOCKS.discard(real._tstate_lock)  # type: ignore[attr-defined]
+    else:
+        real._handle._set_done()  # type: ignore[attr-defined]
