@@ -10,8 +10,6 @@ import asyncio
 import builtins
 import inspect
 import os
-import sys
-from bdb import BdbQuit
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import replace
@@ -84,6 +82,7 @@ from fakekube.harness.state.loading import Manifests
 from fakekube.harness.state.snapshot import Snapshot
 from fakekube.harness.state.versionhistory import VersionHistory
 from fakekube.harness.timeline import Timeline
+from fakekube.harness.unhandled import end_if_it_ends_the_test, outcomes
 from fakekube.server import bootstrap
 from fakekube.server.direct import DirectTransport
 from fakekube.server.initialobjects import ClusterOptions
@@ -92,7 +91,6 @@ from fakekube.server.runner import ServerRunner
 from fakekube.virtualtime import Bubble, Deadlock, HotLoop, NotQuiescent, VirtualClock
 from fakekube.virtualtime.bubble import Done
 from fakekube.virtualtime.durations import Duration, TimeUnits
-from fakekube.virtualtime.loop import VirtualTimeLoop
 from fakekube.virtualtime.processes import ProcessOptions
 from fakekube.virtualtime.seeds import Seed
 from fakekube.virtualtime.shutdown import end_loops_of_threads
@@ -223,7 +221,7 @@ class FakeKube:
         drawn = Seed(seed) if isinstance(seed, int) else Seed.of_name(seed)
         kind: Literal["memory", "tcp"] = "tcp" if transport == "tcp" else "memory"
         self._bubble = Bubble(seed=drawn, stepped=stepped, wall_clock=wall_clock, transport=kind, patience=patience)
-        self._bubble.loop.fatal_errors = _outcomes()
+        self._bubble.loop.fatal_errors = outcomes()
         self._transport: Transport = transport
         self._random = random = SeededRandom(drawn)
         apiserver = bootstrap.api_server(
@@ -258,7 +256,7 @@ class FakeKube:
         serials = self._runner.serials
         self.timeline: Timeline = Timeline(self.clock.epoch, serials, partial(key_in, apiserver.catalog))
         self.ledger: Ledger = Ledger(self.clock.now, self.timeline, serials)
-        self.ledger.on_error = partial(_end_if_it_ends_the_test, self._bubble.loop)
+        self.ledger.on_error = partial(end_if_it_ends_the_test, self._bubble.loop)
         self._audit = Audit(self._runner, self.clock, self.timeline, self.ledger.identities, TEST_AGENT)
         self._objects = Objects(apiserver, DirectRequests(self._runner, self._driver.driven))
         self._detection = Detection(self._runner, self.clock.now, TEST_AGENT, levels)
@@ -1417,18 +1415,6 @@ class FakeKube:
         """`handler` answers data that is sent to a port of a pod (ForwardRequest -> bytes)."""
         self._runner.apiserver.kubelet.forward = reported(handler, self._background.failed)
         return handler
-
-
-def _outcomes() -> tuple[type[BaseException], ...]:
-    """What ends a test of pytest wherever it is raised, for example by pytest-timeout in a task of an operator."""
-    outcomes = sys.modules.get("_pytest.outcomes")
-    return (outcomes.OutcomeException, outcomes.Exit) if outcomes is not None else ()
-
-
-def _end_if_it_ends_the_test(loop: VirtualTimeLoop, error: BaseException) -> None:
-    """Raise from the loop what ends a test, and no reconcile: the debugger was left, or `pytest.exit()` was called."""
-    if isinstance(error, (*loop.fatal_errors, BdbQuit)):
-        loop.fail_with(error)
 
 
 def _note_hit(timeline: Timeline, clock: VirtualClock, fault: str, info: RequestInfo) -> None:

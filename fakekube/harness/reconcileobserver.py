@@ -14,6 +14,7 @@ from fakekube.harness.audit import WRITES
 from fakekube.harness.ledger import Ledger
 from fakekube.harness.records.identity import Identity
 from fakekube.harness.records.reconciles import Running
+from fakekube.harness.unhandled import raise_if_it_ends_the_code
 from fakekube.virtualtime.errors import HotLoop
 
 #: More reconciles of one object by one controller within one virtual second are a hot loop.
@@ -96,6 +97,8 @@ class ReconcileObserver(Observer):
             return
         opened.outcome = outcome
         self._ledger.finished(opened)
+        if outcome.error is not None:
+            raise_if_it_ends_the_code(outcome.error)
 
     async def after_call(self, call: Call, code: int, answer: Any) -> None:
         run, verb, _, path, _, body, _ = call

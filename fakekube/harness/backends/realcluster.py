@@ -38,6 +38,7 @@ from fakekube.harness.state import loading
 from fakekube.harness.state.loading import Manifests
 from fakekube.harness.state.sharing import namespace_for
 from fakekube.harness.timeline import Timeline
+from fakekube.harness.unhandled import has_failed
 from fakekube.server.direct import Answer
 from fakekube.server.systemclock import SystemClock
 from fakekube.virtualtime.bubble import Done
@@ -316,9 +317,12 @@ class RealCluster:
         return self._tasks[-1]
 
     async def _guarded(self, work: Coroutine[Any, Any, Any]) -> None:
+        task = asyncio.current_task()
         try:
             await work
-        except Exception as error:  # raised by the next step of the test
+        except BaseException as error:  # raised by the next step of the test
+            if not has_failed(error, task):
+                raise
             self._failures.append(error)
 
     # --- objects ---------------------------------------------------------------------------------------------------
