@@ -21,7 +21,7 @@ from fakekube.apiserver.storage.store import Change
 from fakekube.apiserver.wire.request import Request, RequestInfo
 from fakekube.harness.detectors.children import note_kinds
 from fakekube.harness.detectors.detector import COMPONENTS, Detector, Doing, Exchange, Observed, Scene, Sent
-from fakekube.harness.detectors.finding import Finding, FindingError, FindingWarning
+from fakekube.harness.detectors.finding import Finding, FindingError, FindingWarning, shortened
 from fakekube.harness.detectors.knowndetectors import detectors_for
 from fakekube.harness.detectors.leadership import FollowerWrites, UnelectedWrites
 from fakekube.harness.detectors.levels import Level, check_name
@@ -261,8 +261,8 @@ class Detection:
         if self.has_errors:
             raise FindingError([one for one in self.findings if self.levels[one.detector] == "error"])
         self._raised, self._warn = frozenset(self._findings), warn or warnings.warn
-        for one in self.findings:
-            self._warn(FindingWarning(str(one)))
+        for text in shortened(self.findings):
+            self._warn(FindingWarning(text))
 
     def closed(self) -> None:
         """Called when operators, tasks and threads have been ended after a test that has passed."""
@@ -278,8 +278,8 @@ class Detection:
         self._raised = None
         if any(self.levels[one.detector] == "error" for one in late):
             raise FindingError([one for one in late if self.levels[one.detector] == "error"])
-        for one in late:
-            self._warn(FindingWarning(str(one)))
+        for text in shortened(late):
+            self._warn(FindingWarning(text))
 
     def retire(self) -> None:
         """Drop what refers to operators and the server, so that controllers that remain do not keep it alive."""
