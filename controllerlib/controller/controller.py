@@ -147,6 +147,7 @@ class Controller:
         self._own_requests: RequestQueue | None = None
         self._tasks: Tasks | None = None
         self._main: asyncio.Task[Any] | None = None
+        self._worker_tasks: list[asyncio.Task[Any]] = []
         self._was_started = self._sources_begun = False
         self._synced = OnceEvent()
         #: Set when the workers run.
@@ -182,6 +183,10 @@ class Controller:
         if self._queue is None:
             raise RuntimeError(f"controller {self.name} has no queue before it is started")
         return self._queue
+
+    def worker(self, number: int) -> "asyncio.Task[Any] | None":
+        """Return the task of a worker, counted from 0; None before it was started."""
+        return self._worker_tasks[number] if number < len(self._worker_tasks) else None
 
     async def watch(self, source: Source) -> None:
         """Add a source; if the controller has started, start the source without waiting until it has synced."""
@@ -222,7 +227,8 @@ class Controller:
                             others.start(self._host_sources(), f"sources {self.name}")
                         await self._synced.wait()
                         for number in range(self._workers):
-                            workers.start(self._work(number), f"worker {self.name}/{number}")
+                            task = workers.start(self._work(number), f"worker {self.name}/{number}")
+                            self._worker_tasks.append(task)
                         self.started.set()
                         await asyncio.get_running_loop().create_future()  # until cancelled
                 except asyncio.CancelledError as error:
@@ -232,6 +238,7 @@ class Controller:
                     if self._queue is not None:
                         self._queue.shut_down()
         finally:
+            self._worker_tasks.clear()
             self._caller.close()
         if cancelled:
             raise cancelled.pop()  # popped: see tasks.Tasks

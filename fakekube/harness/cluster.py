@@ -81,7 +81,7 @@ from fakekube.harness.state.golden import GoldenFiles
 from fakekube.harness.state.loading import Manifests
 from fakekube.harness.state.snapshot import Snapshot
 from fakekube.harness.state.versionhistory import VersionHistory
-from fakekube.harness.timeline import Timeline
+from fakekube.harness.timeline import Timeline, note_row
 from fakekube.harness.unhandled import end_if_it_ends_the_test, outcomes
 from fakekube.server import bootstrap
 from fakekube.server.direct import DirectTransport
@@ -261,6 +261,8 @@ class FakeKube:
         self._objects = Objects(apiserver, DirectRequests(self._runner, self._driver.driven))
         self._detection = Detection(self._runner, self.clock.now, TEST_AGENT, levels)
         self._detection.scene.inspected = self.ledger.inspected
+        self._detection.scene.note = partial(note_row, self.timeline, self.clock.now)
+        self.ledger.waiting_for = self._detection.waiting_for
         self._read_only = ReadOnlyCluster(self._runner, self._objects.resource, self.clock.now)
         self._invariants = Invariants(self._read_only, self.timeline, self.clock.epoch, self._runner.on_write)
         secret = self._bubble.seed.random("certificate authority").getrandbits(256)

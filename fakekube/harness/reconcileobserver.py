@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -41,6 +41,10 @@ class ReconcileObserver(Observer):
     def running(self, controller: str) -> list[str]:
         """The keys that are being reconciled."""
         return [str(one.run.request) for one in self._running.values() if one.run.controller == controller]
+
+    def unfinished(self) -> Sequence[Running]:
+        """The reconciles that have not finished."""
+        return list(self._running.values())
 
     def identify(self, identity: Identity, controllers: Mapping[str, Controller] = {}) -> None:
         """Set the operator that the records name, and its controllers."""

@@ -25,6 +25,7 @@ from fakekube.harness.detectors.finding import Finding, FindingError, FindingWar
 from fakekube.harness.detectors.knowndetectors import detectors_for
 from fakekube.harness.detectors.leadership import FollowerWrites, UnelectedWrites
 from fakekube.harness.detectors.levels import Level, check_name
+from fakekube.harness.detectors.remains.stuck import Stuck
 from fakekube.harness.detectors.remains.tasknames import work_in_progress
 from fakekube.harness.detectors.remains.tasks import Tasks
 from fakekube.harness.detectors.remains.threadleaks import Threads
@@ -97,6 +98,8 @@ class Detection:
                 detector.open(bubble.loop.tasks.creator)
             elif isinstance(detector, FollowerWrites):
                 detector.open(partial(work_in_progress, bubble.loop.tasks.creator))
+            elif isinstance(detector, Stuck):
+                detector.open(bubble.loop, lambda: tuple(self._doing.values()))
             elif isinstance(detector, Threads):
                 detector.open(has_threads, bubble.loop.threads.find, self.doing)
                 bubble.on_thread(detector.started_thread)
@@ -178,6 +181,11 @@ class Detection:
         """The reconcile in progress that the calling code belongs to."""
         run = current_run()
         return None if run is None else self._doing.get(id(run))
+
+    def waiting_for(self, run: Run) -> str:
+        """Where a reconcile in progress waits without a timeout; empty if it does not, or if that is not observed."""
+        doing, stuck = self._doing.get(id(run)), self.first(Stuck)
+        return "" if doing is None or stuck is None else stuck.waiting_for(doing)
 
     def first(self, kind: type[T]) -> T | None:
         """The detector of a class, if it is on."""
@@ -299,7 +307,7 @@ class Detection:
         self._answered, self._denied, self._unchanged = {}, (), ()
         self.scene.operators.clear()
         self.scene.report = _unreported
-        self.scene.fail, self.scene.inspected = _unfailed, frozenset
+        self.scene.fail, self.scene.inspected, self.scene.note = _unfailed, frozenset, _nothing
 
 
 class OperatorObserver(Observer):

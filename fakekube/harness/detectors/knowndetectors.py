@@ -17,6 +17,7 @@ from fakekube.harness.detectors.orphans import Orphans
 from fakekube.harness.detectors.permissions import MissingPermissions
 from fakekube.harness.detectors.polling import PlainWatches, PolledLists, ShortRequeues
 from fakekube.harness.detectors.reconcileerrors import ReconcileErrors
+from fakekube.harness.detectors.remains.stuck import Stuck
 from fakekube.harness.detectors.remains.tasks import Tasks
 from fakekube.harness.detectors.remains.threadleaks import Threads
 from fakekube.harness.detectors.restwrites import RestWrites
@@ -27,7 +28,7 @@ from fakekube.harness.detectors.updates import IgnoredStatus, NoopWrites, Unguar
 #: The hot loop comes last: it raises, and the others have to know of the reconcile by then.
 ALL: Sequence[Callable[[Scene], Detector]] = (
     ReconcileErrors, TimestampLoops, NoopWrites, IgnoredStatus, UnguardedUpdates, CacheMutations, IgnoredConflicts,
-    UnrepeatedConflicts, Finalizers, Children, Orphans, Tasks, Threads, MissingPermissions, FollowerWrites,
+    UnrepeatedConflicts, Finalizers, Children, Orphans, Tasks, Threads, Stuck, MissingPermissions, FollowerWrites,
     UnelectedWrites, UnusedFaults, PolledLists, ShortRequeues, ResyncWrites, RestWrites, PlainWatches, ClientLoops,
     HotLoops,
 )  # fmt: skip

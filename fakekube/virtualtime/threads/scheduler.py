@@ -73,6 +73,7 @@ class BubbleThread:
         "error",
         "handlers",
         "is_main",
+        "is_timed",
         "job",
         "loop",
         "name",
@@ -91,6 +92,8 @@ class BubbleThread:
         self.job: Job | None = job
         self.state: State = State.READY
         self.where: str = "not started"
+        #: whether its present wait ends after some time
+        self.is_timed: bool = False
         self.ended: Notifier = Notifier()
         self.error: BaseException | None = None
         self.overdue: bool = False
