@@ -9,6 +9,9 @@ from collections.abc import Callable, Coroutine
 from types import TracebackType
 from typing import Any
 
+#: Exceptions that end the process. asyncio raises them from the event loop.
+ENDINGS = (KeyboardInterrupt, SystemExit)
+
 
 class Tasks:
     """A task group: `async with Tasks() as tasks: tasks.start(...)` ends when every task has ended.
@@ -158,6 +161,22 @@ class OnceEvent:
             await future
         finally:
             remove()
+
+
+def is_from_outside(failure: BaseException, task: "asyncio.Task[Any] | None") -> bool:
+    """Return whether `failure`, caught in `task`, is its cancellation, or the end of its coroutine.
+
+    A coroutine is closed by GeneratorExit when its event loop has ended. The code that it awaits may raise these
+    exceptions by itself, too.
+    """
+    if isinstance(failure, asyncio.CancelledError):
+        return task is None or task.cancelling() > 0
+    if not isinstance(failure, GeneratorExit):
+        return False
+    try:
+        return asyncio.current_task() is not task
+    except RuntimeError:  # no event loop runs
+        return True
 
 
 async def ended(task: "asyncio.Task[Any]") -> None:

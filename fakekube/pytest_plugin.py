@@ -12,7 +12,7 @@ import re
 import sys
 import types
 import warnings
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
@@ -25,6 +25,7 @@ from fakekube.simulation.stash import PAGED, PLAN, SHARD
 
 if TYPE_CHECKING:
     from fakekube.harness.cluster import FakeKube
+    from fakekube.harness.detectors.finding import Finding
     from fakekube.harness.engine import Driven, Engine
     from fakekube.harness.sharing import SharedCluster
     from fakekube.virtualtime import Bubble, VirtualClock
@@ -54,6 +55,9 @@ _OF_TEST = "_fakekube_of_test"
 TIMELINE_LINES = 60
 
 _CLUSTER: pytest.StashKey[FakeKube] = pytest.StashKey()
+
+#: The findings that the error of a test lists.
+_RAISED: pytest.StashKey[Sequence[Finding]] = pytest.StashKey()
 
 #: What is wrong with the marker of a test that is explored.
 _PROBLEM: pytest.StashKey[str] = pytest.StashKey()
@@ -527,6 +531,7 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None, Any, Any]:
         driven(cluster).check_findings(warn=partial(_warn, item))
     except AssertionError as found:
         text = str(found)
+        item.stash[_RAISED] = getattr(found, "findings", ())
     except Exception as problem:
         text = f"{type(problem).__name__}: {problem}"
     else:
@@ -668,19 +673,38 @@ def pytest_runtest_makereport(
     cluster = item.stash.get(_CLUSTER, None)
     if cluster is None:
         return report
+    if not item.config.option.fulltrace:
+        _shorten_logs(report)
     page = _write_page(item, cluster, report)
     if report.failed:
         text = cluster.timeline.render(TIMELINE_LINES)
         if page is not None:
             text += f"\n\nthe whole timeline: {page}"
         report.sections.append((f"fakekube timeline (seed {driven(cluster).seed!r})", text))
-        if findings := cluster.findings:
-            report.sections.append(("fakekube findings", "\n".join(map(str, findings))))
+        _add_findings(item, cluster, report)
     if report.when == "teardown":
         del item.stash[_CLUSTER]  # the session keeps its items
         if cluster.access.backend == "fakekube" and driven(cluster).bubble.loop.processes.left_clients:
             _free_clients()
     return report
+
+
+def _add_findings(item: pytest.Item, cluster: FakeKube, report: pytest.TestReport) -> None:
+    """Add the findings that the error of the test does not list."""
+    raised = item.stash.get(_RAISED, ())
+    if rest := [one for one in cluster.findings if one not in raised]:
+        from fakekube.harness.detectors.finding import listed
+
+        report.sections.append(("fakekube findings", listed(rest)))
+
+
+def _shorten_logs(report: pytest.TestReport) -> None:
+    """Show a traceback that operators have logged again and again once."""
+    from fakekube.harness.repeatedtracebacks import without_repetitions
+
+    for number, (title, text) in enumerate(report.sections):
+        if title.startswith(("Captured log", "Captured stderr")):
+            report.sections[number] = (title, without_repetitions(text))
 
 
 def _free_clients() -> None:

@@ -41,6 +41,28 @@ def parameters(function):
 # --- asyncio -----------------------------------------------------------------------------------------------------------
 
 
+def test_what_a_task_waits_for(loop):
+    """harness.detectors.remains.waiting: the future that a task awaits, what it calls at its end, and its coroutines."""
+
+    async def inner():
+        await event.wait()
+
+    async def outer():
+        await inner()
+
+    event = asyncio.Event()
+    task = loop.create_task(outer())
+    task.add_done_callback(print)
+    loop.call_soon(loop.stop)
+    loop.run_forever()
+    assert isinstance(task._fut_waiter, asyncio.Future)
+    assert [callback for callback, _ in task._callbacks] == [print]
+    assert task.get_coro().cr_await.cr_await.cr_frame.f_locals["self"] is event
+    task.cancel()
+    task.remove_done_callback(print)
+    loop.run_until_complete(asyncio.wait([task]))
+
+
 @pytest.mark.parametrize(
     ("name", "kind"),
     [

@@ -10,7 +10,13 @@ from typing import Any
 from controllerlib.client.client import Client
 from controllerlib.clock import Clock, Deadline, SystemClock
 from controllerlib.controller.handler import RequestQueue
-from controllerlib.controller.invocation import PANICS, Caller, Reconciler, RecoveredPanic, UnexpectedCancellation
+from controllerlib.controller.invocation import (
+    Caller,
+    Reconciler,
+    RecoveredPanic,
+    UnexpectedCancellation,
+    is_panic,
+)
 from controllerlib.controller.outcome import Decision, decide
 from controllerlib.controller.reconcile import Outcome, ReconcileError, Result, Run, is_terminal
 from controllerlib.controller.source import Source
@@ -19,7 +25,7 @@ from controllerlib.metrics.reconcilemetrics import ControllerMetrics
 from controllerlib.metrics.registry import Registry
 from controllerlib.observer import NOOP_OBSERVER, Observer, set_current
 from controllerlib.random import Random, SystemRandom
-from controllerlib.tasks import OnceEvent, Tasks
+from controllerlib.tasks import ENDINGS, OnceEvent, Tasks, is_from_outside
 from controllerlib.workqueue.cause import Cause
 from controllerlib.workqueue.item import WorkItem
 from controllerlib.workqueue.queue import Gate, WorkQueue, priority_queue, work_queue
@@ -40,9 +46,10 @@ class ControllerOptions:
     """Options of a controller. None means the manager's value, or else the default in brackets. Times are seconds.
 
     `max_concurrent_reconciles` [1] · `cache_sync_timeout` [120]: for each source · `recover_panic` [True]: retry after
-    bugs instead of failing · `need_leader_election` [True] · `use_priority_queue` [True] · `enable_warmup` [False]:
-    fill the queue before being elected · `reconciliation_timeout` [none] · `rate_limiter`: creates the queue's rate
-    limiter [5 ms..1000 s per item; with the plain queue also 10 per second in total] · `skip_name_validation` [False]
+    bugs and after what is no Exception, instead of failing · `need_leader_election` [True] · `use_priority_queue`
+    [True] · `enable_warmup` [False]: fill the queue before being elected · `reconciliation_timeout` [none] ·
+    `rate_limiter`: creates the queue's rate limiter [5 ms..1000 s per item; with the plain queue also 10 per second in
+    total] · `skip_name_validation` [False]
 
     Source: controller-runtime, controller.Options.
     """
@@ -140,6 +147,7 @@ class Controller:
         self._own_requests: RequestQueue | None = None
         self._tasks: Tasks | None = None
         self._main: asyncio.Task[Any] | None = None
+        self._worker_tasks: list[asyncio.Task[Any]] = []
         self._was_started = self._sources_begun = False
         self._synced = OnceEvent()
         #: Set when the workers run.
@@ -175,6 +183,10 @@ class Controller:
         if self._queue is None:
             raise RuntimeError(f"controller {self.name} has no queue before it is started")
         return self._queue
+
+    def worker(self, number: int) -> "asyncio.Task[Any] | None":
+        """Return the task of a worker, counted from 0; None before it was started."""
+        return self._worker_tasks[number] if number < len(self._worker_tasks) else None
 
     async def watch(self, source: Source) -> None:
         """Add a source; if the controller has started, start the source without waiting until it has synced."""
@@ -215,7 +227,8 @@ class Controller:
                             others.start(self._host_sources(), f"sources {self.name}")
                         await self._synced.wait()
                         for number in range(self._workers):
-                            workers.start(self._work(number), f"worker {self.name}/{number}")
+                            task = workers.start(self._work(number), f"worker {self.name}/{number}")
+                            self._worker_tasks.append(task)
                         self.started.set()
                         await asyncio.get_running_loop().create_future()  # until cancelled
                 except asyncio.CancelledError as error:
@@ -225,6 +238,7 @@ class Controller:
                     if self._queue is not None:
                         self._queue.shut_down()
         finally:
+            self._worker_tasks.clear()
             self._caller.close()
         if cancelled:
             raise cancelled.pop()  # popped: see tasks.Tasks
@@ -294,11 +308,11 @@ class Controller:
     # --- work
 
     async def _work(self, worker: int) -> None:
-        queue = self.queue
+        queue, task = self.queue, asyncio.current_task()
         try:
             while (work := await queue.take()) is not None:
                 try:
-                    await self._process(worker, work)
+                    await self._process(worker, work, task)
                 finally:
                     queue.done(work.item)
         except asyncio.CancelledError as error:
@@ -308,7 +322,7 @@ class Controller:
                 f"worker {worker} of controller {self.name} was cancelled, but the controller was not"
             ) from error
 
-    async def _process(self, worker: int, work: WorkItem) -> None:
+    async def _process(self, worker: int, work: WorkItem, task: "asyncio.Task[Any] | None") -> None:
         run = self._run(worker, work)
         set_current(run)
         self._observer.reconcile_started(run)
@@ -329,25 +343,34 @@ class Controller:
             finally:
                 if due is not None:
                     timed_out = self._clock.monotonic() >= due if deadline is None else deadline.expired
-        except asyncio.CancelledError as stray:
-            if (task := asyncio.current_task()) is None or task.cancelling():
+        except BaseException as failure:
+            if is_from_outside(failure, task):
                 raise
-            error = UnexpectedCancellation("the reconciler raised CancelledError but was not cancelled")
-            error.__cause__ = stray
-        except Exception as failure:
             error = self._recovered(failure)
+            if error is None:
+                self._crashed(run, work, failure)
+                raise
         finally:
             set_current(None)
         self._finish(run, work, result, error, timed_out)
         del error  # breaks the reference cycle of the traceback and this frame
 
-    def _recovered(self, failure: Exception) -> Exception:
-        if not isinstance(failure, PANICS):
-            return failure
-        if self.options.recover_panic is False:
+    def _recovered(self, failure: BaseException) -> Exception | None:
+        """Return the error after which the request is retried; None if `failure` ends the worker, and the manager."""
+        if isinstance(failure, asyncio.CancelledError):
+            stray = UnexpectedCancellation("the reconciler raised CancelledError but was not cancelled")
+            stray.__cause__ = failure
+            return stray
+        if not is_panic(failure):
+            return failure if isinstance(failure, Exception) else None
+        return None if self.options.recover_panic is False else RecoveredPanic(failure)
+
+    def _crashed(self, run: Run, work: WorkItem, failure: BaseException) -> None:
+        """Note that a reconcile ends the manager."""
+        if not isinstance(failure, ENDINGS):
             self._metrics.panics.add(self.name)
-            raise failure
-        return RecoveredPanic(failure)
+            self._log.error("Observed a panic in reconciler: %s, %s: %r", self.name, work.item, failure)
+        self._observer.reconcile_finished(run, Outcome("error", _NOTHING, failure, None, self._clock.monotonic()))
 
     def _finish(self, run: Run, work: WorkItem, result: Result, error: Exception | None, timed_out: bool) -> None:
         terminal = error is not None and is_terminal(error)

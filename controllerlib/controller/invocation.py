@@ -10,6 +10,7 @@ from typing import Any, Literal, Protocol
 from controllerlib.client.blocking import BlockingClient
 from controllerlib.client.client import Client
 from controllerlib.controller.reconcile import Result
+from controllerlib.tasks import ENDINGS
 
 #: `reconcile(request)` or `reconcile(request, client)`. A plain function is passed a blocking client. A second
 #: parameter with a default value is passed the client only if its name is `client`.
@@ -35,6 +36,8 @@ Reconciler = ReconcileFunc | ReconcilerObject
 
 class RecoveredPanic(Exception):
     """A bug in a reconciler, converted to an error that is retried (controller-runtime: "panic: ... [recovered]").
+
+    Also of an exception that is no Exception, unless it ends the process: it must not end the worker.
 
     `__cause__` is the original exception.
     """
@@ -62,6 +65,14 @@ PANICS = (
     RecursionError,
     TypeError,
 )
+
+
+def is_panic(failure: BaseException) -> bool:
+    """Return whether an exception counts as a panic: a bug, or what is neither an Exception nor ends the process.
+
+    Extensions that are written in Rust raise such a one if they panic; some libraries do for their timeouts.
+    """
+    return isinstance(failure, PANICS) or not isinstance(failure, (Exception, *ENDINGS))
 
 
 class Caller:
@@ -115,12 +126,26 @@ class Caller:
         client = BlockingClient(self._client, loop) if self._client is not None else None
         args, named = self._arguments(request, client)
         context = contextvars.copy_context()
-        return loop.run_in_executor(self._pool, lambda: context.run(self._func, *args, **named))
+        return loop.run_in_executor(
+            self._pool, lambda: context.run(_without_ends_of_iterators, self._func, *args, **named)
+        )
 
     def _arguments(self, request: Any, client: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:
         if self._takes == "second":
             return (request, client), {}
         return (request,), {"client": client} if self._takes == "keyword" else {}
+
+
+def _without_ends_of_iterators(func: Callable[..., Any], *args: Any, **named: Any) -> Any:
+    """Call `func`. A StopIteration or GeneratorExit becomes a RuntimeError, as in a coroutine (PEP 479).
+
+    A future refuses the first (before CPython 3.12, its worker would wait for ever), and the second would close the
+    coroutine that awaits the future.
+    """
+    try:
+        return func(*args, **named)
+    except (StopIteration, GeneratorExit) as error:
+        raise RuntimeError(f"the reconciler raised {type(error).__name__}") from error
 
 
 def _how_called(func: Callable[..., Any]) -> Literal["", "second", "keyword"]:

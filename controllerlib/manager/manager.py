@@ -287,13 +287,13 @@ class Manager:
 
     def _start_ended(self, task: "asyncio.Task[None]") -> None:
         error = None if task.cancelled() else task.exception()
-        if isinstance(error, Exception):
+        if error is not None:
             self._fail(error)
 
     def _leading_ended(self, task: "asyncio.Task[None]") -> None:
         if not task.cancelled():
             error = task.exception()
-            self._fail(error if isinstance(error, Exception) else LeaderElectionLost())
+            self._fail(error if error is not None else LeaderElectionLost())
 
     def _fail(self, error: BaseException) -> None:
         if self._failure is None or self._failure.done() or self._stopping:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from controllerlib.clock import pause
-from controllerlib.tasks import OnceEvent, ended
+from controllerlib.tasks import ENDINGS, OnceEvent, ended, is_from_outside
 
 _log = logging.getLogger(__name__)
 
@@ -116,14 +116,31 @@ class RunnableGroup:
         self._tasks.pop(task, None)
 
     async def _run(self, member: _Member) -> None:
-        try:
-            await member.run()
-        except (asyncio.CancelledError, GeneratorExit, KeyboardInterrupt, SystemExit):
-            raise
-        except BaseException as error:  # reported by the owner
-            self._on_error(error)
+        await self._reported(member.run, member.name)
 
     async def _wait_ready(self, member: _Member) -> None:
-        if member.ready is not None:
-            await member.ready()
-        member.is_ready.set()
+        if member.ready is None or await self._reported(member.ready, member.name):
+            member.is_ready.set()
+
+    async def _reported(self, work: StartFunc, name: str) -> bool:
+        """Call `work`, and pass its exception to the owner. Returns whether it has raised none."""
+        task = asyncio.current_task()
+        try:
+            await work()
+        except ENDINGS:
+            raise
+        except BaseException as error:  # reported by the owner
+            if is_from_outside(error, task):
+                raise
+            self._on_error(_named(error, name))
+            return False
+        return True
+
+
+def _named(error: BaseException, name: str) -> BaseException:
+    """Return the error of a runnable; one that would cancel or close what awaits it, as the cause of another."""
+    if not isinstance(error, (asyncio.CancelledError, GeneratorExit)):
+        return error
+    named = RuntimeError(f"runnable {name} raised {type(error).__name__} but was not cancelled")
+    named.__cause__ = error
+    return named

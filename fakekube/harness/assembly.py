@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import sys
-from bdb import BdbQuit
 from collections.abc import Callable
 from contextlib import ExitStack
 from functools import partial
@@ -32,14 +30,14 @@ from fakekube.harness.operators.background import Background
 from fakekube.harness.perturbation import Perturbation
 from fakekube.harness.state.clusterstate import ClusterState
 from fakekube.harness.stepping import Stepping
-from fakekube.harness.timeline import Timeline
+from fakekube.harness.timeline import Timeline, note_row
+from fakekube.harness.unhandled import end_if_it_ends_the_test, outcomes
 from fakekube.server import bootstrap
 from fakekube.server.direct import DirectTransport
 from fakekube.server.initialobjects import ClusterOptions
 from fakekube.server.random import SeededRandom
 from fakekube.server.runner import ServerRunner
 from fakekube.virtualtime import Bubble
-from fakekube.virtualtime.loop import VirtualTimeLoop
 from fakekube.virtualtime.seeds import Seed
 from fakekube.virtualtime.shutdown import end_loops_of_threads
 from fakekube.virtualtime.simulatedprocess import current_client
@@ -70,7 +68,7 @@ class Assembly:
             patience=settings.patience,
         )  # fmt: skip
         loop, clock = self.bubble.loop, self.bubble.clock
-        loop.fatal_errors = _outcomes()
+        loop.fatal_errors = outcomes()
         random = SeededRandom(drawn)
         apiserver = bootstrap.api_server(
             clock.now(),
@@ -95,11 +93,13 @@ class Assembly:
         serials = self.server.serials
         self.timeline: Timeline = Timeline(clock.epoch, serials, partial(key_in, apiserver.catalog))
         self.ledger: Ledger = Ledger(clock.now, self.timeline, serials)
-        self.ledger.on_error = partial(_end_if_it_ends_the_test, loop)
+        self.ledger.on_error = partial(end_if_it_ends_the_test, loop)
         self.audit: Audit = Audit(self.server, clock, self.timeline, self.ledger.identities, TEST_AGENT)
         self.objects: Objects = Objects(apiserver, DirectRequests(self.server, driver.driven))
         self.detection: Detection = Detection(self.server, clock.now, TEST_AGENT, levels)
         self.detection.scene.inspected = self.ledger.inspected
+        self.detection.scene.note = partial(note_row, self.timeline, clock.now)
+        self.ledger.waiting_for = self.detection.waiting_for
         self.read_only: ReadOnlyCluster = ReadOnlyCluster(self.server, self.objects.resource, clock.now)
         self.invariants: Invariants = Invariants(self.read_only, self.timeline, clock.epoch, self.server.on_write)
         secret = self.bubble.seed.random("certificate authority").getrandbits(256)
@@ -185,15 +185,3 @@ class Assembly:
         await self.server.aclose()
         await self.endpoint.aclose()
         await self.webhooks.aclose()
-
-
-def _outcomes() -> tuple[type[BaseException], ...]:
-    """What ends a test of pytest wherever it is raised, for example by pytest-timeout in a task of an operator."""
-    outcomes = sys.modules.get("_pytest.outcomes")
-    return (outcomes.OutcomeException, outcomes.Exit) if outcomes is not None else ()
-
-
-def _end_if_it_ends_the_test(loop: VirtualTimeLoop, error: BaseException) -> None:
-    """Raise from the loop what ends a test, and no reconcile: the debugger was left, or `pytest.exit()` was called."""
-    if isinstance(error, (*loop.fatal_errors, BdbQuit)):
-        loop.fail_with(error)

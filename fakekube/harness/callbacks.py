@@ -8,6 +8,7 @@ from collections.abc import Callable, Generator
 from typing import Any, TypeVar
 
 from fakekube.apiserver.wire.status import StatusError
+from fakekube.harness.unhandled import is_unhandled
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -26,18 +27,20 @@ def reported(function: F, failed: Callable[[BaseException], None]) -> F:
             return function(*args)
         except StatusError:
             raise
-        except Exception as error:  # a request becomes a response, whatever happens
-            failed(error)
+        except BaseException as error:  # a request becomes a response, whatever happens
+            if is_unhandled(error):
+                failed(error)
             raise
 
     @functools.wraps(function)
     def converse(*args: Any) -> Generator[Any, Any, Any]:
         try:
             return (yield from function(*args))
-        except StatusError:
+        except (StatusError, GeneratorExit):
             raise
-        except Exception as error:  # as above
-            failed(error)
+        except BaseException as error:  # as above
+            if is_unhandled(error):
+                failed(error)
             raise
 
     return converse if inspect.isgeneratorfunction(function) else call  # type: ignore[return-value]

@@ -10,6 +10,7 @@ from datetime import datetime
 from functools import partial
 from typing import Protocol
 
+from controllerlib.controller import Run
 from controllerlib.observer import InformerEvent
 from fakekube.harness.records.entry import MICROSECOND, ObjectKey, Summary
 from fakekube.harness.records.identity import CLUSTER, Identities, Identity
@@ -36,6 +37,10 @@ class OperatorObserver(Protocol):
         """The keys that are being reconciled."""
         ...
 
+    def unfinished(self) -> Sequence[Running]:
+        """The reconciles that have not finished."""
+        ...
+
     def retire(self) -> None:
         """Detach from the ledger."""
         ...
@@ -60,6 +65,8 @@ class Ledger:
         """Called when a reconcile has ended."""
         self.on_error: Callable[[BaseException], None] | None = None
         """Called with the exception of a reconcile."""
+        self.waiting_for: Callable[[Run], str] = _unknown
+        """Returns where a reconcile in progress waits, if that is known."""
         self.next_serial: Callable[[], int] = serials.__next__
         #: finished, and not kept yet
         self._fresh: list[Running] = []
@@ -70,6 +77,7 @@ class Ledger:
         self._leave = ExitStack()
         self._leave.callback(timeline.on_read(self._keep))
         timeline.attach(_Rows(self._others, self._failures, self.identities, timeline.resource))
+        timeline.attach(_UnfinishedRows(self, timeline.resource))
 
     def __iter__(self) -> Iterator[Reconcile]:
         return iter(self._kept())
@@ -156,6 +164,14 @@ class Ledger:
         self._keep()
         return self.identities.kind(identity, controller)
 
+    def unfinished(self) -> Iterator[tuple[Running, int, int]]:
+        """The reconciles that have not finished, each with its number and the serial of the one before it."""
+        self._keep()
+        for observer in self._observers:
+            for one in observer.unfinished():
+                times, previous = self._latest[one.identity].get((one.run.controller, str(one.run.request)), _NEVER)
+                yield one, times + 1, previous
+
     def attach(self, observer: OperatorObserver) -> None:
         """Called by a new observer."""
         self._observers.append(observer)
@@ -220,6 +236,7 @@ class Ledger:
         self._keep()
         self._leave.close()
         self.on_started = self.on_finished = self.on_error = None
+        self.waiting_for = _unknown
         for observer in self._observers:
             observer.retire()
         of_informers = (event.error for event in self.informer_events if event.error is not None)
@@ -259,6 +276,40 @@ class _Rows:
         for found in self._kept.read():
             shown = failures.get(found.serial, "")
             yield found.serial, found.started, partial(_summary, self._identities, found, shown, self._resource)
+
+
+class _UnfinishedRows:
+    """The rows of reconciles that have not finished."""
+
+    dropped: int = 0
+
+    def __init__(self, ledger: Ledger, resource: Callable[[str, str, str, str], ObjectKey]) -> None:
+        self._ledger, self._resource = ledger, resource
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self._ledger.unfinished())
+
+    def rows(self) -> Iterator[tuple[int, datetime, Callable[[], Summary]]]:
+        for running, number, previous in self._ledger.unfinished():
+            yield running.serial, running.started, partial(self._summary, running, number, previous)
+
+    def _summary(self, running: Running, number: int, previous: int) -> Summary:
+        run, identities, key = running.run, self._ledger.identities, str(running.run.request)
+        waiting = self._ledger.waiting_for(run)
+        return Summary(
+            identities.lane(running.identity, run.controller),
+            f"reconcile {key} #{number} has not ended{f': it waits for {waiting}' if waiting else ''}",
+            cause=" + ".join(dict.fromkeys(map(str, run.causes))) or "unknown",
+            kind="reconcile",
+            object=_key(self._resource, identities.kind(running.identity, run.controller), key),
+            because=(previous,) if any(cause.kind in _OWN for cause in run.causes) else (),
+            reacted_to=tuple(int(one.resource_version) for one in run.causes if one.resource_version.isdigit()),
+        )
+
+
+def _unknown(run: Run) -> str:
+    """Nothing is known of where a reconcile waits."""
+    return ""
 
 
 def _summary(

@@ -208,6 +208,11 @@ class Timeline:
         return _written(found, kinds[found.suffix]())
 
 
+def note_row(timeline: Timeline, now: Callable[[], datetime], actor: str, what: str) -> None:
+    """Add a row for something wrong that an actor does at this moment."""
+    timeline.add(now(), partial(Summary, actor, what, failed=True))
+
+
 def _forget(listeners: list[Callable[[], None]], listener: Callable[[], None]) -> None:
     if listener in listeners:
         listeners.remove(listener)

@@ -93,10 +93,16 @@ class Blocking:
         """Whether the thread with this identifier belongs to the bubble."""
         return ident == self._owner or self._loop.threads.with_ident(ident) is not None
 
+    def is_outside(self, ident: int) -> bool:
+        """Whether a thread with this identifier runs, or starts, outside of the bubble. 0 is an unknown one."""
+        return not self.has(ident) and (ident == 0 or ident in sys._current_frames())
+
     def name_of(self, ident: int) -> str:
         """Names a thread in a text. Coroutines run in the thread of the test."""
         if ident == self._owner:
             return "a coroutine" if self._loop.is_running() else "the test"
+        if ident and not (self.has(ident) or self.is_outside(ident)):
+            return "a thread that has ended"
         thread = self._loop.threads.with_ident(ident) or threading._active.get(ident)  # type: ignore[attr-defined]
         return f"thread {thread.name}" if thread is not None else "another thread"
 
@@ -136,6 +142,8 @@ class Blocking:
         if self.on_own_loop():
             return self._wait_on_loop(where, ready)
         thread = self._loop.threads.current()
+        if thread is not None:
+            thread.is_timed = timeout is not None
         wake, wait_once = self._wake_and_wait(thread, where)
         expired = False
 

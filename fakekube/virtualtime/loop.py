@@ -137,6 +137,10 @@ class VirtualTimeLoop(NetworkLoop):
         timers = sorted(timer for timer in self._scheduled if isinstance(timer, GridTimer) and not timer.cancelled())
         return [(timer.us, describe.callback(timer)) for timer in timers]
 
+    def is_at_rest(self) -> bool:
+        """Whether nothing runs, and neither a callback nor a thread is ready to."""
+        return not (self._ready or self.threads.ready or self.is_running())
+
     def next_timer(self) -> int | None:
         """When the next timer fires, in microseconds; drops cancelled timers that come before it."""
         while self._scheduled and self._scheduled[0]._cancelled:

@@ -84,7 +84,7 @@ async def cancel_itself(request: Any) -> None:
 )
 async def test_a_worker_that_ends_early_ends_the_manager(reconcile: Any, error: type[BaseException]) -> None:
     operator = Operator()
-    operator.controller().for_(*BACKUP).complete(reconcile)
+    operator.controller().for_(*BACKUP).with_options(recover_panic=False).complete(reconcile)
     operator.api.put(*BACKUP, "a")
     await operator.run(1)
     assert operator.task is not None

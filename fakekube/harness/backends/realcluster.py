@@ -37,6 +37,7 @@ from fakekube.harness.operators.reconcileobserver import ReconcileObserver
 from fakekube.harness.requestqueries import events
 from fakekube.harness.sharing import namespace_for
 from fakekube.harness.timeline import Timeline
+from fakekube.harness.unhandled import has_failed
 from fakekube.server.direct import Answer
 from fakekube.server.systemclock import SystemClock
 from fakekube.virtualtime.bubble import Done
@@ -280,9 +281,12 @@ class RealCluster(Cluster):
         return self._tasks[-1]
 
     async def _guarded(self, work: Coroutine[Any, Any, Any]) -> None:
+        task = asyncio.current_task()
         try:
             await work
-        except Exception as error:  # raised by the next step of the test
+        except BaseException as error:  # raised by the next step of the test
+            if not has_failed(error, task):
+                raise
             self._failures.append(error)
 
     # --- objects ---------------------------------------------------------------------------------------------------

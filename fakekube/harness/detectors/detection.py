@@ -21,10 +21,11 @@ from fakekube.apiserver.storage.store import Change
 from fakekube.apiserver.wire.request import Request, RequestInfo
 from fakekube.harness.detectors.children import note_kinds
 from fakekube.harness.detectors.detector import COMPONENTS, Detector, Doing, Exchange, Observed, Scene, Sent
-from fakekube.harness.detectors.finding import Finding, FindingError, FindingWarning
+from fakekube.harness.detectors.finding import Finding, FindingError, FindingWarning, shortened
 from fakekube.harness.detectors.knowndetectors import detectors_for
 from fakekube.harness.detectors.leadership import FollowerWrites, UnelectedWrites
 from fakekube.harness.detectors.levels import Level, check_name
+from fakekube.harness.detectors.remains.stuck import Stuck
 from fakekube.harness.detectors.remains.tasknames import work_in_progress
 from fakekube.harness.detectors.remains.tasks import Tasks
 from fakekube.harness.detectors.remains.threadleaks import Threads
@@ -97,6 +98,8 @@ class Detection:
                 detector.open(bubble.loop.tasks.creator)
             elif isinstance(detector, FollowerWrites):
                 detector.open(partial(work_in_progress, bubble.loop.tasks.creator))
+            elif isinstance(detector, Stuck):
+                detector.open(bubble.loop, lambda: tuple(self._doing.values()))
             elif isinstance(detector, Threads):
                 detector.open(has_threads, bubble.loop.threads.find, self.doing)
                 bubble.on_thread(detector.started_thread)
@@ -178,6 +181,11 @@ class Detection:
         """The reconcile in progress that the calling code belongs to."""
         run = current_run()
         return None if run is None else self._doing.get(id(run))
+
+    def waiting_for(self, run: Run) -> str:
+        """Where a reconcile in progress waits without a timeout; empty if it does not, or if that is not observed."""
+        doing, stuck = self._doing.get(id(run)), self.first(Stuck)
+        return "" if doing is None or stuck is None else stuck.waiting_for(doing)
 
     def first(self, kind: type[T]) -> T | None:
         """The detector of a class, if it is on."""
@@ -261,8 +269,8 @@ class Detection:
         if self.has_errors:
             raise FindingError([one for one in self.findings if self.levels[one.detector] == "error"])
         self._raised, self._warn = frozenset(self._findings), warn or warnings.warn
-        for one in self.findings:
-            self._warn(FindingWarning(str(one)))
+        for text in shortened(self.findings):
+            self._warn(FindingWarning(text))
 
     def closed(self) -> None:
         """Called when operators, tasks and threads have been ended after a test that has passed."""
@@ -278,8 +286,8 @@ class Detection:
         self._raised = None
         if any(self.levels[one.detector] == "error" for one in late):
             raise FindingError([one for one in late if self.levels[one.detector] == "error"])
-        for one in late:
-            self._warn(FindingWarning(str(one)))
+        for text in shortened(late):
+            self._warn(FindingWarning(text))
 
     def retire(self) -> None:
         """Drop what refers to operators and the server, so that controllers that remain do not keep it alive."""
@@ -299,7 +307,7 @@ class Detection:
         self._answered, self._denied, self._unchanged = {}, (), ()
         self.scene.operators.clear()
         self.scene.report = _unreported
-        self.scene.fail, self.scene.inspected = _unfailed, frozenset
+        self.scene.fail, self.scene.inspected, self.scene.note = _unfailed, frozenset, _nothing
 
 
 class OperatorObserver(Observer):

@@ -197,6 +197,8 @@ class Scene:
     faults: list[FaultRule] = field(default_factory=list)
     #: raises an exception where the test waits, unless the detector is off
     fail: Callable[[str, BaseException], None] = lambda detector, error: None
+    #: adds a row to the timeline: who, and what happened
+    note: Callable[[str, str], None] = lambda who, what: None
     #: OPERATOR/CONTROLLER whose errors the test reads itself, and users whose permissions it compares
     inspected: Callable[[], frozenset[str]] = frozenset
 

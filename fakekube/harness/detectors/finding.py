@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -46,6 +47,22 @@ class FindingWarning(UserWarning):
     """A detector at level `warn` has found something."""
 
 
+#: The findings of one detector that are listed; more would hide those of others.
+LISTED = 10
+
+
 def listed(findings: Iterable[Finding]) -> str:
-    """The findings, one a line."""
-    return "\n".join(map(str, findings))
+    """The findings, one a line, and how many more there are of a detector that has many."""
+    return "\n".join(shortened(findings))
+
+
+def shortened(findings: Iterable[Finding]) -> Sequence[str]:
+    """The texts of the first findings of each detector, and how many more there are."""
+    times: Counter[str] = Counter()
+    texts = []
+    for one in findings:
+        times[one.detector] += 1
+        if times[one.detector] <= LISTED:
+            texts.append(str(one))
+    more = ((name, count - LISTED) for name, count in times.items() if count > LISTED)
+    return [*texts, *(f"[{name}] and {count:,} more, which `fakekube.findings` has" for name, count in more)]

@@ -28,6 +28,8 @@ DEFAULTS: Mapping[str, Level] = {
     "failed-task": "error",
     "unawaited-coroutine": "error",
     "leaked-thread": "error",
+    "stuck-reconcile": "error",
+    "stuck-thread": "error",
     "swallowed-cancellation": "error",
     "blocking-call": "error",
     "blocking-request": "warn",

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from controllerlib import ApiError
 from controllerlib.controller import Outcome, RecoveredPanic
 from fakekube.harness.detectors.detector import Doing, Observed, Scene
+from fakekube.harness.unhandled import ends_the_operator
 
 #: Conflicts in a row after which an operator does not just repeat a write that lost a race.
 CONFLICTS = 3
@@ -69,7 +70,7 @@ class ReconcileErrors:
             if self._failing and (over := self._failing.pop(who, None)) is not None and not over.is_conflict:
                 (self._abandoned if over.was_live and not over.is_live else self._repaired).append(over)
             return
-        if self._scene.faults and self._scene.fault_hits() > doing.faults:
+        if ends_the_operator(error) or (self._scene.faults and self._scene.fault_hits() > doing.faults):
             return
         known = self._failing.get(who)
         if known is not None:

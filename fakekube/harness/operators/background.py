@@ -12,13 +12,20 @@ from typing import Any, Protocol
 from fakekube.harness.driving.again import Factory
 from fakekube.harness.operators.operator import Operator
 from fakekube.harness.records.identity import unique_name
+from fakekube.harness.unhandled import has_failed
 from fakekube.virtualtime import Bubble
+from fakekube.virtualtime.errors import BubbleClosed, ProcessEnded
 from fakekube.virtualtime.shutdown import end_tasks, left_after_grace
 from fakekube.virtualtime.simulatedprocess import SimulatedProcess, running_in
 from fakekube.virtualtime.threads.scheduler import BubbleThread
 
+<<<<<<< HEAD:fakekube/harness/operators/background.py
 #: What runs in a process of its own: an operator, or what `task` and `thread` return.
 Target = Operator | asyncio.Task[None] | BubbleThread
+=======
+#: What cancelled tasks and futures raise.
+_CANCELLED = (asyncio.CancelledError, CancelledError)
+>>>>>>> h-errors:fakekube/harness/background.py
 
 
 class Survivors(Protocol):
@@ -63,6 +70,7 @@ class Background:
         self._programs: list[Program] = []
         self._failures: list[BaseException] = []
         self._threads_started = 0
+        self._is_ending = False
 
     @property
     def operators(self) -> Sequence[Operator]:
@@ -110,10 +118,13 @@ class Background:
             self._begin_task(again, work)
 
     async def _guarded(self, work: Coroutine[Any, Any, Any], process: SimulatedProcess) -> None:
+        task = asyncio.current_task()
         try:
             await work
-        except Exception as error:  # raised by the next step of the test
-            if not process.fenced:
+        except BaseException as error:  # raised by the next step of the test
+            if not has_failed(error, task):
+                raise
+            if not (process.fenced or (self._is_ending and isinstance(error, asyncio.CancelledError))):
                 self.operator_failed(error)
 
     def has_threads(self) -> bool:
@@ -134,10 +145,17 @@ class Background:
                 function()
             except KeyboardInterrupt:
                 raise SystemExit(128 + signal.SIGINT) from None  # the test has sent it: a process ends without more
-            except Exception as error:  # raised by the next step of the test
-                ends = isinstance(error, CancelledError) and self._bubble.loop.threads.is_cancelled()
+            except (SystemExit, BubbleClosed) as error:
+                if isinstance(error, SystemExit) and error.code and not (process.fenced or has_been_signalled()):
+                    self.operator_failed(_exited(program.name, error))
+                raise
+            except BaseException as error:  # raised by the next step of the test, also if it is its outcome
+                ends = isinstance(error, _CANCELLED) and self._bubble.loop.threads.is_cancelled()
                 if not (process.fenced or ends):
                     self.operator_failed(error)
+
+        def has_been_signalled() -> bool:
+            return isinstance(program.handle, BubbleThread) and program.handle.was_signalled
 
         with running_in(process):
             thread = self._bubble.thread(guarded, name=name)
@@ -204,6 +222,7 @@ class Background:
         NotQuiescent naming the tasks that do not end.
         """
         loop, operators = self._bubble.loop, self._operators[::-1]
+        self._is_ending = True
         try:
             await self._end_operators(operators, survivors)
             await end_tasks(loop, self._tasks, survived=survivors.note)
@@ -239,6 +258,13 @@ class Background:
         await end_tasks(self._bubble.loop, tasks)
         for operator in operators:
             await operator.end()
+
+
+def _exited(name: str, error: SystemExit) -> BaseException:
+    """The failure of a program that has called `sys.exit` with a code or a message."""
+    failure = ProcessEnded(f"thread {name} called sys.exit({error.code!r})")
+    failure.__cause__ = error
+    return failure
 
 
 def _is_due_to(failure: BaseException, error: BaseException) -> bool:

@@ -25,6 +25,7 @@ from fakekube.harness.records.identity import Identity
 from fakekube.harness.records.kept import Records
 from fakekube.harness.records.reconciles import Reconcile
 from fakekube.harness.records.story import Story
+from fakekube.harness.unhandled import has_failed
 from fakekube.virtualtime import Duration
 from fakekube.virtualtime.simulatedprocess import SimulatedProcess
 
@@ -394,9 +395,12 @@ class Operator(Mapping[str, ControllerView]):
                     )
 
     async def _run(self) -> None:
+        task = asyncio.current_task()
         try:
             await self.manager.start()
-        except Exception as error:  # raised by the next step of the test
+        except BaseException as error:  # raised by the next step of the test
+            if not has_failed(error, task):
+                raise
             if not self.process.fenced and not (self._ending and isinstance(error, GraceExpired)):
                 self._failed(error)
         finally:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -14,6 +14,7 @@ from fakekube.harness.audit import WRITES
 from fakekube.harness.ledger import Ledger
 from fakekube.harness.records.identity import Identity
 from fakekube.harness.records.reconciles import Running
+from fakekube.harness.unhandled import raise_if_it_ends_the_code
 from fakekube.virtualtime.errors import HotLoop
 
 #: More reconciles of one object by one controller within one virtual second are a hot loop.
@@ -40,6 +41,10 @@ class ReconcileObserver(Observer):
     def running(self, controller: str) -> list[str]:
         """The keys that are being reconciled."""
         return [str(one.run.request) for one in self._running.values() if one.run.controller == controller]
+
+    def unfinished(self) -> Sequence[Running]:
+        """The reconciles that have not finished."""
+        return list(self._running.values())
 
     def identify(self, identity: Identity, controllers: Mapping[str, Controller] = {}) -> None:
         """Set the operator that the records name, and its controllers."""
@@ -96,6 +101,8 @@ class ReconcileObserver(Observer):
             return
         opened.outcome = outcome
         self._ledger.finished(opened)
+        if outcome.error is not None:
+            raise_if_it_ends_the_code(outcome.error)
 
     async def after_call(self, call: Call, code: int, answer: Any) -> None:
         run, verb, _, path, _, body, _ = call

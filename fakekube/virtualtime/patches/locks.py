@@ -70,7 +70,7 @@ class Lock:
         bubble = _bubble() if blocking else None
         if bubble is None:
             got = self._real.acquire(blocking, timeout)
-        elif not bubble.has(self._owner):
+        elif bubble.is_outside(self._owner):
             got = self._acquire_of_outsider(bubble, timeout)
         else:
             got = bubble.wait(
@@ -103,6 +103,11 @@ class Lock:
 
     def locked(self) -> bool:
         return self._real.locked()
+
+    @property
+    def owner(self) -> int:
+        """The identifier of the thread that holds it; 0 if none does."""
+        return self._owner
 
     def _at_fork_reinit(self) -> None:
         self._real = _thread.allocate_lock()

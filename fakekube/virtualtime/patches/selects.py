@@ -69,7 +69,7 @@ class SelectPatches:
                 return real(selector, timeout)
             thread = self._loop.threads.current()
             if thread is not None:
-                thread.loop = asyncio._get_running_loop()
+                self._loop.threads.runs_loop(thread, asyncio._get_running_loop())
             try:
                 return self.wait(
                     lambda: real(selector, 0), lambda: real(selector, timeout), tuple(selector.get_map()), timeout

@@ -79,6 +79,7 @@ class BubbleThread:
         "error",
         "handlers",
         "is_main",
+        "is_timed",
         "job",
         "joins",
         "loop",
@@ -91,6 +92,7 @@ class BubbleThread:
         "state",
         "stranded",
         "wakeup_fd",
+        "was_signalled",
         "where",
     )
 
@@ -99,6 +101,8 @@ class BubbleThread:
         self.job: Job | None = job
         self.state: State = State.READY
         self.where: str = "not started"
+        #: whether its present wait ends after some time
+        self.is_timed: bool = False
         self.ended: Notifier = Notifier()
         self.error: BaseException | None = None
         self.overdue: bool = False
@@ -112,6 +116,8 @@ class BubbleThread:
         self.handlers: dict[int, Any] = {signal.SIGINT: signal.default_int_handler}
         self.signals: deque[int] = deque()
         self.wakeup_fd: int = -1
+        #: whether a signal was sent to it, which may have ended it
+        self.was_signalled: bool = False
         self.process: SimulatedProcess | None = current()
         #: the event loop of its own that ran when it waited last
         self.loop: asyncio.AbstractEventLoop | None = None
@@ -222,6 +228,8 @@ class ThreadScheduler:
         self._closing = False
         #: whether what threads run with `asyncio.run` was cancelled, because the bubble is about to close
         self.are_cancelled: bool = False
+        #: called with each event loop that code under test runs in a thread
+        self.on_loop: Callable[[asyncio.AbstractEventLoop], None] | None = None
         #: whether the event loop of a thread has ended with it
         self._loops_ended = False
         #: whether Ctrl-C has ended the wait for a thread, which it has named
@@ -283,6 +291,7 @@ class ThreadScheduler:
     def signal(self, thread: BubbleThread, number: int) -> None:
         """Send a signal to a thread, which runs its handler where it waits. Without a handler most signals end it."""
         if thread.is_alive():
+            thread.was_signalled = True
             thread.signals.append(number)
             self.wake(thread)
 
@@ -426,6 +435,13 @@ class ThreadScheduler:
         return False
 
     # --- called by threads
+
+    def runs_loop(self, thread: BubbleThread, loop: asyncio.AbstractEventLoop | None) -> None:
+        """Called by `thread`, where it waits in a selector: for that of an event loop, if any."""
+        if loop is not thread.loop:
+            thread.loop = loop
+            if loop is not None and self.on_loop is not None:
+                self.on_loop(loop)
 
     def current(self) -> BubbleThread | None:
         """The calling thread if it belongs to the bubble, and is not outside it: then it lives in real time."""

@@ -62,6 +62,11 @@ def unstarted(roots: Iterable[object]) -> Sequence[types.CoroutineType[Any, Any,
     return found
 
 
+def is_of_library(file: str) -> bool:
+    """Whether a file belongs to a library, the standard library or this package: it is not under test."""
+    return file.startswith(_LIBRARIES)
+
+
 def is_of_controllerlib(coro: Any) -> bool:
     """Whether a coroutine is one of controllerlib's functions."""
     return _file_of(coro).startswith(_CONTROLLERLIB)

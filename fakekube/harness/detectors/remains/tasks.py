@@ -58,6 +58,7 @@ class Tasks:
         self._loop, self._doing = loop, doing
         loop.on_task, loop.on_task_failure = self._created, self._ended
         loop.set_exception_handler(self._failed)
+        loop.threads.on_loop = self._open_other
         self._real_warning = warnings._warn_unawaited_coroutine  # type: ignore[attr-defined]
         warnings._warn_unawaited_coroutine = self._unawaited  # type: ignore[attr-defined]
 
@@ -68,6 +69,7 @@ class Tasks:
         if self._loop is not None:
             self._loop.on_task = self._loop.on_task_failure = None
             self._loop.set_exception_handler(None)
+            self._loop.threads.on_loop = None
             self._loop = None
         self._tasks.clear()
         self._failed_elsewhere.clear()
@@ -92,6 +94,21 @@ class Tasks:
             else:
                 self._report_future(task, error)
         loop.default_exception_handler(context)
+
+    def _open_other(self, loop: asyncio.AbstractEventLoop) -> None:
+        """Observe what ends tasks of an event loop in a thread, unless the code under test does."""
+        if loop.get_exception_handler() is None:
+            loop.set_exception_handler(self._failed_in_thread)
+
+    def _failed_in_thread(self, loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+        """Report what is no Exception, and which libraries do therefore not expect: the outcome of the test, too."""
+        error = context.get("exception")
+        if isinstance(error, Exception) or error is None or self._loop is None:
+            loop.default_exception_handler(context)
+        elif isinstance(error, self._loop.fatal_errors):
+            self._loop.fail_with(error)
+        else:
+            self._failed(loop, context)
 
     def _report_future(self, future: asyncio.Future[Any], error: BaseException) -> None:
         """Report the error of a future that is no task: one of `asyncio.gather`, or of a thread pool."""

@@ -35,6 +35,13 @@ class Series:
     is_idle: bool = True
     #: the body and the present times of the last change, if it has any
     stamped: tuple[object, tuple[Field, ...]] | None = None
+    client: str = ""
+
+    def is_by_client_of(self, exchange: Exchange) -> bool:
+        """Whether the client is the same. Operators may have one User-Agent, and one may have several."""
+        if self.client and exchange.client and self.client != exchange.client:
+            return False
+        return bool(self.names & _names(exchange))
 
 
 class ClientLoops:
@@ -78,10 +85,11 @@ class ClientLoops:
         if (
             series is None
             or series.revision != before.revision
-            or not series.names & _names(exchange)
+            or not series.is_by_client_of(exchange)
             or record.at > series.at + SHORT
         ):
-            self._series[place] = Series(_names(exchange), after.revision, record.at, record.at, stamped=stamped)
+            names, at = _names(exchange), record.at
+            self._series[place] = Series(names, after.revision, at, at, stamped=stamped, client=exchange.client)
             return
         text = texts_of(self._scene.now())
         changes = [

@@ -1,0 +1,1 @@
+"""Detectors of operators that trigger themselves, or each other."""
