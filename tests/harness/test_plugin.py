@@ -262,7 +262,7 @@ def test_finalizers_of_garbage_do_not_disturb_the_report_of_a_failing_test(run_a
                 ast.parse("x = [1, 2, 3]")
                 Parses()
 
-        def test_it():
+        def test_it(fakekube):
             gc.set_threshold(50, 1, 1)
             Parses()
             assert 0
