@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import pytest
 
 from fakekube.virtualtime.compatibility.privatename import CompatibilityWarning, PrivateName, missing
+from fakekube.virtualtime.compatibility.requirements import report_to
 
 _LEAK = (
     "if a test ends with asyncio.CancelledError or another BaseException, fixtures that pytest does not tear down leak "
@@ -66,6 +68,7 @@ def report_missing(item: pytest.Item) -> None:
     """Add a line for each missing name to the warnings of the run, once: at the first test that may use a cluster."""
     if isinstance(item, pytest.Function) and not item.config.stash.get(_REPORTED, False):
         item.config.stash[_REPORTED] = True
+        report_to(partial(report, item.config))  # what the interpreter and other libraries lack
         for name in missing(NAMES, item):
             report(item.config, str(name))
 

@@ -97,7 +97,7 @@ class Blocking:
         """Names a thread in a text. Coroutines run in the thread of the test."""
         if ident == self._owner:
             return "a coroutine" if self._loop.is_running() else "the test"
-        thread = self._loop.threads.with_ident(ident) or threading._active.get(ident)  # type: ignore[attr-defined]
+        thread = self._loop.threads.with_ident(ident) or getattr(threading, "_active", {}).get(ident)
         return f"thread {thread.name}" if thread is not None else "another thread"
 
     def concerns(self) -> bool:

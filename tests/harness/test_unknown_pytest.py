@@ -8,50 +8,8 @@ import pytest
 
 from fakekube import pytest_plugin
 from fakekube.pytest_plugin import internals
+from tests import hiding
 from tests.innerruns import LEAN
-
-#: A plugin that removes an attribute for the code of fakekube; pytest's own code keeps it.
-HIDING = """
-import importlib
-import sys
-import types
-
-def is_hidden():
-    return sys._getframe(2).f_globals.get("__name__", "").startswith("fakekube")
-
-def hide(where, name):
-    module, _, kind = where.partition(":")
-    module = importlib.import_module(module)
-    if kind:
-        hide_of_instances(getattr(module, kind), name)
-        return
-
-    class Module(types.ModuleType):
-        def __getattribute__(self, wanted):
-            if wanted == name and is_hidden():
-                raise AttributeError(wanted)
-            return super().__getattribute__(wanted)
-
-    module.__class__ = Module
-
-def hide_of_instances(kind, name):
-    before = getattr(kind, name, None)  # that of a slot, or a method
-
-    def read(instance):
-        if is_hidden():
-            raise AttributeError(name)
-        return before.__get__(instance, kind) if before is not None else vars(instance)[name]
-
-    def write(instance, value):
-        if before is not None:
-            before.__set__(instance, value)
-        else:
-            vars(instance)[name] = value
-
-    setattr(kind, name, property(read, write))
-
-hide({where!r}, {name!r})
-"""
 
 NAMES = [pytest.param(name, id=name.name) for name in internals.NAMES]
 
@@ -70,7 +28,7 @@ def run(pytester, monkeypatch):
 
 
 def _hiding(name):
-    return HIDING.replace("{where!r}", repr(name.where)).replace("{name!r}", repr(name.name))
+    return f"{Path(hiding.__file__).read_text()}\nhide({name.where!r}, {name.name!r})"
 
 
 WITHOUT = """
