@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -13,6 +14,7 @@ from fakekube.pytest_plugin.itemkeys import CLUSTER, SHARED, SHARED_FIXTURES
 from fakekube.pytest_plugin.survivors import refuse_survivors
 from fakekube.pytest_plugin.testsettings import backend, check_test, option, settings
 from fakekube.simulation.stash import PLAN
+from fakekube.virtualtime.compatibility.privatename import IncompatibleVersion
 
 if TYPE_CHECKING:
     from fakekube.harness.cluster import FakeKube
@@ -32,7 +34,9 @@ def cluster_of_test(request: pytest.FixtureRequest) -> Iterator[FakeKube]:
         from fakekube.simulation.protocol import attach
 
         attach(request.node, cluster)
-    with cluster:
+    with ExitStack() as leave:
+        with _one_line():
+            leave.enter_context(cluster)
         clusterport.configure(cluster, configure)
         yield cluster
 
@@ -50,11 +54,24 @@ def _cluster(request: pytest.FixtureRequest, found: dict[str, Any]) -> FakeKube:
         raise pytest.UsageError(f"@pytest.mark.fakekube has no argument {', '.join(unknown)} (it has {accepted})")
     refuse_survivors(request.node)
     try:
-        cluster = FakeKube(**found)
+        with _one_line():
+            cluster = FakeKube(**found)
     except (TypeError, ValueError) as error:
         raise pytest.UsageError(f"@pytest.mark.fakekube: {error}") from None
     clusterport.prepare(cluster, is_explored=request.node.stash.get(PLAN, None) is not None)
     return cluster
+
+
+@contextmanager
+def _one_line() -> Iterator[None]:
+    """Fail a test with one line, without a traceback, if Python or a library lacks what every cluster needs."""
+    try:
+        yield
+    except IncompatibleVersion as error:
+        problem = str(error)
+    else:
+        return
+    pytest.fail(problem, pytrace=False)
 
 
 def _set_golden(cluster: FakeKube, request: pytest.FixtureRequest) -> None:
@@ -122,7 +139,8 @@ def turn_of_test(request: pytest.FixtureRequest) -> Iterator[None]:
     found = settings(request)
     configure = found.pop("configure", False)
     try:
-        cluster: Any = shared.begin(lambda: _cluster(request, found))
+        with _one_line():
+            cluster: Any = shared.begin(lambda: _cluster(request, found))
     except ValueError as error:
         raise pytest.UsageError(f"{request.node.nodeid}: {error}") from None
     request.node.stash[CLUSTER] = cluster

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from fakekube.virtualtime.compatibility import requirements
-from fakekube.virtualtime.compatibility.privatename import TESTED, PrivateName
+from fakekube.virtualtime.compatibility.privatename import TESTED, PrivateName, installed
 from tests import hiding
 from tests.innerruns import LEAN
 
@@ -84,12 +84,11 @@ def test_n4_a_required_name_is_refused_when_the_first_cluster_is_made(name):
     result = run([name])
     assert result.returncode == 1
     last = result.stderr.strip().splitlines()[-1]
-    assert last == f"RuntimeError: fakekube does not work with {_python()}: {name}"
+    assert (
+        last
+        == f"fakekube.virtualtime.compatibility.privatename.IncompatibleVersion: fakekube does not work with {installed('Python')}: {name}"
+    )
     assert last.endswith(f"(fakekube was tested with Python {TESTED['Python']})")
-
-
-def _python():
-    return f"Python {sys.version.split()[0]}"
 
 
 def test_n4_a_required_name_of_freezegun_is_refused_only_with_freezegun():
@@ -98,7 +97,8 @@ def test_n4_a_required_name_of_freezegun_is_refused_only_with_freezegun():
     script = "from fakekube import FakeKube\nwith FakeKube(wall_clock={}): print('worked')"
     assert run([name], script.format(False)).stdout == "worked\n"
     assert (
-        f"RuntimeError: fakekube does not work with freezegun 1.5.5: {name}" in run([name], script.format(True)).stderr
+        f"IncompatibleVersion: fakekube does not work with {installed('freezegun')}: {name}"
+        in run([name], script.format(True)).stderr
     )
 
 
@@ -131,3 +131,18 @@ def test_n4_an_untested_python_is_one_line_of_the_run_and_no_error_of_a_test(pyt
 
 def test_a_name_of_a_library_that_is_not_imported_is_not_missing():
     assert not PrivateName("no_such_library.module", "_name", "nothing").is_missing()
+
+
+@pytest.mark.parametrize("table", ["NAMES", "OF_FREEZEGUN"])
+def test_n4_a_required_name_is_one_line_in_the_report_of_a_test(pytester, table):
+    """N4: that every cluster needs, or that one with a frozen clock needs; also of clusters that tests share."""
+    name = next(name for name in getattr(requirements, table) if name.name in ("_waiters", "_real_time_object_ids"))
+    pytester.makepyfile(
+        hidden=f"{Path(hiding.__file__).read_text()}\nhide({name.where!r}, {name.name!r})",
+        test_it="def test_one(fakekube):\n    pass\n\ndef test_two(fakekube_module):\n    pass\n",
+    )
+    result = pytester.run(sys.executable, "-m", "pytest", "-phidden", *LEAN)
+    result.assert_outcomes(errors=2)
+    line = f"fakekube does not work with {installed(name.library)}: {name}"
+    for test in ("test_one", "test_two"):
+        result.stdout.fnmatch_lines([f"*ERROR at setup of {test}*", line, "*"])

@@ -25,6 +25,10 @@ class CompatibilityWarning(UserWarning):
     """A version of Python or of a library that fakekube was not tested with; says what does not work, if known."""
 
 
+class IncompatibleVersion(RuntimeError):
+    """Python or a library lacks what every cluster needs."""
+
+
 @dataclass(frozen=True, slots=True)
 class PrivateName:
     """`where.name` of another library.

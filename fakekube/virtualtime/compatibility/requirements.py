@@ -13,6 +13,7 @@ from typing import Any
 from fakekube.virtualtime.compatibility.privatename import (
     TESTED,
     CompatibilityWarning,
+    IncompatibleVersion,
     PrivateName,
     installed,
     missing,
@@ -25,7 +26,7 @@ _NO_LOOP = "fakekube's event loop, whose time is virtual, cannot run"
 _NO_WAITS = "threads of a test cannot wait in virtual time"
 _NO_POOLS = "a ThreadPoolExecutor that is older than the cluster runs its jobs in real time"
 _NO_ENDS = "an event loop that a thread runs is not ended with its cluster"
-_NO_CLOCK = "wall_clock=True cannot freeze the time"
+_NO_CLOCK = "wall_clock=True cannot freeze the time, use wall_clock='time-machine' or False"
 
 
 def _loop(loop: Any) -> Any:
@@ -147,7 +148,7 @@ def report_to(report: Callable[[str], None]) -> None:
 def check_python() -> None:
     """Called when a cluster is made; does nothing but the first time.
 
-    Raises RuntimeError for an interpreter or a library that lacks what every cluster needs. Reports what else is
+    Raises IncompatibleVersion for an interpreter or a library that lacks what every cluster needs. Reports what else is
     missing, and an interpreter that was not tested.
     """
     if id(NAMES) in _checked:
@@ -172,13 +173,13 @@ def untested(python: tuple[int, int]) -> str:
 
 
 def check(names: tuple[PrivateName, ...], given: Any = None) -> None:
-    """Raises RuntimeError naming a required name that is missing, and reports the others; once for each table."""
+    """Raises IncompatibleVersion naming a required name that is missing, reports the others; once for each table."""
     if id(names) in _checked:
         return
     found = list(missing(names, given))
     for name in found:
         if name.required:
-            raise RuntimeError(f"fakekube does not work with {installed(name.library)}: {name}")
+            raise IncompatibleVersion(f"fakekube does not work with {installed(name.library)}: {name}")
     _checked.add(id(names))
     for name in found:
         _report(str(name))
