@@ -146,3 +146,14 @@ def test_n4_a_required_name_is_one_line_in_the_report_of_a_test(pytester, table)
     line = f"fakekube does not work with {installed(name.library)}: {name}"
     for test in ("test_one", "test_two"):
         result.stdout.fnmatch_lines([f"*ERROR at setup of {test}*", line, "*"])
+
+
+def test_the_check_does_not_change_the_names_of_threads():
+    """Default names are numbered: a log of the first test of a process would differ from the same test's as the second."""
+    script = """
+import concurrent.futures, threading
+from fakekube.virtualtime.compatibility import requirements
+requirements.check_python()
+print(threading.Thread().name, concurrent.futures.ThreadPoolExecutor()._thread_name_prefix)
+"""
+    assert run([], script).stdout == "Thread-1 ThreadPoolExecutor-0\n"
