@@ -3,9 +3,12 @@
 Each test names what is used and by which module, so that an upgrade that removes or changes it fails here, by name.
 """
 
+import ast
 import asyncio
 import concurrent.futures
 import datetime
+import dis
+import gc
 import inspect
 import queue
 import selectors
@@ -14,16 +17,23 @@ import ssl
 import subprocess
 import sys
 import threading
+import warnings
 from collections import deque
+from importlib import import_module
+from pathlib import Path
 
 import aiohttp
 import anyio.to_thread
+import kr8s  # noqa: F401 - for its modules
 import pytest
 from aiohttp import web
+from aiohttp.web_protocol import RequestHandler
 from freezegun import api as freezegun_api
 from kubernetes import client as official
 
+from fakekube.pytest_plugin import internals
 from fakekube.virtualtime import describe
+from fakekube.virtualtime.compatibility import requirements
 from fakekube.virtualtime.patches.wallclocks.freezer import Freezer
 
 
@@ -382,3 +392,229 @@ def test_the_table_of_types_of_the_official_client():
     """virtualtime.patches.wallclocks.freezer updates it."""
     table = official.ApiClient.NATIVE_TYPES_MAPPING
     assert [table["date"], table["datetime"]] == [datetime.date, datetime.datetime]
+
+
+def test_the_parts_of_a_connection_of_aiohttp(loop):
+    """server.httpconnection."""
+    for name in ("_request_count", "_messages", "_upgraded", "_waiter", "_loop"):
+        assert hasattr(RequestHandler, name), name
+    server = web.Server(_nothing, loop=loop)
+    assert {"_loop", "_kwargs"} <= set(vars(server))
+
+
+async def _nothing(request):
+    return web.Response()
+
+
+def test_the_portal_of_kr8s():
+    """virtualtime.patches.portals: one for a process, kept by its class; `_portal` is there when its loop runs."""
+    source = inspect.getsource(sys.modules["kr8s._async_utils"].Portal)
+    assert "cls._instance" in source
+    assert "self._portal" in source
+
+
+def test_signals_of_the_interpreter():
+    """virtualtime.patches.signals calls the functions below those of `signal`."""
+    import _signal
+
+    assert callable(_signal.signal)
+
+
+def test_instructions_that_drop_a_coroutine():
+    """harness.detectors.remains.coroutines reads which instruction a frame executes."""
+    drops = {one.opname for one in dis.get_instructions("f()\nx = f()\ndel x") if one.opname != "RESUME"}
+    assert "POP_TOP" in drops
+    assert any(name.startswith("STORE_") for name in drops)
+    assert any(name.startswith("DELETE_") for name in drops)
+    assert dis.opname[test_instructions_that_drop_a_coroutine.__code__.co_code[0]] == "RESUME"
+
+
+def test_the_warning_of_a_coroutine_that_is_not_awaited(monkeypatch):
+    """harness.detectors.remains.tasks replaces it: the interpreter looks it up in `warnings`."""
+    seen = []
+    monkeypatch.setattr(warnings, "_warn_unawaited_coroutine", seen.append)
+    coro = _nothing(None)
+    name = coro.__qualname__
+    del coro
+    gc.collect()
+    assert [one.__qualname__ for one in seen] == [name]
+
+
+def test_a_task_that_is_not_registered_is_not_listed(loop):
+    """virtualtime.taskregistry."""
+
+    async def listed():
+        task = asyncio.current_task()
+        before = asyncio.all_tasks()
+        asyncio._unregister_task(task)
+        return task in before, task in asyncio.all_tasks()
+
+    assert loop.run_until_complete(listed()) == (True, False)
+
+
+def test_the_task_that_a_loop_runs_has_a_callback_of_asyncio(loop):
+    """virtualtime.shutdown cancels the one for which `run_until_complete` waits."""
+
+    async def callbacks():
+        return [callback for callback, _ in asyncio.current_task()._callbacks]
+
+    assert asyncio.base_events._run_until_complete_cb in loop.run_until_complete(callbacks())
+
+
+def test_the_socket_that_wakes_a_loop(loop, monkeypatch):
+    """virtualtime.blocking.wakes_loop."""
+    sent = []
+    monkeypatch.setattr(loop, "_csock", _Recorder(loop._csock, sent))
+    loop.call_soon_threadsafe(print)
+    assert sent == [b"\0"]
+
+
+class _Recorder:
+    def __init__(self, sock, sent):
+        self._sock, self._sent = sock, sent
+
+    def send(self, data):
+        self._sent.append(data)
+        return self._sock.send(data)
+
+    def __getattr__(self, name):
+        return getattr(self._sock, name)
+
+
+def test_a_thread_pool_takes_its_jobs_from_a_queue_that_its_workers_get():
+    """virtualtime.patches.pools and starts."""
+    started = []
+    with concurrent.futures.ThreadPoolExecutor(1) as pool:
+        pool.submit(lambda: started.extend(threading.current_thread()._args)).result()
+        assert any(argument is pool._work_queue for argument in started)
+        assert len(pool._threads) == 1
+        assert isinstance(pool._idle_semaphore, threading.Semaphore)
+
+
+def test_the_lock_of_a_reentrant_lock(monkeypatch):
+    """virtualtime.patches.locks.reentrant_lock."""
+    lock = threading._PyRLock()
+    lock._block = threading.Lock()
+    with lock, lock:
+        assert lock._block.locked()
+    assert not lock._block.locked()
+
+
+def test_a_task_whose_exception_is_not_retrieved(loop):
+    """harness.detectors.remains.tasks, virtualtime.loop."""
+
+    async def fails():
+        raise LookupError
+
+    task = loop.create_task(fails())
+    loop.run_until_complete(asyncio.wait([task]))
+    assert task._log_traceback is True
+    assert isinstance(task._exception, LookupError)
+    task.exception()
+    assert task._log_traceback is False
+
+
+def test_a_task_that_is_freed_before_its_end_is_logged_unless_it_is_told_not_to(loop, caplog):
+    """virtualtime.taskregistry.never_log."""
+    for logs in (True, False):
+        task = loop.create_task(_nothing(None))
+        task._log_destroy_pending = logs
+        loop._ready.clear()
+        task.get_coro().close()
+        del task
+        gc.collect()
+        assert [record.name for record in caplog.records] == ["asyncio"] * logs
+        caplog.clear()
+
+
+# --- every private name ------------------------------------------------------------------------------------------------
+
+
+def present(name, item, loop):
+    import_module(name.where.partition(":")[0])
+    return not name.is_missing(item if name in internals.NAMES else loop)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [*requirements.NAMES, *requirements.OF_FREEZEGUN, *internals.NAMES],
+    ids=lambda name: f"{name.where.rpartition(':')[2]}.{name.name}",
+)
+def test_a_private_name_that_clusters_use(name, request, loop):
+    """virtualtime.compatibility.requirements and pytest_plugin.internals say what is lost without it."""
+    assert present(name, request.node, loop), str(name)
+
+
+#: Private names that have a test of their own above, and no fallback: a bound on the version of their library.
+BY_TEST = {
+    "_request_count", "_messages", "_upgraded", "_waiter", "_loop", "_kwargs",  # aiohttp.web_protocol
+    "_instance", "_portal",  # kr8s
+    "_base", "_signal", "_socket", "_thread",  # modules
+    "_pytest.runner",
+}  # fmt: skip
+
+#: Public, whatever their first letter says: they are documented.
+DOCUMENTED = {"_asdict", "_exit", "_fields", "_getframe", "_make", "_replace"}
+
+ROOT = Path(__file__).parents[1]
+
+
+def test_every_private_name_of_a_library_has_a_canary():
+    """N4: reads the code of both packages. A name that no class or module of ours defines belongs to a library."""
+    trees = {
+        path.relative_to(ROOT): ast.parse(path.read_text())
+        for package in ("fakekube", "controllerlib")
+        for path in sorted((ROOT / package).rglob("*.py"))
+    }
+    own = set().union(*map(_defined, trees.values()))
+    tested = {name.name for name in (*requirements.NAMES, *requirements.OF_FREEZEGUN, *internals.NAMES)} | BY_TEST
+    without = [
+        f"{path}:{line}: {name}"
+        for path, tree in trees.items()
+        for name, line, is_foreign in _private(tree)
+        if (is_foreign or name not in own) and name not in tested | DOCUMENTED
+    ]
+    assert without == []
+
+
+def _defined(tree):
+    """The names that a module defines: functions, classes, variables, attributes of `self`, slots."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            yield node.name
+        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            yield node.id
+        elif isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store) and _is_self(node.value):
+            yield node.attr
+
+
+def _is_self(node):
+    return isinstance(node, ast.Name) and node.id in ("self", "cls", "made")
+
+
+def _is_private(name):
+    return isinstance(name, str) and any(part[:1] == "_" and part[:2] != "__" for part in name.split("."))
+
+
+def _private(tree):
+    """The private names that a module uses: name, line, and whether it is looked up in a module of a library."""
+    modules = {
+        (each.asname or each.name).partition(".")[0]
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Import)
+        for each in node.names
+    }
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Attribute) and _is_private(node.attr):
+            yield node.attr, node.lineno, isinstance(node.value, ast.Name) and node.value.id in modules
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and len(node.args) > 1:
+            name = getattr(node.args[1], "value", None)
+            if node.func.id in ("getattr", "hasattr", "setattr", "delattr", "Patch") and _is_private(name):
+                yield name, node.lineno, isinstance(node.args[0], ast.Name) and node.args[0].id in modules
+        elif isinstance(node, ast.ImportFrom) and _is_private(node.module):
+            yield node.module, node.lineno, True
+        elif isinstance(node, ast.ImportFrom | ast.Import):
+            for each in node.names:
+                if _is_private(each.name):
+                    is_ours = isinstance(node, ast.ImportFrom) and node.module.startswith(("fakekube", "controllerlib"))
+                    yield each.name, node.lineno, not is_ours

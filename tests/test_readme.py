@@ -50,7 +50,18 @@ def test_the_second_command_runs_all_tests():
 
 #: Options of other programs: pip, pytest, kubectl, and the replay of the packs.
 FOREIGN = frozenset(
-    {"--cascade", "--config-file", "--editable", "--help", "--lf", "--pdb", "--quiet", "--url", "--wait"}
+    {
+        "--cascade",
+        "--config-file",
+        "--editable",
+        "--full-trace",
+        "--help",
+        "--lf",
+        "--pdb",
+        "--quiet",
+        "--url",
+        "--wait",
+    }
 )
 
 

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from _pytest.runner import runtestprotocol
 
 from fakekube.simulation.atoms import Unanchored
 from fakekube.simulation.explorer import Explorer, Failed, NothingToExplore, ReferenceFails, Settings
@@ -77,14 +76,32 @@ class _NextRun(pytest.Item):
         """Never called."""
 
 
+@dataclass(frozen=True, slots=True)
+class Runner:
+    """How pytest runs a test: what an exploration needs of it.
+
+    run_once: set up, call and tear down a test, without the fixtures that the second one needs, too; returns the
+    reports. tear_down: tear down all that the next test does not need (None: everything).
+    """
+
+    run_once: Callable[[pytest.Item, pytest.Item], Sequence[pytest.TestReport]]
+    tear_down: Callable[[pytest.Session, pytest.Item | None], None]
+
+
 class ItemExplorer:
     """Explores one test. `nextitem`: the test that follows, for fixtures of a wider scope.
 
     page_of: the path of the page with both runs, by whether the test has failed; None if none is wanted.
     """
 
-    def __init__(self, item: pytest.Item, nextitem: pytest.Item | None, page_of: Callable[[bool], Path | None]) -> None:
-        self._item, self._nextitem, self._page_of = item, nextitem, page_of
+    def __init__(
+        self,
+        item: pytest.Item,
+        nextitem: pytest.Item | None,
+        page_of: Callable[[bool], Path | None],
+        runner: Runner,
+    ) -> None:
+        self._item, self._nextitem, self._page_of, self._runner = item, nextitem, page_of, runner
         assert item.parent is not None, "a test has a parent"
         self._next_run: pytest.Item = _NextRun.from_parent(item.parent, name=item.name)
         self._reports: Sequence[pytest.TestReport] = ()
@@ -173,7 +190,7 @@ class ItemExplorer:
         if OBSERVED in stash:
             del stash[OBSERVED]
         try:
-            reports = runtestprotocol(self._item, log=False, nextitem=self._next_run)
+            reports = self._runner.run_once(self._item, self._next_run)
         finally:
             stash[PLAN] = None
         found = stash.get(OBSERVED, None)
@@ -214,18 +231,20 @@ class ItemExplorer:
 
     def _ended(self, reports: Sequence[pytest.TestReport]) -> Sequence[pytest.TestReport]:
         """Tear down fixtures of a wider scope that the next test does not need."""
-        self._item.session._setupstate.teardown_exact(self._nextitem)
+        self._runner.tear_down(self._item.session, self._nextitem)
         return reports
 
     def _nodeid(self) -> str:
         return re.sub(r"\[shard \d+ of \d+\]|-shard \d+ of \d+", "", self._item.nodeid)
 
 
-def runs_protocol(item: pytest.Item, nextitem: pytest.Item | None, page_of: Callable[[bool], Path | None]) -> bool:
+def runs_protocol(
+    item: pytest.Item, nextitem: pytest.Item | None, page_of: Callable[[bool], Path | None], runner: Runner
+) -> bool:
     """Run a test as an exploration, and report it as one test. `page_of`: as of ItemExplorer."""
     hook = item.ihook
     hook.pytest_runtest_logstart(nodeid=item.nodeid, location=item.location)
-    for report in ItemExplorer(item, nextitem, page_of).run():
+    for report in ItemExplorer(item, nextitem, page_of, runner).run():
         hook.pytest_runtest_logreport(report=report)
     hook.pytest_runtest_logfinish(nodeid=item.nodeid, location=item.location)
     return True

@@ -103,7 +103,7 @@ class Blocking:
             return "a coroutine" if self._loop.is_running() else "the test"
         if ident and not (self.has(ident) or self.is_outside(ident)):
             return "a thread that has ended"
-        thread = self._loop.threads.with_ident(ident) or threading._active.get(ident)  # type: ignore[attr-defined]
+        thread = self._loop.threads.with_ident(ident) or getattr(threading, "_active", {}).get(ident)
         return f"thread {thread.name}" if thread is not None else "another thread"
 
     def concerns(self) -> bool:

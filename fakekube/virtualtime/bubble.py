@@ -13,6 +13,7 @@ from weakref import WeakMethod
 
 from fakekube.virtualtime.blocking import Blocking
 from fakekube.virtualtime.clock import EPOCH, VirtualClock
+from fakekube.virtualtime.compatibility.requirements import check_python
 from fakekube.virtualtime.durations import Duration, TimeUnits, microseconds
 from fakekube.virtualtime.gate import Gate
 from fakekube.virtualtime.hotloop import MAX_TURNS
@@ -68,6 +69,7 @@ class Bubble:
         horizon: timedelta = HORIZON,
         max_turns: int = MAX_TURNS,
     ) -> None:
+        check_python()
         self.seed: Seed = seed if isinstance(seed, Seed) else Seed(seed)
         self.clock: VirtualClock = VirtualClock(epoch)
         self.gate: Gate = Gate(is_open=stepped is False)

@@ -10,7 +10,7 @@ from fakekube.virtualtime import describe
 from fakekube.virtualtime.durations import SECOND
 from fakekube.virtualtime.errors import NotQuiescent
 from fakekube.virtualtime.loop import VirtualTimeLoop
-from fakekube.virtualtime.taskregistry import MAX_CANCELS
+from fakekube.virtualtime.taskregistry import MAX_CANCELS, never_log
 from fakekube.virtualtime.threads.scheduler import BubbleThread
 
 #: Virtual seconds in which a cancelled task may clean up; the default terminationGracePeriodSeconds of a pod.
@@ -60,7 +60,7 @@ async def end_tasks(
         await _cancel(loop, [*tasks, *loop.tasks.under_test()])
     left = [task for task in tasks if not task.done()]
     for task in left:
-        task._log_destroy_pending = False  # type: ignore[attr-defined]  # the error below names it
+        never_log(task)  # the error below names it
         loop.tasks.own(task)
     if left:
         raise NotQuiescent(
@@ -96,7 +96,7 @@ async def _end_loops(loop: VirtualTimeLoop, threads: Sequence[BubbleThread]) -> 
 
 def _cancel_main(loop: asyncio.AbstractEventLoop) -> None:
     """Cancel the task for which `run_until_complete` waits."""
-    ends_run = base_events._run_until_complete_cb  # type: ignore[attr-defined]
+    ends_run = getattr(base_events, "_run_until_complete_cb", None)
     for task in asyncio.all_tasks(loop):
         callbacks: Sequence[tuple[object, object]] = getattr(task, "_callbacks", None) or ()
         if any(callback is ends_run for callback, _ in callbacks):

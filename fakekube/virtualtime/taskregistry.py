@@ -28,12 +28,12 @@ class TaskRegistry:
 
     def add(self, task: asyncio.Task[Any], process: SimulatedProcess | None) -> None:
         if process is HARNESS:
-            asyncio._unregister_task(task)
+            _hide(task)
         self._tasks[task] = (process, asyncio.current_task(self._loop))
 
     def own(self, task: asyncio.Task[Any]) -> None:
         """Make `task` one of the harness; the tasks that it creates are not."""
-        asyncio._unregister_task(task)
+        _hide(task)
         if task in self._tasks:
             self._tasks[task] = (HARNESS, self._tasks[task][1])
 
@@ -78,6 +78,19 @@ class TaskRegistry:
 
 
 _UNKNOWN = (None, None)
+
+
+def never_log(task: asyncio.Task[Any]) -> None:
+    """Log nothing when a task is freed that has not ended."""
+    if hasattr(task, "_log_destroy_pending"):
+        task._log_destroy_pending = False
+
+
+def _hide(task: asyncio.Task[Any]) -> None:
+    """Remove a task from the list of asyncio, where it has one that can be changed."""
+    unregister = getattr(asyncio, "_unregister_task", None)
+    if unregister is not None:
+        unregister(task)
 
 
 def _unfinished(tasks: Iterator[asyncio.Future[Any]]) -> list[asyncio.Task[Any]]:

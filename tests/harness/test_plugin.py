@@ -262,10 +262,53 @@ def test_finalizers_of_garbage_do_not_disturb_the_report_of_a_failing_test(run_a
                 ast.parse("x = [1, 2, 3]")
                 Parses()
 
-        def test_it():
+        def test_it(fakekube):
             gc.set_threshold(50, 1, 1)
             Parses()
             assert 0
         """
     )
     result.assert_outcomes(failed=1)
+
+
+def test_n4_a_cluster_that_is_opened_where_fakekube_is_first_imported_is_closed_with_its_test(run_apart):
+    """N4: the hooks of the plugin do nothing until then."""
+    result = run_apart(
+        """
+        import pytest
+
+        @pytest.fixture(scope="module")
+        def made():
+            from fakekube import FakeKube
+            with FakeKube() as kube:
+                yield kube
+
+        def test_before():
+            pass
+
+        @pytest.mark.parametrize("number", [1, 2])
+        def test_of_a_module(made, number):
+            made.advance(5)
+            assert made.clock.monotonic() == 5 * number
+        """
+    )
+    result.assert_outcomes(passed=3)
+
+
+@pytest.mark.parametrize("end", ["pass", "raise ValueError('broken')"])
+def test_n4_a_first_cluster_that_a_test_leaves_open_is_reported_at_that_test(run_apart, end):
+    """N4: also if the test fails."""
+    result = run_apart(
+        f"""
+        def test_leaves():
+            from fakekube import FakeKube
+            FakeKube().__enter__()
+            {end}
+
+        def test_next(fakekube):
+            fakekube.advance(5)
+        """
+    )
+    failed = end != "pass"
+    result.assert_outcomes(passed=2 - failed, failed=int(failed), errors=1)
+    result.stdout.fnmatch_lines(["*::test_leaves left its cluster open, and it was closed now*"])

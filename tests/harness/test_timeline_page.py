@@ -8,7 +8,7 @@ import pytest
 
 from controllerlib import Result
 from fakekube import FakeKube
-from fakekube.pytest_plugin import page_name
+from fakekube.pytest_plugin.reports import page_name
 from tests.harness.browser import CONTRAST, in_a_browser, in_browser
 from tests.harness.operators import config_map
 from tests.innerruns import LEAN

@@ -9,6 +9,7 @@ import fakekube.harness.cluster  # noqa: F401 - before pytester, which takes awa
 from controllerlib import Result
 from controllerlib.controller import EnqueueRequestsFromMapFunc, PredicateFuncs, RecoveredPanic
 from fakekube import FakeKube
+from fakekube.harness.engine import engine_of
 from fakekube.virtualtime.errors import ProcessEnded
 from tests.harness.operators import build, config_map
 from tests.innerruns import LEAN
@@ -56,9 +57,9 @@ def test_n2_a_reconcile_that_raises_no_exception_is_recorded_and_fails_the_test(
         causes = [history[0].error, history[0].error.__cause__]
         assert any(one is error for one in causes) or "StopIteration" in str(causes[0])
         assert "failed: " in str(kube.timeline.by("minder"))
-        kube.allow("reconcile-error", reason="read below")
+        kube.findings.allow("reconcile-error", reason="read below")
         kube.check_findings(raising=False)
-    found = [one.detector for one in kube._detection._findings.values()]
+    found = [one.detector for one in engine_of(kube).detection._findings.values()]
     assert found == ["reconcile-error"]
 
 
@@ -87,7 +88,7 @@ def test_n2_a_manager_that_ends_by_no_exception_fails_the_next_step(fakekube):
     fakekube.create(config_map("a"))
     with pytest.raises(Own):
         fakekube.start(with_recovery_off)
-    (operator,) = fakekube._background.operators
+    (operator,) = engine_of(fakekube).background.operators
     assert not operator.is_running
     assert [type(one.error) for one in operator["minder"].history()] == [Own]
 
@@ -95,8 +96,8 @@ def test_n2_a_manager_that_ends_by_no_exception_fails_the_next_step(fakekube):
 @pytest.mark.parametrize("error", [SystemExit(3), KeyboardInterrupt()], ids=repr)
 def test_n2_a_reconcile_that_ends_the_process_is_recorded(fakekube, error):
     fakekube.create(config_map("a"))
-    operator = fakekube.operator(build(raising_async(error)))
-    operator.begin(fakekube.bubble.loop)
+    operator = engine_of(fakekube).operators.make(build(raising_async(error)))
+    operator.begin(engine_of(fakekube).bubble.loop)
     with pytest.raises(type(error)):
         fakekube.settle()
     assert [one.error for one in operator["minder"].history()] == [error]
@@ -168,9 +169,9 @@ def test_n2_a_handler_of_the_server(fakekube):
     from urllib3.exceptions import HTTPError
 
     fakekube.create(POD)
-    fakekube.on_logs(raising(Own("own")))
+    fakekube.pods.on_logs(raising(Own("own")))
     with pytest.raises((Own, HTTPError)):  # which of both depends on the transport
-        client.CoreV1Api(fakekube.api_client()).read_namespaced_pod_log("p", "default")
+        client.CoreV1Api(fakekube.access.api_client()).read_namespaced_pod_log("p", "default")
     with pytest.raises(Own):
         fakekube.settle()
 
@@ -196,7 +197,7 @@ def reconciles(reconcile):
 
 def of_kopf(fakekube, decorate, handler):
     registry = kopf.OperatorRegistry()
-    kopf.on.login(registry=registry)(lambda **_: kopf.ConnectionInfo(server=fakekube.url))
+    kopf.on.login(registry=registry)(lambda **_: kopf.ConnectionInfo(server=fakekube.access.url))
     decorate("configmaps", registry=registry)(handler)
     settings = kopf.OperatorSettings()
     settings.posting.enabled = False

@@ -7,7 +7,7 @@ import pytest
 
 from fakekube import FakeKube
 from fakekube.harness.records.alignment import align, first_difference
-from fakekube.pytest_plugin import page_name
+from fakekube.pytest_plugin.reports import page_name
 from fakekube.simulation.failurepage import PlanResult, comparison_of, write_page
 from fakekube.simulation.observation import Violation
 from fakekube.simulation.plan import Plan, parse_plan

@@ -104,6 +104,6 @@ def _set(module: str, name: str, value: object, undo: ExitStack) -> None:
 
 def _forget_connections() -> None:
     """kr8s keeps its connections by their arguments, which are the same for two clusters."""
-    api = getattr(sys.modules.get("kr8s._api"), "Api", None)
-    if api is not None:
-        api._instances.clear()
+    instances = getattr(getattr(sys.modules.get("kr8s._api"), "Api", None), "_instances", None)
+    if instances is not None:
+        instances.clear()

@@ -19,13 +19,11 @@ from fakekube.virtualtime.shutdown import end_tasks, left_after_grace
 from fakekube.virtualtime.simulatedprocess import SimulatedProcess, running_in
 from fakekube.virtualtime.threads.scheduler import BubbleThread
 
-<<<<<<< HEAD:fakekube/harness/operators/background.py
-#: What runs in a process of its own: an operator, or what `task` and `thread` return.
-Target = Operator | asyncio.Task[None] | BubbleThread
-=======
 #: What cancelled tasks and futures raise.
 _CANCELLED = (asyncio.CancelledError, CancelledError)
->>>>>>> h-errors:fakekube/harness/background.py
+
+#: What runs in a process of its own: an operator, or what `task` and `thread` return.
+Target = Operator | asyncio.Task[None] | BubbleThread
 
 
 class Survivors(Protocol):

@@ -124,8 +124,10 @@ class Lock:
 
 def reentrant_lock() -> Any:
     """As `threading.RLock()`: the one that is implemented in Python, over a Lock of the bubble."""
-    lock = threading._PyRLock()  # type: ignore[attr-defined]
-    lock._block = Lock()
+    make = getattr(threading, "_PyRLock", _real_rlock)
+    lock = make()
+    if hasattr(lock, "_block"):
+        lock._block = Lock()
     return lock
 
 

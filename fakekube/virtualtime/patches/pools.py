@@ -35,7 +35,11 @@ class PoolPatches:
 
     def _submit(self, real: Callable[..., Any]) -> Callable[..., Any]:
         def submit(pool: Any, function: Callable[..., Any], /, *args: Any, **options: Any) -> Any:
-            if self._threads.current() is not None and pool not in self._used:
+            if (
+                self._threads.current() is not None
+                and pool not in self._used
+                and all(hasattr(pool, one) for one in _PARTS)
+            ):
                 is_own = isinstance(pool._work_queue, SimpleQueue) and all(each.is_alive() for each in pool._threads)
                 self._used[pool] = None if is_own else {name: getattr(pool, name) for name in _PARTS}
                 if not is_own:

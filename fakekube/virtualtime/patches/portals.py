@@ -39,9 +39,9 @@ class PortalPatches:
         self._portals.clear()
 
     def _patch(self, module: ModuleType) -> None:
-        if module.__name__ != _MODULE:
+        kind: Any = getattr(module, "Portal", None)
+        if module.__name__ != _MODULE or kind is None:
             return
-        kind: Any = module.Portal
         before = vars(kind)["__new__"]
         kind.__new__ = staticmethod(self._portal(kind.__new__))
         self._undo.append(lambda: setattr(kind, "__new__", before))

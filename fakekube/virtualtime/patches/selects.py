@@ -20,7 +20,7 @@ from fakekube.virtualtime.network.bytecount import Connection
 from fakekube.virtualtime.notifier import Notifier
 from fakekube.virtualtime.patches.patch import Patch
 from fakekube.virtualtime.patches.sockets import SocketPatches
-from fakekube.virtualtime.taskregistry import MAX_CANCELS
+from fakekube.virtualtime.taskregistry import MAX_CANCELS, never_log
 
 _WHERE = "waiting in a selector"
 
@@ -97,7 +97,7 @@ class SelectPatches:
             if self._cancels[loop] <= MAX_CANCELS:
                 task.cancel()
             else:
-                task._log_destroy_pending = False  # type: ignore[attr-defined]  # it catches every cancellation
+                never_log(task)  # it catches every cancellation
         return bool(tasks) and self._cancels[loop] <= MAX_CANCELS
 
     def wait(

@@ -4,7 +4,6 @@ import logging
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from concurrent.futures._base import LOGGER
 
 from fakekube.virtualtime.blocking import Blocking
 from fakekube.virtualtime.errors import BubbleClosed
@@ -12,6 +11,8 @@ from fakekube.virtualtime.patches.locks import SimpleQueue
 from fakekube.virtualtime.patches.patch import Patch
 from fakekube.virtualtime.threads.callers import POOLS, module_of
 from fakekube.virtualtime.threads.scheduler import ThreadScheduler
+
+_LOGGER = logging.getLogger("concurrent.futures")
 
 #: The class of anyio's workers (kr8s reads files in them). They wait for jobs in a `queue.Queue`, which is patched.
 _ANYIO_WORKER = ("anyio._backends._asyncio", "WorkerThread")
@@ -31,10 +32,10 @@ class StartPatches:
         yield Patch(threading.Thread, "start", self._start(threading.Thread.start))
 
     def start(self) -> None:
-        LOGGER.addFilter(_is_no_end_of_bubble)
+        _LOGGER.addFilter(_is_no_end_of_bubble)
 
     def stop(self) -> None:
-        LOGGER.removeFilter(_is_no_end_of_bubble)
+        _LOGGER.removeFilter(_is_no_end_of_bubble)
 
     def _start(self, real: Callable[[threading.Thread], None]) -> Callable[[threading.Thread], None]:
         def start(thread: threading.Thread) -> None:

@@ -64,7 +64,7 @@ def test_n6_clients_without_reconciles(fakekube):
     from kubernetes import client, watch
 
     def operator(value):
-        core = client.CoreV1Api(fakekube.api_client())
+        core = client.CoreV1Api(fakekube.access.api_client())
         for event in watch.Watch().stream(core.list_namespaced_config_map, "default"):
             found = event["object"]
             if event["type"] != "DELETED" and (found.data or {}).get("mode") != value:

@@ -121,7 +121,7 @@ async def test_n2_in_an_async_test(fakekube):
     fakekube.create(config_map("a"))
     await fakekube.start(build(Minder().waits_for_event))
     assert "has not ended: it waits for an asyncio.Event" in str(fakekube.timeline)
-    fakekube.allow("stuck-reconcile", reason="it is what the test is for")
+    fakekube.findings.allow("stuck-reconcile", reason="it is what the test is for")
 
 
 def test_n2_the_row_of_a_finished_reconcile_replaces_it(kube):
@@ -272,7 +272,7 @@ def test_n2_a_thread_that_waits_for_the_lock_of_an_ended_thread(kube):
         lock.acquire()
 
     def operator():
-        core = client.CoreV1Api(kube.api_client())
+        core = client.CoreV1Api(kube.access.api_client())
         for event in watch.Watch().stream(core.list_namespaced_config_map, "default"):
             with lock:  # operator
                 core.read_namespaced_config_map(event["object"].metadata.name, "default")
@@ -295,7 +295,7 @@ def test_n2_threads_that_wait_for_work_or_for_a_lock_that_is_used_are_fine(kube)
             jobs.get()
 
     def watches():
-        core = client.CoreV1Api(kube.api_client())
+        core = client.CoreV1Api(kube.access.api_client())
         for _ in watch.Watch().stream(core.list_namespaced_config_map, "default"):
             jobs.put(None)
 
@@ -324,7 +324,7 @@ def test_n2_threads_that_wait_for_work_or_for_a_lock_that_is_used_are_fine(kube)
 
 def run_kopf(kube, where, decorate, handler, **options):
     registry = kopf.OperatorRegistry()
-    kopf.on.login(registry=registry)(lambda **_: kopf.ConnectionInfo(server=kube.url))
+    kopf.on.login(registry=registry)(lambda **_: kopf.ConnectionInfo(server=kube.access.url))
     decorate("configmaps", registry=registry, **options)(handler)
     settings = kopf.OperatorSettings()
     settings.posting.enabled = False
@@ -391,4 +391,4 @@ def test_n2_it_fails_the_test():
         kube.create(config_map("a"))
         kube.start(build(Minder().waits_for_event))
         with pytest.raises(AssertionError, match=r"\[stuck-reconcile\]"):
-            kube.check_findings()
+            kube.findings.check()

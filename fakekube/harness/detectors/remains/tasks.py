@@ -59,8 +59,9 @@ class Tasks:
         loop.on_task, loop.on_task_failure = self._created, self._ended
         loop.set_exception_handler(self._failed)
         loop.threads.on_loop = self._open_other
-        self._real_warning = warnings._warn_unawaited_coroutine  # type: ignore[attr-defined]
-        warnings._warn_unawaited_coroutine = self._unawaited  # type: ignore[attr-defined]
+        self._real_warning = getattr(warnings, "_warn_unawaited_coroutine", None)
+        if self._real_warning is not None:
+            warnings._warn_unawaited_coroutine = self._unawaited  # type: ignore[attr-defined]
 
     def retire(self) -> None:
         if self._real_warning is not None:

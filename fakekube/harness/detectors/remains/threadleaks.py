@@ -137,7 +137,7 @@ class Threads:
 
     def _is_kept(self, thread: threading.Thread) -> bool:
         """Whether the code under test refers to a thread."""
-        own = {id(threading._active), *map(id, self._left)}  # type: ignore[attr-defined]
+        own = {id(getattr(threading, "_active", None)), *map(id, self._left)}
         kinds = types.FrameType | types.MethodType
         return any(id(one) not in own and not isinstance(one, kinds) for one in gc.get_referrers(thread))
 

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from types import ModuleType
 from typing import Any
 
+from fakekube.virtualtime.compatibility.requirements import OF_FREEZEGUN, check
 from fakekube.virtualtime.patches.importhook import IMPORTS
 from fakekube.virtualtime.patches.patch import PatchSet, Swaps
 from fakekube.virtualtime.patches.wallclocks import frozentime, localzone
@@ -75,6 +76,7 @@ class Freezer:
         import freezegun
         from freezegun import api
 
+        check(OF_FREEZEGUN)
         if api.freeze_factories:
             raise RuntimeError(_TAKEN.format(who="freezegun"))
         if _is_travelling():
