@@ -241,7 +241,7 @@ def _skip_of(value: Any, called: str, member: Member, backend: str) -> Any:
 
 def skip_the_rest(made: type[D]) -> type[D]:
     """Let the members of its protocol that a class does not define skip the test, with its `backend`."""
-    own = {name for one in made.__mro__ for name in vars(one) if not getattr(one, "_is_protocol", False)}
+    own = set(vars(made))
     for name, member in members_of(made).items():
         if name not in own:
             setattr(made, name, _skip_on_own(getattr(made, name), name, member))

@@ -61,7 +61,7 @@ def pytest_addoption(parser: pytest.Parser, pluginmanager: pytest.PytestPluginMa
     _exempt_from_rewriting(pluginmanager)
     group = parser.getgroup("fakekube")
     for name, kind, text in OPTIONS + _BACKEND_OPTIONS:
-        parser.addini(f"fakekube_{name}", text, type=kind, default=None)  # type: ignore[arg-type]
+        parser.addini(f"fakekube_{name}", text, type=kind, default=None)
         action = {"action": "store_true", "default": None} if kind == "bool" else {}
         if kind == "args":
             action = {"action": "append", "metavar": "NAME"}

@@ -7,8 +7,7 @@ from functools import partial
 
 import pytest
 
-from fakekube.pytest_plugin import internals
-from fakekube.pytest_plugin import clusterport
+from fakekube.pytest_plugin import clusterport, internals
 from fakekube.pytest_plugin.itemkeys import CLUSTER, PROBLEM
 from fakekube.simulation.stash import PLAN, SHARD
 

@@ -14,7 +14,7 @@ import pytest
 
 from fakekube.pytest_plugin import clusterport, internals
 from fakekube.pytest_plugin.explorations import end_run
-from fakekube.pytest_plugin.itemkeys import CLUSTER, RAISED, PROBLEM, SHARED, SHARED_FIXTURES, TURN_FIXTURE
+from fakekube.pytest_plugin.itemkeys import CLUSTER, PROBLEM, RAISED, SHARED, SHARED_FIXTURES, TURN_FIXTURE
 from fakekube.pytest_plugin.survivors import claim, close_survivors
 
 

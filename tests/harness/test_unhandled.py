@@ -58,7 +58,7 @@ def test_n2_a_reconcile_that_raises_no_exception_is_recorded_and_fails_the_test(
         assert any(one is error for one in causes) or "StopIteration" in str(causes[0])
         assert "failed: " in str(kube.timeline.by("minder"))
         kube.findings.allow("reconcile-error", reason="read below")
-        kube.check_findings(raising=False)
+        engine_of(kube).check_findings(raising=False)
     found = [one.detector for one in engine_of(kube).detection._findings.values()]
     assert found == ["reconcile-error"]
 

@@ -26,6 +26,7 @@ _NO_LOOP = "fakekube's event loop, whose time is virtual, cannot run"
 _NO_WAITS = "threads of a test cannot wait in virtual time"
 _NO_POOLS = "a ThreadPoolExecutor that is older than the cluster runs its jobs in real time"
 _NO_ENDS = "an event loop that a thread runs is not ended with its cluster"
+_NO_STRANDING = "a thread that catches every exception keeps Python from ending"
 _NO_CLOCK = "wall_clock=True cannot freeze the time, use wall_clock='time-machine' or False"
 
 
@@ -108,6 +109,18 @@ NAMES = (
         "a task that only gather() waits for is reported as leaked",
         sample=_gathering,
     ),
+    PrivateName(_TASK, "_fut_waiter", "the detector stuck-reconcile finds nothing"),
+    PrivateName(
+        "concurrent.futures.thread", "_threads_queues", "a thread that catches every exception keeps Python from ending"
+    ),
+    *(
+        (
+            PrivateName("threading", "_shutdown_locks", _NO_STRANDING),
+            PrivateName("threading:Thread", "_tstate_lock", _NO_STRANDING, sample=_new),
+        )
+        if sys.version_info < (3, 13)
+        else (PrivateName("threading:Thread", "_handle", _NO_STRANDING, sample=_new),)
+    ),
     PrivateName("warnings", "_warn_unawaited_coroutine", "the detector unawaited-coroutine finds nothing"),
     PrivateName("kr8s._api:Api", "_instances", "kr8s may use a connection to the cluster of an earlier test"),
     PrivateName("kr8s._async_utils", "Portal", "the synchronous API of kr8s runs in real time"),
@@ -118,13 +131,14 @@ NAMES = (
 )  # fmt: skip
 
 #: What `wall_clock=True` and "freezegun" use.
-OF_FREEZEGUN = tuple(
-    _required(
+OF_FREEZEGUN = (
+    *_required(f"{_FREEZER}:FakeDatetime", _NO_CLOCK, "_time_to_freeze"),
+    *_required(
         _FREEZER, _NO_CLOCK, "FakeDate", "FakeDatetime", "_freeze_time", "_get_cached_module_attributes",
         "_real_time_object_ids", "call_stack_inspection_limit", "fake_gmtime", "fake_localtime", "fake_monotonic",
         "fake_monotonic_ns", "fake_perf_counter", "fake_perf_counter_ns", "fake_strftime", "fake_time", "fake_time_ns",
         "freeze_factories", "ignore_lists", "real_date", "real_datetime", "real_time",
-    )
+    ),
 )  # fmt: skip
 
 

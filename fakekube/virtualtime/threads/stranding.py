@@ -19,10 +19,10 @@ def strand(real: threading.Thread | None) -> NoReturn:
 
 
 def _let_go(real: threading.Thread) -> None:
-    concurrent.futures.thread._threads_queues.pop(real, None)  # type: ignore[attr-defined]
+    getattr(concurrent.futures.thread, "_threads_queues", {}).pop(real, None)
     if real.daemon:
         return
     if _LOCKS is not None:
-        _LOCKS.discard(real._tstate_lock)  # type: ignore[attr-defined]
-    else:
-        real._handle._set_done()  # type: ignore[attr-defined]
+        _LOCKS.discard(getattr(real, "_tstate_lock", None))
+    elif (done := getattr(getattr(real, "_handle", None), "_set_done", None)) is not None:
+        done()

@@ -10,12 +10,13 @@ import pytest
 
 from controllerlib import Result
 from fakekube import FakeKube
+from fakekube.harness.engine import engine_of
 from tests.harness.operators import build, config_map
 
 
 def stuck(kube):
     """The findings of these detectors when the test is over."""
-    kube.check_findings(warn=lambda warning: None)
+    engine_of(kube).check_findings(warn=lambda warning: None)
     return [str(one) for one in kube.findings if one.detector.startswith("stuck-")]
 
 
