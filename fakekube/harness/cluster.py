@@ -94,6 +94,7 @@ from fakekube.virtualtime.bubble import Done
 from fakekube.virtualtime.durations import Duration, TimeUnits
 from fakekube.virtualtime.loop import VirtualTimeLoop
 from fakekube.virtualtime.processes import ProcessOptions
+from fakekube.virtualtime.realservers import RealServers
 from fakekube.virtualtime.seeds import Seed
 from fakekube.virtualtime.shutdown import end_loops_of_threads
 from fakekube.virtualtime.simulatedprocess import SimulatedProcess, current_client, running_in
@@ -245,6 +246,7 @@ class FakeKube:
             rounds=self._bubble.gate,
             spawn=self._bubble.loop.create_own_task,
         )
+        self._runner.webhooks.limit = RealServers(self._bubble.loop).limit
         self._driver = Driver(self._bubble.loop)
         self._perturbed: Perturbed | None = None
         self._endpoint = Endpoint(

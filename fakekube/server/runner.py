@@ -258,7 +258,7 @@ class ServerRunner:
         if self._proxy is None:
             from fakekube.server.proxyclient import ProxyClient
 
-            self._proxy = ProxyClient(self.webhooks.base_url)
+            self._proxy = ProxyClient(self.webhooks.base_url, self.webhooks.limit)
         return self._proxy
 
     def publish_authentication(self, client_ca: str = "") -> None:

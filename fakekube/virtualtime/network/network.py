@@ -15,6 +15,7 @@ from fakekube.virtualtime.network import handshake
 from fakekube.virtualtime.network.bytecount import Connection, Connections, CountedSocket
 from fakekube.virtualtime.network.inplace import Answering, Exchange
 from fakekube.virtualtime.network.pipes import PipeTransport, Protocol, pipe
+from fakekube.virtualtime.notifier import Notifier
 from fakekube.virtualtime.simulatedprocess import SimulatedProcess, current_client
 from fakekube.virtualtime.socketaddresses import Address, Route, name_of, numeric, peer_of, route
 
@@ -22,6 +23,9 @@ TransportKind = Literal["memory", "tcp"]
 
 #: The client ports of pipes begin above Linux' ephemeral ports, so that logs distinguish the two.
 _FIRST_PIPE_PORT = 61000
+
+#: The addresses of `localhost`.
+_LOCALHOST = ("127.0.0.1", "::1")
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +55,8 @@ class Network:
         #: the ports of servers that are down
         self.down: set[int] = set()
         self._processes: dict[Route, SimulatedProcess] = {}
+        #: called when a thread of the bubble begins to serve
+        self.listening: Notifier = Notifier()
         #: called before code of the bubble connects a socket to an address that no server of the loop has
         self.outside: Callable[[socket.socket, object], None] = allowed
 
@@ -116,6 +122,11 @@ class Network:
             if (listener := self._listeners.get((host, wanted[1]))) is not None:
                 return listener
         return None
+
+    def is_inside(self, host: str, port: int) -> bool:
+        """Whether a server of the bubble listens at an address. `host`: numeric, or localhost."""
+        hosts = _LOCALHOST if host == "localhost" else (host,)
+        return any(self.served((each, port)) is not None for each in hosts)
 
     def answer_in_place(self, port: int, answering: Answering, tls: ssl.SSLContext | None = None) -> None:
         """Blocking clients of the server on this port may be answered by `answering` instead of over the network.
