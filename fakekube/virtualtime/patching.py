@@ -15,6 +15,7 @@ from fakekube.virtualtime.patches.portals import PortalPatches
 from fakekube.virtualtime.patches.randomness import RandomnessPatches
 from fakekube.virtualtime.patches.schedulers import SchedulerPatches
 from fakekube.virtualtime.patches.selects import SelectPatches
+from fakekube.virtualtime.patches.serving import ServingPatches
 from fakekube.virtualtime.patches.signals import SignalPatches
 from fakekube.virtualtime.patches.sleep import SleepPatches
 from fakekube.virtualtime.patches.sockets import SocketPatches
@@ -49,8 +50,9 @@ def patched(
             *locking.patches(),
             *SchedulerPatches(loop.clock, blocking).patches(),
             *sockets.patches(),
+            *ServingPatches(loop.network.thread_servers, sockets, loop.threads, blocking).patches(),
             *SelectPatches(loop, blocking, sockets).patches(),
-            *TlsPatches(loop.network, blocking).patches(),
+            *TlsPatches(loop.network, blocking, sockets).patches(),
             *JoinPatches(blocking, loop.threads).patches(),
             *SignalPatches(loop.threads).patches(),
             *starts.patches(),

@@ -21,33 +21,37 @@ class RealServers:
         They are of virtual time for a server of the bubble. For all others they are of real time, and virtual time is
         held until the call ends: without a limit, for no longer than the bubble's patience.
         """
-        loop, network = self._loop, self._loop.network
+        loop, servers = self._loop, self._loop.network.thread_servers
         host, port = _address(url)
         async with asyncio.timeout(None) as timeout:
             with ExitStack() as held:
+                is_held = True
 
-                def expire() -> None:
-                    held.close()
-                    timeout.reschedule(loop.time())
-
-                def in_virtual_time() -> None:
-                    held.close()
-                    if seconds is not None:
-                        timeout.reschedule(loop.time() + seconds)
+                def release(seconds: float | None) -> None:
+                    """End the hold; the call has `seconds` of virtual time left."""
+                    nonlocal is_held
+                    if is_held:
+                        is_held = False
+                        held.close()
+                        if seconds is not None:
+                            timeout.reschedule(loop.time() + seconds)
 
                 def listening() -> None:
-                    """A thread of the bubble has begun to serve: this may be the server."""
-                    if network.is_inside(host, port):
-                        in_virtual_time()
+                    """A thread of the bubble, which runs now, listens there: that is the server."""
+                    if loop.network.is_inside(host, port):
+                        loop.call_soon_threadsafe(release, seconds)
 
-                if network.is_inside(host, port):
-                    in_virtual_time()
+                if loop.network.is_inside(host, port):
+                    release(seconds)
                 else:
                     why = f"a call to {host}:{port}, a server outside of the bubble"
-                    held.enter_context(loop.clock.hold(why, seconds=seconds, expired=expire))
-                    network.listening.add(listening)
-                    held.callback(network.listening.discard, listening)
-                yield
+                    held.enter_context(loop.clock.hold(why, seconds=seconds, expired=lambda: release(0)))
+                    servers.listening.add(listening)
+                    held.callback(servers.listening.discard, listening)
+                try:
+                    yield
+                finally:
+                    is_held = False
 
 
 def _address(url: str) -> tuple[str, int]:
