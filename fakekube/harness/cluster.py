@@ -1399,7 +1399,11 @@ class FakeKube:
     # --- kubelet: logs, exec, attach and port-forward --------------------------------------------------------------
 
     def on_logs(self, handler: LogHandler) -> LogHandler:
-        """`handler` returns the log of a container (LogRequest -> text or bytes). Usable as a decorator."""
+        """`handler` returns the log of a container (LogRequest -> text or bytes). Usable as a decorator.
+
+        A generator function yields lines with their times, `yield 90, "ready"`: seconds after the start of the
+        container. A log that is followed stays open until the container ends, if the status of its pod has it running.
+        """
         self._runner.apiserver.kubelet.logs = reported(handler, self._background.failed)
         return handler
 
