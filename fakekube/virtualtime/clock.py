@@ -64,6 +64,8 @@ class VirtualClock:
         self._now, self._now_us = epoch, 0
         self._listeners: list[Callable[[], None]] = []
         self._holds: dict[object, Hold] = {}
+        #: the reasons of holds that real time has ended
+        self.expired: list[str] = []
         self._source: TimerSource | None = None
 
     def now(self) -> datetime:
@@ -155,6 +157,7 @@ class VirtualClock:
                 continue
             rest = min(rest, max(0.0, hold.ends - now))
             if hold.ends <= now and hold.expired is not None:
+                self.expired.append(hold.reason)
                 hold.expired()
         return rest
 
