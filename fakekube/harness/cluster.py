@@ -42,6 +42,7 @@ from fakekube.harness.callbacks import reported
 from fakekube.harness.clustercontrollers import ClusterController, ClusterControllers, Settling, settings_for
 from fakekube.harness.connecting.endpoint import Endpoint
 from fakekube.harness.connecting.outside import Environment, OutsideConnection, OutsideConnections
+from fakekube.harness.connecting.realservers import RealServers
 from fakekube.harness.connecting.users import acting, user_of
 from fakekube.harness.connecting.webhookserver import CONFIGURATIONS, WebhookServers, trusting
 from fakekube.harness.detectors.detection import Detection
@@ -94,7 +95,6 @@ from fakekube.virtualtime.bubble import Done
 from fakekube.virtualtime.durations import Duration, TimeUnits
 from fakekube.virtualtime.loop import VirtualTimeLoop
 from fakekube.virtualtime.processes import ProcessOptions
-from fakekube.virtualtime.realservers import RealServers
 from fakekube.virtualtime.seeds import Seed
 from fakekube.virtualtime.shutdown import end_loops_of_threads
 from fakekube.virtualtime.simulatedprocess import SimulatedProcess, current_client, running_in

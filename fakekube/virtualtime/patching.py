@@ -5,6 +5,7 @@ from contextlib import ExitStack, contextmanager
 
 from fakekube.virtualtime.blocking import Blocking
 from fakekube.virtualtime.loop import VirtualTimeLoop
+from fakekube.virtualtime.patches.accepting import AcceptingPatches
 from fakekube.virtualtime.patches.endings import EndingPatches
 from fakekube.virtualtime.patches.importers import look_for_modules
 from fakekube.virtualtime.patches.joins import JoinPatches
@@ -15,7 +16,6 @@ from fakekube.virtualtime.patches.portals import PortalPatches
 from fakekube.virtualtime.patches.randomness import RandomnessPatches
 from fakekube.virtualtime.patches.schedulers import SchedulerPatches
 from fakekube.virtualtime.patches.selects import SelectPatches
-from fakekube.virtualtime.patches.serving import ServingPatches
 from fakekube.virtualtime.patches.signals import SignalPatches
 from fakekube.virtualtime.patches.sleep import SleepPatches
 from fakekube.virtualtime.patches.sockets import SocketPatches
@@ -50,7 +50,7 @@ def patched(
             *locking.patches(),
             *SchedulerPatches(loop.clock, blocking).patches(),
             *sockets.patches(),
-            *ServingPatches(loop.network.thread_servers, sockets, loop.threads, blocking).patches(),
+            *AcceptingPatches(loop.network.thread_servers, sockets, loop.threads, blocking).patches(),
             *SelectPatches(loop, blocking, sockets).patches(),
             *TlsPatches(loop.network, blocking, sockets).patches(),
             *JoinPatches(blocking, loop.threads).patches(),

@@ -2,6 +2,7 @@
 
 import asyncio
 import concurrent.futures
+import socket
 import time
 
 import kopf
@@ -13,6 +14,7 @@ from controllerlib import ApiError, Client
 from fakekube.simulation.explorer import Explorer, NothingToExplore, Settings
 from fakekube.simulation.plan import parse_plan
 from fakekube.simulation.scenario import ScenarioRunner
+from tests.harness.test_webhooks import configuration
 from tests.simulation.samples.definitions import API, custom, definition
 
 pytestmark = pytest.mark.filterwarnings("ignore:Kubernetes version v1.36:UserWarning")
@@ -306,3 +308,18 @@ def test_p8_a_stale_restart_of_a_task_reads_an_old_list():
     observed = ScenarioRunner(scenario).run(parse_plan(plan))
     assert observed.fired == (0,)
     assert seen == [[1], [1], [2]]
+
+
+def test_p4_a_run_in_which_a_webhook_of_another_process_has_timed_out_is_not_judged():
+    """The server accepts the connection and answers nothing; a second of real time decides."""
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+
+        def scenario(kube):
+            kube.map_service("guard", f"https://127.0.0.1:{silent.getsockname()[1]}")
+            kube.apply(configuration(failurePolicy="Ignore", timeoutSeconds=1))
+            kube.create(config_map("a"))
+
+        observed = ScenarioRunner(scenario).run(parse_plan("FK1 seed=0 crash@create cm/a#1"))
+    assert observed.commits[-1].name == "a"
+    assert observed.unjudged.startswith("a call to 127.0.0.1:")
+    assert observed.unjudged.endswith("has not ended in real time")

@@ -1,4 +1,4 @@
-"""The environment variables with which a kubelet tells each container where the Service `kubernetes` is."""
+"""The environment variables of the Service `kubernetes`, which a kubelet sets in each container."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ from fakekube.virtualtime.patches.sockets import SocketPatches, ready
 from fakekube.virtualtime.threads.scheduler import ThreadScheduler
 
 
-class ServingPatches:
+class AcceptingPatches:
     def __init__(
         self, servers: ThreadServers, sockets: SocketPatches, threads: ThreadScheduler, blocking: Blocking
     ) -> None:
