@@ -394,6 +394,16 @@ def test_the_table_of_types_of_the_official_client():
     assert [table["date"], table["datetime"]] == [datetime.date, datetime.datetime]
 
 
+def test_the_thread_of_kopf_runner_is_started_by_its_module():
+    """virtualtime.patches.starts: `_RUNNERS`."""
+    from kopf.testing import KopfRunner
+
+    from fakekube.virtualtime.patches.starts import _RUNNERS
+
+    assert KopfRunner.__module__ in _RUNNERS
+    assert "self._thread.start()" in inspect.getsource(KopfRunner.__enter__)
+
+
 def test_the_parts_of_a_connection_of_aiohttp(loop):
     """server.httpconnection."""
     for name in ("_request_count", "_messages", "_upgraded", "_waiter", "_loop"):

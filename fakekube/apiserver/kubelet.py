@@ -6,7 +6,7 @@ A handler receives a request and returns the response; it may raise StatusError 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterable
 from dataclasses import dataclass
 
 from fakekube.apiserver.resource import Object
@@ -14,7 +14,9 @@ from fakekube.apiserver.resource import Object
 
 @dataclass(frozen=True, slots=True)
 class LogRequest:
-    """A request for the log of `container`. `since_time` is a timestamp of the API; None: not requested."""
+    """A request for the log of `container`. `since_time` is a timestamp of the API; None: not requested.
+
+    `follow`: the response stays open until the container ends."""
 
     pod: Object
     container: str
@@ -22,6 +24,7 @@ class LogRequest:
     since_seconds: int | None = None
     since_time: str | None = None
     timestamps: bool = False
+    follow: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +61,10 @@ class ForwardRequest:
 #: What an interactive handler is: it yields output, gets input, and returns the result.
 Conversation = Generator[ExecResult | str | bytes | None, bytes, ExecResult | str | bytes | None]
 
-LogHandler = Callable[[LogRequest], str | bytes]
+#: A log: a text, or lines, each with the seconds after the start of the container at which it is written.
+LogOutput = str | bytes | Iterable[tuple[float, str | bytes]]
+
+LogHandler = Callable[[LogRequest], LogOutput]
 ExecHandler = Callable[[ExecRequest], ExecResult | str | bytes]
 InteractiveHandler = Callable[[ExecRequest], Conversation]
 ForwardHandler = Callable[[ForwardRequest], bytes]

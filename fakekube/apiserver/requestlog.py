@@ -11,6 +11,11 @@ import orjson
 from fakekube.apiserver.wire.request import RequestInfo
 
 
+def namespace_of_object(group: str, resource: str, namespace: str) -> str:
+    """The namespace of the object of a request: "" for a Namespace, whose requests have its own name as namespace."""
+    return "" if (group, resource) == ("", "namespaces") else namespace
+
+
 class RequestRecord(NamedTuple):
     """A processed request (a tuple, because one is made for every request).
 
@@ -37,8 +42,13 @@ class RequestRecord(NamedTuple):
     """Why the request failed."""
     serial: int = 0
 
+    @property
+    def object_namespace(self) -> str:
+        """The namespace of the object ("": none)."""
+        return namespace_of_object(self.group, self.resource, self.namespace)
+
     def __str__(self) -> str:
-        where = f"{self.namespace}/{self.name}" if self.namespace and self.name else self.namespace or self.name
+        where = "/".join(part for part in (self.object_namespace, self.name) if part)
         what = f"{self.resource}/{self.subresource}" if self.subresource else self.resource or self.path
         text = f"{self.verb} {what} {where} -> {self.code}".lstrip()  # the verb is empty for other HTTP methods
         return f"{text} {self.reason}" if self.reason else text

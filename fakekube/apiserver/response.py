@@ -8,6 +8,7 @@ from typing import Any, Protocol
 
 import orjson
 
+from fakekube.apiserver.containerlog import FollowedLog
 from fakekube.apiserver.damage import Damage
 from fakekube.apiserver.needs import Stream
 from fakekube.apiserver.resource import Object
@@ -159,8 +160,8 @@ class Upgrade:
 
 @dataclass(slots=True)
 class Response:
-    """A response. With `watch` a stream of events follows, with `stream` the bytes of an aggregated API server, with
-    `upgrade` a WebSocket; `body` is unused then.
+    """A response. With `watch` a stream of events follows, with `stream` bytes as they arrive (of an aggregated API
+    server, or of the log `followed`), with `upgrade` a WebSocket; `body` is unused then.
 
     `reset`: the connection is broken instead. `damage`: how the body arrives (None: intact). `flow`: the effective user
     and the attributes of the request, by which API Priority and Fairness classifies it (None: it is not classified).
@@ -177,6 +178,7 @@ class Response:
     damage: Damage | None = None
     flow: tuple[User, RequestInfo] | None = None
     stream: Stream | None = None
+    followed: FollowedLog | None = None
 
 
 def outcome(response: Response) -> tuple[str, str, str]:

@@ -17,6 +17,7 @@ from fakekube.harness.audit import Audit
 from fakekube.harness.clustercontrollers import ControllerSimulation
 from fakekube.harness.connecting.endpoint import Endpoint
 from fakekube.harness.connecting.outside import Environment, OutsideConnection, OutsideConnections
+from fakekube.harness.connecting.realservers import RealServers
 from fakekube.harness.connecting.webhookserver import WebhookServers
 from fakekube.harness.detectors.detection import Detection
 from fakekube.harness.detectors.levels import levels_of
@@ -84,6 +85,7 @@ class Assembly:
         self.server: ServerRunner = ServerRunner(
             apiserver, clock, random, tokens=tokens, rounds=self.bubble.gate, spawn=loop.create_own_task
         )
+        self.server.webhooks.limit = RealServers(loop).limit
         driver = Driver(loop)
         self.perturbation: Perturbation = Perturbation()
         self.endpoint: Endpoint = Endpoint(

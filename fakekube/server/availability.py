@@ -19,7 +19,7 @@ from fakekube.apiserver.auth import authenticationinfo
 from fakekube.apiserver.call import RequestContext
 from fakekube.apiserver.needs import Forwarded
 from fakekube.apiserver.registry.apiregistration.autoregister import COLLECTION
-from fakekube.server.proxyclient import ProxyClient, ResponseStream
+from fakekube.server.proxyclient import ProxyClient
 
 Object = dict[str, Any]
 
@@ -154,15 +154,7 @@ class AvailabilityChecks:
 
     async def _get(self, api_service: Object, path: str, *headers: tuple[str, str]) -> tuple[Forwarded, bytes]:
         forward = aggregation.forward(api_service, "GET", path, AGGREGATOR, headers=headers)
-        try:
-            async with asyncio.timeout(TIMEOUT):
-                answer = await self._client.send(forward)
-                stream = answer.stream
-                return answer, await stream.read() if isinstance(stream, ResponseStream) else b""
-        except TimeoutError:
-            return Forwarded(problem="context deadline exceeded"), b""
-        except ConnectionError as error:
-            return Forwarded(problem=str(error)), b""
+        return await self._client.fetch(forward, TIMEOUT)
 
 
 def _read(parse: Callable[[], list[Object]]) -> list[Object] | None:

@@ -109,8 +109,11 @@ class HttpConversation:
         request = Request(
             head.method, path, parse_query(query), headers, body if head.method in _READS_BODY else b"", user
         )
-        if parse(request).verb == "watch":
+        info = parse(request)
+        if info.verb == "watch":
             raise NeedsTime("a watch", streams=True)
+        if info.subresource == "log" and request.option("follow") is not None:
+            raise NeedsTime("a log that is followed", streams=True)
         client = runner.processes.current() if runner.processes is not None else None
         if runner.is_down or (client is not None and client.fenced):
             raise ConnectionResetError

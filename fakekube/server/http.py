@@ -1,4 +1,4 @@
-"""Serves the API over HTTP and HTTPS. The only module of fakekube that serves with aiohttp."""
+"""Serves the API over HTTP and HTTPS, and the webhooks of tests over HTTPS, with aiohttp."""
 
 from __future__ import annotations
 
@@ -23,6 +23,7 @@ from fakekube.apiserver.wire import codec, warning
 from fakekube.apiserver.wire.hostport import join_host_port
 from fakekube.apiserver.wire.request import Request, is_escaped, parse_query
 from fakekube.apiserver.wire.status import StatusError, too_large
+from fakekube.server import applications
 from fakekube.server.httpconnection import HttpConnection, HttpProtocols
 from fakekube.server.httpmessages import HEADERS, RequestHeaders, encode
 from fakekube.server.runner import ServerRunner
@@ -135,10 +136,23 @@ async def listen(
 async def listen_for(
     handler: Any, tls: ssl.SSLContext, failed: Callable[[Exception], None] | None = None
 ) -> AsyncIterator[str]:
-    """Serve an aiohttp handler or `web.Application` of the test over HTTPS on a free port; yields its URL.
+    """Serve an application of the test over HTTPS on a free port; yields its URL. Raises TypeError (`interface_of`).
 
-    `failed` is called with what the handler raises, other than responses.
+    `failed` is called with what the application raises, other than responses.
     """
+    async with contextlib.AsyncExitStack() as serving:
+        match applications.interface_of(handler):
+            case "wsgi":
+                handler = applications.wsgi(handler)
+            case "asgi":
+                handler = applications.asgi(handler, await serving.enter_async_context(applications.lifespan(handler)))
+        yield await serving.enter_async_context(_listening_for(handler, tls, failed))
+
+
+@asynccontextmanager
+async def _listening_for(
+    handler: Any, tls: ssl.SSLContext, failed: Callable[[Exception], None] | None
+) -> AsyncIterator[str]:
     site_runner: web.BaseRunner
     if isinstance(handler, web.Application):
         site_runner = web.AppRunner(handler, access_log=None)

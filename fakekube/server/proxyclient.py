@@ -7,13 +7,15 @@ from __future__ import annotations
 
 import ssl
 from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager, nullcontext
+from functools import partial
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import parse_qs, urlsplit
 
 from fakekube.apiserver.needs import Forward, Forwarded, Service
 from fakekube.apiserver.serviceresolver import Unresolved
 from fakekube.server.certificates import FrontProxy
-from fakekube.server.webhookclient import NO_CERTIFICATES, go_message, trusting
+from fakekube.server.webhookclient import NO_CERTIFICATES, Limit, go_message, trusting
 
 #: Response headers that belong to the connection.
 _DROPPED = frozenset(
@@ -22,13 +24,13 @@ _DROPPED = frozenset(
 
 
 class ProxyClient:
-    """Forwards requests. `base_url` returns the address of a Service and raises Unresolved.
+    """Forwards requests. `base_url` returns the address of a Service and raises Unresolved; `limit` as of webhooks.
 
     The front proxy is created on first use, because its certificates take time.
     """
 
-    def __init__(self, base_url: Callable[[Service], str]) -> None:
-        self._base_url = base_url
+    def __init__(self, base_url: Callable[[Service], str], limit: Limit) -> None:
+        self._base_url, self._limit = base_url, limit
         self._made: FrontProxy | None = None
         self._contexts: dict[tuple[str, bool], ssl.SSLContext] = {}
 
@@ -44,13 +46,31 @@ class ProxyClient:
 
     async def send(self, forward: Forward) -> Forwarded:
         """The response to a request when its headers have arrived, or the reason why there is none; never raises."""
-        import aiohttp  # imported late: it is large, and most clusters have no aggregated API servers
-        from yarl import URL
-
         try:
             base = self._base_url(forward.service)
         except Unresolved as problem:
             return Forwarded(problem=str(problem), unresolved=True)
+        async with self._limit(base, None):
+            return await self._sent(forward, base)
+
+    async def fetch(self, forward: Forward, seconds: float) -> tuple[Forwarded, bytes]:
+        """The response to a request and its body, within `seconds`; never raises."""
+        try:
+            async with self._limit(self._base_url(forward.service), seconds):
+                answer = await self.send(forward)
+                stream = answer.stream
+                return answer, await stream.read() if isinstance(stream, ResponseStream) else b""
+        except Unresolved as problem:
+            return Forwarded(problem=str(problem), unresolved=True), b""
+        except TimeoutError:
+            return Forwarded(problem="context deadline exceeded"), b""
+        except ConnectionError as error:
+            return Forwarded(problem=str(error)), b""
+
+    async def _sent(self, forward: Forward, base: str) -> Forwarded:
+        import aiohttp  # imported late: it is large, and most clusters have no aggregated API servers
+        from yarl import URL
+
         path = forward.target.partition("?")[0]
         host = urlsplit(base).netloc
         headers = [*forward.headers, ("X-Forwarded-Host", host), ("X-Forwarded-Proto", "https")]
@@ -83,7 +103,13 @@ class ProxyClient:
             await session.close()
             raise
         passed = tuple((key, value) for key, value in response.headers.items() if key.lower() not in _DROPPED)
-        return Forwarded(response.status, passed, ResponseStream(session, response))
+        return Forwarded(response.status, passed, ResponseStream(session, response, self._waiting(forward, base)))
+
+    def _waiting(self, forward: Forward, base: str) -> Callable[[], AbstractAsyncContextManager[None]]:
+        """Around each wait for the body. A watch may wait for ever, and time goes on meanwhile."""
+        parts = urlsplit(forward.target)
+        watches = parse_qs(parts.query).get("watch", ["false"])[0].lower() in ("true", "1")
+        return nullcontext if watches else partial(self._limit, base, None)
 
     def _context(self, ca: str, *, verified: bool) -> ssl.SSLContext:
         """A TLS context that presents the certificate of the front proxy."""
@@ -99,13 +125,17 @@ class ProxyClient:
 
 
 class ResponseStream:
-    """The body of a response, as it arrives; implements `needs.Stream`."""
+    """The body of a response, as it arrives; implements `needs.Stream`. `waiting`: around each wait for more."""
 
-    def __init__(self, session: Any, response: Any) -> None:
-        self._session, self._response = session, response
+    def __init__(self, session: Any, response: Any, waiting: Callable[[], AbstractAsyncContextManager[None]]) -> None:
+        self._session, self._response, self._waiting = session, response, waiting
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
-        async for chunk in self._response.content.iter_any():
+        while True:
+            async with self._waiting():
+                chunk = await self._response.content.readany()
+            if not chunk:
+                return
             yield chunk
 
     async def read(self) -> bytes:

@@ -32,6 +32,7 @@ from fakekube.apiserver.user import ANONYMOUS, User
 from fakekube.apiserver.wire.request import Request, RequestInfo, parse
 from fakekube.apiserver.wire.status import StatusError, internal_error, unauthorized
 from fakekube.server.clients import ClientProcess, Interception, Processes
+from fakekube.server.logstreams import LogStreams
 from fakekube.server.random import Random
 from fakekube.server.servercontext import ServerContext
 from fakekube.server.systemclock import Clock
@@ -112,6 +113,7 @@ class ServerRunner:
         self._answer_listeners: list[AnswerListener] = []
         self.interception: Interception | None = None
         self.streams: WatchStreams = WatchStreams(apiserver.store, clock, rounds, self._run)
+        self._logs = LogStreams(apiserver.store, lambda: self.clock, self.on_write)
         self.processes: Processes | None = None
         """The simulated processes whose requests are answered (None: clients are not distinguished)."""
         self._waiting: dict[asyncio.Future[Any], None] = {}
@@ -224,7 +226,7 @@ class ServerRunner:
         if self._proxy is None:
             from fakekube.server.proxyclient import ProxyClient
 
-            self._proxy = ProxyClient(self.webhooks.base_url)
+            self._proxy = ProxyClient(self.webhooks.base_url, self.webhooks.limit)
         return self._proxy
 
     def publish_authentication(self, client_ca: str = "") -> None:
@@ -326,6 +328,8 @@ class ServerRunner:
         name, reason, message = outcome(response) if response.status != 200 else ("", "", "")
         if info.verb == "create" and not info.name and (response.status >= 400 or response.reset):
             name = requestlog.name_in(request.body) or name
+        if response.followed is not None:
+            response.stream = self._logs.stream(response.followed)
         if response.watch is not None:
             response.watch.client = (request.user_agent, client)
             if self.interception is not None:
@@ -454,8 +458,9 @@ class ServerRunner:
         self.apiserver.store.watch_floor = self.apiserver.store.revision
 
     def end_watches(self) -> None:
-        """End every open watch, as a restarting server does. Clients can watch again."""
+        """End every open watch and followed log, as a restarting server does. Clients can watch again."""
         self.streams.end()
+        self._logs.end()
 
 
 def _failed(request: Request, error: Exception) -> Response:

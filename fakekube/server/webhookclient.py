@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import json
 import ssl
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import replace
 from typing import Any
 from urllib.parse import urlsplit
@@ -22,15 +23,30 @@ MAX_ANSWER = 64 * 1024 * 1024
 NO_CERTIFICATES = "unable to load root certificates: unable to parse bytes as PEM block"
 
 
+#: Limits the time of a call, which is made within the context, to the server at a URL: raises TimeoutError after some
+#: seconds (None: never).
+Limit = Callable[[str, float | None], AbstractAsyncContextManager[None]]
+
+
+@asynccontextmanager
+async def in_time_of_loop(url: str, seconds: float | None) -> AsyncIterator[None]:
+    """The default Limit: the time of the event loop."""
+    async with asyncio.timeout(seconds):
+        yield
+
+
 class WebhookClient:
     """Posts to webhooks. `resolve` returns the address of a Service and raises Unresolved.
 
     `services` are the base URLs (`https://127.0.0.1:4433`) of Services that are served elsewhere, for example by the
     test; they take precedence. With port 0 they apply to all ports.
+
+    `limit` may hold virtual time while a server in real time is called.
     """
 
     def __init__(self, resolve: Callable[[Service], str]) -> None:
         self.services: dict[Service, str] = {}
+        self.limit: Limit = in_time_of_loop
         self._resolve = resolve
         self._contexts: dict[str, ssl.SSLContext] = {}
 
@@ -44,7 +60,7 @@ class WebhookClient:
                 return Reply(problem=_posting(url, str(problem)))
             url = f"{base}/{url.partition('://')[2].partition('/')[2]}"
         try:
-            async with asyncio.timeout(post.timeout):
+            async with self.limit(url, post.timeout):
                 return await self._posted(post, url)
         except TimeoutError:
             return self.timed_out(post)

@@ -52,11 +52,12 @@ class Settings:
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """A plan that was run, what it did wrong, and whether all its atoms took effect."""
+    """A plan that was run, what it did wrong, and whether all its atoms took effect. `unjudged`: as of Observation."""
 
     plan: Plan
     violations: Sequence[Violation] = ()
     exercised: bool = True
+    unjudged: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +122,7 @@ class Explorer:
                 break
             trial = self._try(plan, judge)
             trials.append(trial)
-            coverage.add(trial.plan, trial.exercised)
+            coverage.add(trial.plan, trial.exercised, trial.unjudged)
             if trial.violations:
                 return self._shrunk(reference, judge, trials, trial, coverage)
         if not trials and self._settings.shard[1] == 1 and self._runs < self._settings.runs and not self._is_late():
@@ -206,8 +207,8 @@ class Explorer:
     def _try(self, plan: Plan, judge: Judge) -> Trial:
         found = self._observed(plan)
         needed = sum(not isinstance(atom, Unanchored) for atom in plan.atoms)
-        exercised = len(set(found.fired)) >= needed and not found.inconclusive
-        return Trial(plan, judge.violations(found), exercised)
+        exercised = len(set(found.fired)) >= needed and not (found.inconclusive or found.unjudged)
+        return Trial(plan, judge.violations(found), exercised, found.unjudged)
 
     def _shrunk(
         self, reference: Observation, judge: Judge, trials: Sequence[Trial], failed: Trial, coverage: Coverage

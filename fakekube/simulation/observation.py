@@ -95,6 +95,7 @@ class Observation:
     inconclusive: whether it failed while an operator was down or a watch late, so that its failure says nothing.
     steps: the names of the test's steps.
     unsettled: why the cluster did not become quiescent, or empty.
+    unjudged: what has happened because of real time, so that another run may differ, or empty.
     final: the objects at the end, by target. reads: the reads of reconciles from the server.
     raced: the revisions of writes right before which another client wrote the object, while they were handled.
     violations: of predicates that must always hold.
@@ -111,6 +112,7 @@ class Observation:
     where: str = ""
     inconclusive: bool = False
     unsettled: str = ""
+    unjudged: str = ""
     final: Mapping[str, Object] = field(default_factory=dict)
     commits: Sequence[Commit] = ()
     deliveries: Sequence[Delivery] = ()

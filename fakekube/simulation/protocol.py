@@ -163,6 +163,8 @@ class ItemExplorer:
         anchored = [(number, atom) for number, atom in enumerate(plan.atoms) if not isinstance(atom, Unanchored)]
         missing = [str(atom) for number, atom in anchored if number not in observed.fired]
         lines = [f"plan: {plan}", *(f"not exercised: {one}" for one in missing)]
+        if observed.unjudged:
+            return "failed", "\n".join([*lines, f"not judged, because real time has decided: {observed.unjudged}"])
         found = PlanResult(plan, reference, observed, violations)
         if not violations:
             exercised = not missing and not observed.inconclusive

@@ -11,6 +11,7 @@ from fakekube.simulation.explorer import Exploration, Explorer, Settings
 from fakekube.simulation.observation import Observation
 from fakekube.simulation.plan import Plan
 from fakekube.simulation.realism import Facts
+from fakekube.virtualtime.errors import NotQuiescent
 
 if TYPE_CHECKING:
     from fakekube.harness.cluster import FakeKube
@@ -29,7 +30,19 @@ class ScenarioRunner:
     with_timeline: bool = False
 
     def run(self, plan: Plan) -> Observation:
-        """One run."""
+        """One run. One that real time has ended (NotQuiescent), also where its cluster is closed, is not judged."""
+        observed: list[Observation] = []
+        try:
+            self._observe(plan, observed)
+        except NotQuiescent as error:
+            if not observed:
+                raise
+            why = f"{type(error).__name__}: {error}".partition("\n")[0]
+            return replace(observed[0], unjudged=observed[0].unjudged or why)
+        return observed[0]
+
+    def _observe(self, plan: Plan, observed: list[Observation]) -> None:
+        """Run, and add the observation to `observed` before the cluster is closed."""
         from fakekube.harness.cluster import FakeKube
         from fakekube.simulation.running.run import Run
 
@@ -41,11 +54,10 @@ class ScenarioRunner:
                 self.scenario(kube)
             except Exception as error:  # judged as the test's own failure
                 failure = error
-            observed = run.finish(failure)
+            observed.append(run.finish(failure))
             if not plan.atoms:
                 self.facts = run.facts
             run.detach()
-        return observed
 
 
 def explore(

@@ -1,10 +1,12 @@
 """The virtual clock: a count of microseconds that only its event loop moves."""
 
 import asyncio
+import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from time import monotonic as real_monotonic
 from typing import Protocol, TypeVarTuple
 
 from fakekube.virtualtime.durations import SECOND
@@ -13,6 +15,16 @@ Args = TypeVarTuple("Args")
 
 #: The default start of every bubble: with a fixed date, logs are comparable.
 EPOCH = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+@dataclass(frozen=True, slots=True)
+class Hold:
+    """Why time is held. `endless`: for as long as it takes. `ends`: when it ends at the latest, in real time."""
+
+    reason: str
+    endless: bool = False
+    ends: float | None = None
+    expired: Callable[[], None] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +64,9 @@ class VirtualClock:
         self.reading: float = 0.0
         self._now, self._now_us = epoch, 0
         self._listeners: list[Callable[[], None]] = []
-        self._holds: dict[object, tuple[str, bool]] = {}
+        self._holds: dict[object, Hold] = {}
+        #: the reasons of holds that real time has ended
+        self.expired: list[str] = []
         self._source: TimerSource | None = None
 
     def now(self) -> datetime:
@@ -96,13 +110,24 @@ class VirtualClock:
         return lambda: self._listeners.remove(listener)
 
     @contextmanager
-    def hold(self, reason: str, *, endless: bool = False) -> Iterator[None]:
+    def hold(
+        self,
+        reason: str,
+        *,
+        endless: bool = False,
+        seconds: float | None = None,
+        expired: Callable[[], None] | None = None,
+    ) -> Iterator[None]:
         """Hold time while something runs that the bubble cannot see. May be called from any thread.
 
-        Waiting for quiescence raises NotQuiescent if a hold lasts longer than the patience, unless it is `endless`.
+        seconds, expired: `expired` is called on the loop after so many real seconds; it must end the hold.
+
+        Waiting for quiescence raises NotQuiescent if a hold lasts longer than the patience, unless it is `endless` or
+        ends after `seconds`.
         """
         token = object()
-        self._holds[token] = (reason, endless)
+        ends = real_monotonic() + seconds if seconds is not None else None
+        self._holds[token] = Hold(reason, endless or ends is not None, ends, expired)
         try:
             yield
         finally:
@@ -113,16 +138,29 @@ class VirtualClock:
     @property
     def holds(self) -> Sequence[str]:
         """Why time is held, oldest first."""
-        return tuple(reason for reason, _ in self._holds.values())
+        return tuple(hold.reason for hold in self._holds.values())
 
     def is_held(self) -> bool:
         return bool(self._holds)
 
     def is_held_endlessly(self) -> bool:
-        return any(endless for _, endless in self._holds.values())
+        return any(hold.endless for hold in self._holds.values())
 
     def busy_reasons(self) -> Iterator[str]:
-        return (f"time is held: {reason}" for reason, _ in self._holds.values())
+        return (f"time is held: {hold.reason}" for hold in self._holds.values())
+
+    def expire_holds(self) -> float:
+        """Called by the loop while time is held: ends what is overdue; returns how many real seconds remain for others
+        (infinity: there are none)."""
+        now, rest = real_monotonic(), math.inf
+        for hold in tuple(self._holds.values()):
+            if hold.ends is None:
+                continue
+            rest = min(rest, max(0.0, hold.ends - now))
+            if hold.ends <= now and hold.expired is not None:
+                self.expired.append(hold.reason)
+                hold.expired()
+        return rest
 
     def next_timers(self, limit: int = 10) -> Sequence[Timer]:
         """The next timers, at most `limit`, soonest first."""

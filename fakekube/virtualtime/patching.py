@@ -5,6 +5,7 @@ from contextlib import ExitStack, contextmanager
 
 from fakekube.virtualtime.blocking import Blocking
 from fakekube.virtualtime.loop import VirtualTimeLoop
+from fakekube.virtualtime.patches.accepting import AcceptingPatches
 from fakekube.virtualtime.patches.endings import EndingPatches
 from fakekube.virtualtime.patches.importers import look_for_modules
 from fakekube.virtualtime.patches.joins import JoinPatches
@@ -49,8 +50,9 @@ def patched(
             *locking.patches(),
             *SchedulerPatches(loop.clock, blocking).patches(),
             *sockets.patches(),
+            *AcceptingPatches(loop.network.thread_servers, sockets, loop.threads, blocking).patches(),
             *SelectPatches(loop, blocking, sockets).patches(),
-            *TlsPatches(loop.network, blocking).patches(),
+            *TlsPatches(loop.network, blocking, sockets).patches(),
             *JoinPatches(blocking, loop.threads).patches(),
             *SignalPatches(loop.threads).patches(),
             *starts.patches(),

@@ -134,7 +134,8 @@ class Quiescence:
             if reasons := self._busy_reasons():
                 now = real_monotonic()
                 busy_since = now if busy_since is None else busy_since
-                events = poll(self._poll_timeout(reasons, busy_since + self._patience - now))
+                timeout = self._poll_timeout(reasons, busy_since + self._patience - now)
+                events = poll(0 if ready else timeout)
             elif (rest := self._lingering()) > 0:
                 events = poll(rest)
             else:
@@ -161,7 +162,7 @@ class Quiescence:
                 NotQuiescent(f"busy for {self._patience:g} s: {'; '.join(reasons)}\n{self._loop.why()}\n{dump()}"),
             )
             return 0
-        return min(_MAX_POLL, max(left, 0.01))
+        return min(_MAX_POLL, max(left, 0.01), self._clock.expire_holds())
 
     def _lingering(self) -> float:
         """How many real seconds external connections must still be observed before they count as quiet."""

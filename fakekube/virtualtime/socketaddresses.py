@@ -1,6 +1,6 @@
 """Names the connections to servers of a loop, for all that have only their sockets or addresses."""
 
-import socket
+import _socket
 
 Address = tuple[str, int]
 
@@ -21,7 +21,7 @@ def numeric(address: object) -> Address | None:
     return None
 
 
-def name_of(sock: socket.socket) -> Address | None:
+def name_of(sock: _socket.socket) -> Address | None:
     """The address of a socket, if it has one."""
     try:
         return numeric(sock.getsockname())
@@ -29,7 +29,7 @@ def name_of(sock: socket.socket) -> Address | None:
         return None
 
 
-def peer_of(sock: socket.socket) -> Address | None:
+def peer_of(sock: _socket.socket) -> Address | None:
     """The address to which a socket is connected, if it is."""
     try:
         return numeric(sock.getpeername())

@@ -8,6 +8,7 @@ from kubernetes import client
 from kubernetes.config import incluster_config, kube_config
 
 import fakekube.harness.cluster  # noqa: F401 - before pytester, which takes away what a run imports
+from fakekube import FakeKube
 from tests.innerruns import LEAN
 
 
@@ -26,6 +27,31 @@ def test_f6_everything_is_restored(pytester):
     assert client.Configuration._default is before[2]
     assert "KUBERNETES_SERVICE_HOST" not in os.environ
     assert "/var/run/secrets" in incluster_config.SERVICE_TOKEN_FILENAME
+
+
+def test_p5_the_variables_are_those_of_a_pod(fakekube_configured):
+    host, port = os.environ["KUBERNETES_SERVICE_HOST"], os.environ["KUBERNETES_SERVICE_PORT"]
+    found = {name: value for name, value in os.environ.items() if name.startswith("KUBERNETES_")}
+    assert found == {
+        "KUBERNETES_SERVICE_HOST": "127.0.0.1",
+        "KUBERNETES_SERVICE_PORT": port,
+        "KUBERNETES_SERVICE_PORT_HTTPS": port,
+        "KUBERNETES_PORT": f"tcp://{host}:{port}",
+        "KUBERNETES_PORT_443_TCP": f"tcp://{host}:{port}",
+        "KUBERNETES_PORT_443_TCP_PROTO": "tcp",
+        "KUBERNETES_PORT_443_TCP_PORT": port,
+        "KUBERNETES_PORT_443_TCP_ADDR": host,
+    }
+
+
+def test_p5_the_variables_of_the_pod_in_which_tests_run_are_hidden(monkeypatch):
+    monkeypatch.setenv("KUBERNETES_SERVICE_HOST", "10.96.0.1")
+    monkeypatch.setenv("KUBERNETES_SERVICE_PORT_HTTPS", "443")
+    with FakeKube():
+        assert os.environ["KUBERNETES_SERVICE_PORT_HTTPS"] == "1"
+        assert os.environ["KUBERNETES_PORT_443_TCP"] == "tcp://127.0.0.1:1"
+    assert os.environ["KUBERNETES_SERVICE_PORT_HTTPS"] == "443"
+    assert "KUBERNETES_PORT_443_TCP" not in os.environ
 
 
 LATE = """

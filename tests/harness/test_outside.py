@@ -124,6 +124,38 @@ def test_another_machine_is_refused_by_its_address():
             kube.settle()
 
 
+def test_p5_a_client_that_assumes_the_port_of_the_cluster_fails_the_test_once():
+    def operator():
+        for _ in range(10):
+            with pytest.raises(ConnectionRefusedError):
+                socket.create_connection((os.environ["KUBERNETES_SERVICE_HOST"], 443))
+
+    with FakeKube() as kube:
+        kube.configure()
+        kube.thread(operator)
+        with pytest.raises(OutsideConnection, match=r"127.0.0.1:443, where nothing listens.*KUBERNETES_SERVICE_PORT"):
+            kube.settle()
+        kube.settle()
+
+
+def test_p5_a_task_that_assumes_the_port_of_the_cluster_fails_the_test():
+    async def operator():
+        with pytest.raises(OSError):
+            await asyncio.open_connection(os.environ["KUBERNETES_SERVICE_HOST"], 6443)
+
+    with FakeKube() as kube:
+        kube.configure()
+        kube.task(operator())
+        with pytest.raises(OutsideConnection, match=r"127.0.0.1:6443, where nothing listens"):
+            kube.settle()
+
+
+def test_p5_without_a_configured_cluster_port_443_is_refused_as_others_are():
+    with FakeKube(), pytest.raises(ConnectionRefusedError) as refused:
+        socket.create_connection(("127.0.0.1", 443))
+    assert not isinstance(refused.value, OutsideConnection)
+
+
 def test_the_test_itself_is_refused_where_it_connects():
     with FakeKube() as kube:
         with pytest.raises(OutsideConnection, match=r"192.0.2.1:443"):

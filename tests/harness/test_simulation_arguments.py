@@ -73,7 +73,11 @@ def test_containers_by_pattern(fakekube, pods):
         ),
         (lambda pods: pods.fail_probe("liveness"), LookupError, "no container of web has a livenessProbe"),
         (lambda pods: pods.pass_probe("readiness", container="proxy"), LookupError, "web has a readinessProbe"),
-        (lambda pods: pods.logs(3), TypeError, r"logs\(3\): pass text, bytes, or a function"),
+        (
+            lambda pods: pods.logs(3),
+            TypeError,
+            r"logs\(3\): pass text, bytes, a list of \(seconds, line\), or a function",
+        ),
         (lambda pods: pods.exec(None), TypeError, r"exec\(None\): pass an output, an ExecResult, or a function"),
     ],
 )

@@ -52,6 +52,18 @@ def test_created_objects_have_their_name(fakekube):
     assert [record.name for record in fakekube.requests(verb="create", user_agent="test")] == names
 
 
+def test_n8_a_namespace_is_named_without_a_namespace(fakekube, fakekube_client):
+    from kubernetes import client
+
+    fakekube.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "a"}})
+    with fakekube.fault(verb="delete", resource="namespaces", delay=1):
+        client.CoreV1Api(fakekube_client).delete_namespace("a")
+    whats = [entry.what for entry in fakekube.timeline.of("v1", "Namespace", "a")]
+    assert whats == ["create namespaces a -> 201", "delete namespaces a -> 200"]
+    assert "fault injected into delete namespaces a" in str(fakekube.timeline)
+    assert "namespaces a/a" not in str(fakekube.timeline)
+
+
 def test_failed_requests_have_their_message(fakekube):
     fakekube.create(config_map("a"))
     with pytest.raises(Exception, match="already exists"):

@@ -478,6 +478,19 @@ def test_the_own_assertion_of_a_test():
     assert oracles_of(replace(REFERENCE, failure="AssertionError: 3 != 4")) == ["test"]
 
 
+def test_p4_a_test_that_fails_before_its_changes_is_not_compared_with_the_reference():
+    """Its own failure is reported, and nothing of the changes that it did not make."""
+    early = replace(REFERENCE, failure="AssertionError: 3 != 4", final={}, commits=[])
+    assert oracles_of(early) == ["test"]
+    assert oracles_of(replace(early, commits=REFERENCE.commits)) == ["O2", "test"]
+
+
+def test_p4_what_real_time_has_decided_is_not_judged():
+    slow = replace(REFERENCE, final={}, unsettled="NotQuiescent: busy for 30 s", unjudged="NotQuiescent: busy for 30 s")
+    assert oracles_of(slow) == []
+    assert oracles_of(replace(slow, unjudged="")) != []
+
+
 def test_oracles_can_be_left_out():
     assert oracles_of(replace(REFERENCE, failure="AssertionError: 3 != 4"), off=["test"]) == []
 

@@ -1,6 +1,8 @@
 """Operators that are no managers of controllerlib: tasks and threads are killed, started again, and get faults."""
 
 import asyncio
+import concurrent.futures
+import socket
 import time
 
 import kopf
@@ -13,6 +15,7 @@ from fakekube.harness.engine import engine_of
 from fakekube.simulation.explorer import Explorer, NothingToExplore, Settings
 from fakekube.simulation.plan import parse_plan
 from fakekube.simulation.scenario import ScenarioRunner
+from tests.harness.test_webhooks import configuration
 from tests.simulation.samples.definitions import API, custom, definition
 
 pytestmark = pytest.mark.filterwarnings("ignore:Kubernetes version v1.36:UserWarning")
@@ -197,3 +200,127 @@ def test_kopf_loses_a_creation_whose_finalizer_is_stored_but_not_confirmed():
     assert str(failed.reduced.plan) == "FK1 seed=0 lost(504)@update store/a{metadata.finalizers}#1"
     assert failed.violation.oracle == "O2"
     assert "cm/a" not in failed.observed.final
+
+
+STORES = f"/apis/{API}/namespaces/default/stores"
+
+
+async def listed_and_watched(kube):
+    """Lists stores as informers do, and watches them; yields the objects of the list, then each that changes."""
+    transport = kube.transport()
+    _, _, listed = await transport.request("GET", STORES, query=[("resourceVersion", "0")])
+    yield listed["items"]
+    version = listed["metadata"]["resourceVersion"]
+    _, _, events = await transport.open_watch(STORES, query=[("resourceVersion", version)])
+    async for event in events:
+        yield [event["object"]]
+
+
+async def reacting(kube):
+    """Copies each store to a ConfigMap, some seconds after it has seen it."""
+    client = Client(kube.transport())
+    async for stores in listed_and_watched(kube):
+        for store in stores:
+            await asyncio.sleep(5)  # noqa: TID251 - the operator's own
+            await made(client, config_map(store["metadata"]["name"]))
+
+
+def impatient(kube):
+    """Waits by itself for as long as the longest hold, and then makes another change."""
+
+    async def main():
+        kube.task(reacting(kube))
+        await asyncio.sleep(1)  # noqa: TID251 - the test's own
+        for name in ("a", "b"):
+            kube.create(custom("Store", name=name, size=1))
+            async with asyncio.timeout(300):
+                while not kube.exists("v1", "ConfigMap", name):  # noqa: ASYNC110 - the test's own
+                    await asyncio.sleep(1)  # noqa: TID251 - the test's own
+
+    kube.apply(definition("Store", size="integer"))
+    kube.bubble.run(main())
+
+
+def test_p4_a_test_that_gives_up_as_a_hold_ends_says_nothing():
+    plan = parse_plan("FK1 seed=0 hold(store, create store/a#1..reconcile)")
+    runner = ScenarioRunner(impatient)
+    explorer = Explorer(runner.run, Settings(), lambda: runner.facts)
+    _, judge = explorer.reference()
+    observed = explorer.observe(plan)
+    assert observed.fired == (0,)
+    assert observed.inconclusive
+    assert judge.violations(observed) == []
+
+
+def slow_machine(kube):
+    """Its operator waits in real time for longer than the patience, after a fault."""
+    kube.apply(definition("Store", size="integer"))
+    kube.task(busy_after_a_conflict(kube))
+    kube.create(custom("Store", size=1))
+    kube.advance(60)
+
+
+async def busy_after_a_conflict(kube):
+    client = Client(kube.transport())
+    try:
+        await client.create(config_map("a"))
+    except ApiError:
+        kube.bubble.loop.run_in_executor(Elsewhere(), int)  # which never ends: time is held
+
+
+class Elsewhere:
+    """An executor of another process, which is slow."""
+
+    def submit(self, function):
+        return concurrent.futures.Future()
+
+
+def test_p4_a_run_that_the_patience_has_ended_is_not_judged():
+    runner = ScenarioRunner(slow_machine, cluster={"patience": 0.05})
+    explorer = Explorer(runner.run, Settings(runs=12, faults=["error"]), lambda: runner.facts)
+    found = explorer.explore()
+    assert found.failed is None
+    assert found.coverage.unjudged
+    assert all("busy for 0.05 s" in why for why in found.coverage.unjudged.values())
+    assert any(line.startswith("not judged: FK1") for line in found.coverage.lines())
+
+
+async def copying_sizes(kube, seen):
+    """Makes a ConfigMap for each size of a store; `seen`: the sizes, in the order in which it sees them."""
+    client = Client(kube.transport())
+    async for stores in listed_and_watched(kube):
+        seen.append([store["spec"]["size"] for store in stores])
+        for store in stores:
+            await made(client, config_map(f"{store['metadata']['name']}-{store['spec']['size']}"))
+
+
+def test_p8_a_stale_restart_of_a_task_reads_an_old_list():
+    seen = []
+
+    def scenario(kube):
+        kube.apply(definition("Store", size="integer"))
+        kube.task(copying_sizes(kube, seen))
+        kube.create(custom("Store", size=1))
+        kube.advance(10)
+        kube.patch(API, "Store", "a", {"spec": {"size": 2}})
+        kube.advance(60)
+
+    plan = "FK1 seed=0 stale(store, at=create store/a#1, when=update store/a{spec.size}#1)"
+    observed = ScenarioRunner(scenario).run(parse_plan(plan))
+    assert observed.fired == (0,)
+    assert seen == [[1], [1], [2]]
+
+
+def test_p4_a_run_in_which_a_webhook_of_another_process_has_timed_out_is_not_judged():
+    """The server accepts the connection and answers nothing; a second of real time decides."""
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+
+        def scenario(kube):
+            kube.map_service("guard", f"https://127.0.0.1:{silent.getsockname()[1]}")
+            kube.apply(configuration(failurePolicy="Ignore", timeoutSeconds=1))
+            kube.create(config_map("a"))
+
+        observed = ScenarioRunner(scenario).run(parse_plan("FK1 seed=0 crash@create cm/a#1"))
+    assert observed.commits[-1].name == "a"
+    assert observed.unjudged.startswith("a call to 127.0.0.1:")
+    assert observed.unjudged.endswith("has not ended in real time")

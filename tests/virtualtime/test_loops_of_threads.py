@@ -144,14 +144,11 @@ def _by_selectors(sock, seconds):
         return bool(selector.select(seconds))
 
 
-def test_a_selector_that_waits_for_another_server_is_in_real_time_and_holds_the_clock(bubble):
+def test_a_selector_that_waits_for_another_server_is_in_real_time_and_holds_the_clock(other_server, bubble):
     seen = []
 
     def waits():
-        with (
-            socket.create_server(("127.0.0.1", 0)) as listener,
-            socket.create_connection(listener.getsockname()) as sock,
-        ):
+        with socket.create_connection(other_server) as sock:
             seen.append((_by_select(sock, 0.05), bubble.clock.monotonic()))
 
     bubble.loop.call_later(0.01, seen.append, "later")

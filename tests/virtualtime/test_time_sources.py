@@ -342,20 +342,42 @@ def test_tls(bubble, takes):
     assert refused(bubble, waits)
 
 
-def test_selectors_of_others(bubble, takes):
+def test_selectors_of_others(other_server, bubble, takes):
     def waits():
-        near, far = socket.socketpair(socket.AF_INET) if hasattr(socket, "AF_UNIX") is False else _pair()
-        with near, far:
-            assert select.select([near], [], [], 0.02) == ([], [], [])
+        with socket.create_connection(other_server) as sock:
+            assert select.select([sock], [], [], 0.02) == ([], [], [])
 
     assert takes(waits) == (0, 0)
 
 
-def _pair():
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        near = socket.create_connection(listener.getsockname())
-        far, _ = listener.accept()
-    return near, far
+def test_sockets_of_threads(bubble, takes):
+    """P1: a server in a thread of the bubble, which answers after some time."""
+    listening = socket.create_server(("127.0.0.1", 0))
+
+    def serve():
+        for _ in range(2):
+            connection, _ = listening.accept()
+            with connection:
+                time.sleep(10)
+                connection.sendall(connection.recv(1))
+                time.sleep(10)
+
+    def waits():
+        with socket.create_connection(listening.getsockname()) as sock:
+            sock.sendall(b"a")
+            sock.settimeout(5)
+            with pytest.raises(TimeoutError):
+                sock.recv(1)
+            assert select.select([sock], [], [], 3) == ([], [], [])
+            assert bubble.clock.monotonic() % 20 == 8
+            sock.settimeout(None)
+            assert sock.recv(1) == b"a"
+            assert sock.recv(1) == b""
+
+    with listening:
+        bubble.thread(serve)
+        bubble.settle()
+        assert takes(waits) == (20, 20)
 
 
 def test_socket_time_outs(bubble, takes):
@@ -371,13 +393,12 @@ def test_socket_time_outs(bubble, takes):
     assert refused(bubble, waits)
 
 
-def test_sockets_to_others(bubble, takes):
+def test_sockets_to_others(other_server, bubble, takes):
     def waits():
-        near, far = _pair()
-        with near, far:
-            near.settimeout(0.02)
+        with socket.create_connection(other_server) as sock:
+            sock.settimeout(0.02)
             with pytest.raises(TimeoutError):
-                near.recv(1)
+                sock.recv(1)
 
     assert takes(waits) == (0, 0)
 

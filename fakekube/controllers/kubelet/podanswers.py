@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, cast
 
-from fakekube.apiserver.kubelet import ExecHandler, ExecRequest, ExecResult, Kubelet, LogHandler, LogRequest
+from fakekube.apiserver.kubelet import ExecHandler, ExecRequest, ExecResult, Kubelet, LogHandler, LogOutput, LogRequest
 from fakekube.apiserver.wire.status import bad_request, internal_error
 from fakekube.controllers.kubelet.stage import PodSelector
 
@@ -52,7 +52,7 @@ class PodAnswers:
     def script_exec(self, selector: PodSelector, container: str, handler: ExecHandler) -> None:
         self._scripts.insert(0, _Script(selector, container, exec=handler))
 
-    def logs(self, request: LogRequest) -> str | bytes:
+    def logs(self, request: LogRequest) -> LogOutput:
         """The log of a container. Raises 400 if it has not started."""
         for one in self._scripts:
             if one.logs is not None and one.concerns(request.pod, request.container):
@@ -77,7 +77,7 @@ class PodAnswers:
         return _NO_TAR if request.command[:1] == ("tar",) else _NOT_RUN
 
 
-def constant(text: str | bytes) -> Callable[[LogRequest], str | bytes]:
+def constant(text: LogOutput) -> LogHandler:
     """A handler that returns the same log for each request."""
     return lambda request: text
 

@@ -13,6 +13,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
+from fakekube.harness.connecting.podenvironment import service_variables
 from fakekube.virtualtime.patches.importhook import IMPORTS
 
 #: Where modules keep `KUBECONFIG`, which they have read when they were imported: the official client, the asyncio
@@ -43,10 +44,7 @@ _MISSING = object()
 def configured(kubeconfig: Path, account: Path, host: str, port: int) -> Iterator[None]:
     """Clients use `kubeconfig`; in a pod, the service account in `account` and the server at this address."""
     with ExitStack() as undo:
-        _set_environment(
-            {"KUBECONFIG": str(kubeconfig), "KUBERNETES_SERVICE_HOST": host, "KUBERNETES_SERVICE_PORT": str(port)},
-            undo.callback,
-        )
+        _set_environment({"KUBECONFIG": str(kubeconfig), **service_variables(host, port)}, undo.callback)
         for name, module in tuple(sys.modules.items()):
             if _DEFAULT_LOCATION in getattr(module, "__dict__", ()):
                 _set(name, _DEFAULT_LOCATION, str(kubeconfig), undo)

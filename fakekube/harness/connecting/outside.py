@@ -15,6 +15,8 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
 
+from fakekube.harness.connecting.podenvironment import assumed_port, service_variables
+
 #: The kubeconfig of an open cluster at which clients are not configured, and the address in it, which is refused.
 NO_CLUSTER = Path(__file__).parents[2] / "data" / "use-the-fixture-fakekube_configured.yaml"
 REFUSED = ("127.0.0.1", 1)
@@ -54,7 +56,7 @@ class Environment:
         self._leave.callback(_restore, [reader for reader in _READERS if reader not in sys.modules])
         os.environ["KUBECONFIG"] = str(NO_CLUSTER)
         if "KUBERNETES_SERVICE_HOST" in os.environ:
-            for name, value in (("KUBERNETES_SERVICE_HOST", REFUSED[0]), ("KUBERNETES_SERVICE_PORT", str(REFUSED[1]))):
+            for name, value in service_variables(*REFUSED).items():
                 self._leave.callback(_set_variable, name, os.environ.get(name))
                 os.environ[name] = value
         for reader in _READERS:
@@ -90,7 +92,10 @@ def restore_leftover() -> None:
 
 
 class OutsideConnections:
-    """Refuses connections to other clusters and to other machines. `report` gets each refusal, once an address."""
+    """Refuses connections to other clusters and to other machines. `report` gets each refusal, once an address.
+
+    A connection to a port that a client assumes for the API server, and at which nothing listens, is one of them.
+    """
 
     def __init__(self, report: Callable[[OutsideConnection], None]) -> None:
         self._report = report
@@ -127,6 +132,8 @@ class OutsideConnections:
                 "fakekube_configured for clients of Kubernetes, and @pytest.mark.fakekube(real_connections=True) if "
                 "the test needs that server"
             )
+        if problem := assumed_port(host, port):
+            return problem
         if self._clusters is None:
             self._clusters = dict(_clusters())
         if port in self._clusters:

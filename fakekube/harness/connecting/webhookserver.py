@@ -55,7 +55,7 @@ class WebhookServers:
         return base64.b64encode(self.authority.certificate).decode()
 
     def serve(self, handler: Any, service: Service) -> str:
-        """Serve an aiohttp handler or `web.Application` as a Service; returns its address (`https://host:port`)."""
+        """Serve an application as a Service; returns its address (`https://host:port`). Raises TypeError."""
         if service in self._runner.webhooks.services:
             raise ValueError(f"service={service.name!r}: a webhook is served as {service} already")
         self._drive(self._listen(handler, service))

@@ -75,7 +75,11 @@ class Pods:
 
     @changes(Need.KUBELET)
     def on_logs(self, handler: LogHandler) -> LogHandler:
-        """`handler` returns the log of a container (LogRequest -> text or bytes)."""
+        """`handler` returns the log of a container (LogRequest -> text or bytes).
+
+        A generator function yields lines with their times, `yield 90, "ready"`: seconds after the start of the
+        container. A log that is followed stays open until the container ends, if the status of its pod has it running.
+        """
         self._runner.apiserver.kubelet.logs = reported(handler, self._background.failed)
         return handler
 

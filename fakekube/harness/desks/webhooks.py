@@ -18,9 +18,11 @@ class Webhooks:
 
     @steps(Need.WEBHOOKS)
     def serve(self, handler: Any, *, service: str, namespace: str = "default", port: int = 443) -> str:
-        """Serve an aiohttp handler or `web.Application` over HTTPS, as a Service that webhook configurations can name.
+        """Serve an application over HTTPS, as a Service that webhook configurations can name.
 
-        Returns its URL, which they can name instead. Raises ValueError if a webhook is served as that Service already.
+        handler: an aiohttp handler or `web.Application`, a WSGI application (Flask), or an ASGI application (FastAPI).
+        Returns its URL, which they can name instead. Raises ValueError if a webhook is served as that Service already,
+        TypeError for anything else than an application.
         """
         return self._servers.serve(handler, Service(namespace, service, port))
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import fields
 
 from fakekube.apiserver.faults import FaultRule
+from fakekube.apiserver.requestlog import namespace_of_object
 from fakekube.apiserver.wire.request import RequestInfo
 from fakekube.harness.detectors.detector import Scene
 from fakekube.harness.records.entry import Summary
@@ -29,7 +30,7 @@ class UnusedFaults:
 
 def hit_summary(fault: str, info: RequestInfo) -> Summary:
     """The row of the timeline for a request that a fault affects; that of the request follows."""
-    where = "/".join(part for part in (info.namespace, info.name) if part)
+    where = "/".join(filter(None, (namespace_of_object(info.group, info.resource, info.namespace), info.name)))
     what = f"fault injected into {info.verb} {info.resource or info.path} {where}".rstrip()
     return Summary("test", what, cause=fault)
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from typing import Any
 
-from fakekube.apiserver.kubelet import ExecHandler, ExecResult, LogHandler
+from fakekube.apiserver.kubelet import ExecHandler, ExecResult, LogHandler, LogOutput
 from fakekube.controllers.kubelet.kubelet import Kubelets
 from fakekube.controllers.kubelet.podanswers import constant
 from fakekube.controllers.kubelet.podrun import Container
@@ -185,8 +185,13 @@ class SimulatedPods:
 
     # --- logs and commands
 
-    def logs(self, text: str | bytes | LogHandler, *, container: str = "") -> None:
-        """The log of containers: a text, or a function of the request (LogRequest -> text or bytes)."""
+    def logs(self, text: LogOutput | LogHandler, *, container: str = "") -> None:
+        """The log of containers: a text, lines with their times, or a function of the request that returns these.
+
+        Lines are pairs, `[(0, "starting"), (90, "ready")]`: seconds after the start of the container, and the text. A
+        generator function may yield them. Each is in the log from its time on, and not if the container has ended
+        before. `kubectl logs --follow` ends with the container.
+        """
         check_log(text)
         self._uids(container)
         handler = text if callable(text) else constant(text)

@@ -126,8 +126,8 @@ def check_exit_code(code: object) -> None:
 
 def check_log(text: object) -> None:
     """Raises TypeError."""
-    if not (isinstance(text, str | bytes) or callable(text)):
-        raise TypeError(f"logs({text!r}): pass text, bytes, or a function of the request")
+    if not (isinstance(text, str | bytes | list | tuple) or callable(text)):
+        raise TypeError(f"logs({text!r}): pass text, bytes, a list of (seconds, line), or a function of the request")
 
 
 def check_command(handler: object) -> None:

@@ -66,7 +66,7 @@ def request_summary(actors: Actors, record: RequestRecord, remark: str, revision
 def _key(record: RequestRecord) -> ObjectKey | None:
     if not (record.resource and record.name):
         return None
-    return ObjectKey(record.group, record.resource, record.namespace, record.name)
+    return ObjectKey(record.group, record.resource, record.object_namespace, record.name)
 
 
 @dataclass(slots=True)

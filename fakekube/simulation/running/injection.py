@@ -73,7 +73,7 @@ class Hands(Protocol):
 
 
 def _nothing() -> None:
-    """The default `cancel`."""
+    """The default `cancel` and `on_released`."""
 
 
 @dataclass(slots=True)
@@ -324,7 +324,11 @@ class Injection:
             self._pending.remove(one)
             one.cancel()
             one.end()
+            if one.until != "rest":
+                self.on_released()
 
+    on_released: Callable[[], None] = _nothing
+    """Called when something ends that has lasted while time moved: operators see what was late only now."""
     on_fired: Callable[[int], None] = _ignore
     """Called with the number of each atom when it takes effect."""
 

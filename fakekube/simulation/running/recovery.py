@@ -30,6 +30,7 @@ class Recovery:
         self._cluster, self._engine, self._hands = cluster, engine_of(cluster), hands
         self.late: int = 0
         self.until: float = 0.0
+        self._caught_up = 0.0
         self.watched: dict[int, set[str]] = {}
 
     def begin(self) -> None:
@@ -57,6 +58,16 @@ class Recovery:
         if any(self._recovers(one) for one in operators if one.process.runs):
             return True
         return self.lease > 0 and not any(_leads(one) for one in operators)
+
+    def released(self) -> None:
+        """What was late for some time arrives now."""
+        self.begin()
+        self._caught_up = self.until if self._hands.programs() else 0.0
+
+    @property
+    def catches_up(self) -> bool:
+        """Whether operators whose retries are not known may still react to what was late."""
+        return self._cluster.clock.monotonic() < self._caught_up
 
     def next_retries(self) -> float:
         """The virtual seconds until each failed reconcile has been tried again; 0 if none has failed."""

@@ -74,7 +74,7 @@ class Run:
             self.recorder, self.injection, self.hands, cluster.clock.monotonic
         )
         self._marks = Marks(cluster, plan)
-        self.injection.on_fired = self._fired
+        self.injection.on_fired, self.injection.on_released = self._fired, self.recovery.released
         self.streams: StreamCheck = StreamCheck()
         self._delays, self._pace = Delays(plan), Pace()
         self.lost: list[str] = []

@@ -61,11 +61,12 @@ def finished(run: Run, cluster: FakeKube, failure: BaseException | None, *, with
     unsettled = text_of(failure) if isinstance(failure, _STUCK) else ""
     violated = isinstance(failure, Violated)
     failed = "" if failure is None or unsettled or violated else text_of(failure)
-    inconclusive = bool(failed) and (run.injection.is_down or run.injection.is_late)
+    inconclusive = bool(failed) and (run.injection.is_down or run.injection.is_late or run.recovery.catches_up)
     if violated:
         ending.violations.append(str(failure))
     if mode and not unsettled:
         inconclusive = not ending.changed(mode, bool(failed))
+    ending.note_real_time(failure)
     unsettled = unsettled or ending.attempt(ending.settle)
     final = final_objects(run, cluster)
     if not unsettled:
@@ -77,6 +78,7 @@ def finished(run: Run, cluster: FakeKube, failure: BaseException | None, *, with
         where=place_of(failure),
         inconclusive=inconclusive,
         unsettled=unsettled.partition("\n")[0],
+        unjudged=ending.unjudged.partition("\n")[0],
         final=final,
         violations=tuple(text.partition("\n")[0] for text in ending.violations),
         lost=tuple(run.lost),
@@ -97,11 +99,17 @@ def _skips(atom: Atom) -> bool:
 
 
 class _Ending:
-    """The last moves of a run. `violations`: of predicates that must always hold."""
+    """The last moves of a run. `violations`: of predicates that must always hold. `unjudged`: as of an Observation."""
 
     def __init__(self, run: Run, cluster: FakeKube) -> None:
         self._run, self._cluster, self._engine = run, cluster, engine_of(cluster)
         self.violations: list[str] = []
+        self.unjudged: str = ""
+
+    def note_real_time(self, error: BaseException | None) -> None:
+        """The patience and the watchdog are in real time: what they end may be slow only because the machine is."""
+        if isinstance(error, NotQuiescent):
+            self.unjudged = self.unjudged or text_of(error)
 
     def mode(self) -> Literal["", "fresh", "rollback"]:
         """What is made of the run, besides a run of the test."""
@@ -114,6 +122,7 @@ class _Ending:
         try:
             move()
         except _STUCK as error:
+            self.note_real_time(error)
             return text_of(error)
         except Violated as error:
             self.violations.append(str(error))
@@ -171,7 +180,9 @@ class _Ending:
         self._cluster.settle()
 
     def collect(self) -> None:
-        """The violations of predicates that no step of the test has raised."""
+        """The violations of predicates that no step of the test has raised, and calls that real time has ended."""
+        for reason in self._cluster.clock.expired:
+            self.unjudged = self.unjudged or f"{reason} has not ended in real time"
         while True:
             try:
                 self._engine.invariants.raise_violation()

@@ -1,5 +1,6 @@
 """The servers of a loop: clients on the same loop reach them through a pipe, all others by TCP, at one address."""
 
+import _socket
 import asyncio
 import errno
 import itertools
@@ -15,6 +16,7 @@ from fakekube.virtualtime.network import handshake
 from fakekube.virtualtime.network.bytecount import Connection, Connections, CountedSocket
 from fakekube.virtualtime.network.inplace import Answering, Exchange
 from fakekube.virtualtime.network.pipes import PipeTransport, Protocol, pipe
+from fakekube.virtualtime.network.threadservers import ThreadServers
 from fakekube.virtualtime.simulatedprocess import SimulatedProcess, current_client
 from fakekube.virtualtime.socketaddresses import Address, Route, name_of, numeric, peer_of, route
 
@@ -22,6 +24,9 @@ TransportKind = Literal["memory", "tcp"]
 
 #: The client ports of pipes begin above Linux' ephemeral ports, so that logs distinguish the two.
 _FIRST_PIPE_PORT = 61000
+
+#: The addresses of `localhost`.
+_LOCALHOST = ("127.0.0.1", "::1")
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +56,7 @@ class Network:
         #: the ports of servers that are down
         self.down: set[int] = set()
         self._processes: dict[Route, SimulatedProcess] = {}
+        self.thread_servers: ThreadServers = ThreadServers()
         #: called before code of the bubble connects a socket to an address that no server of the loop has
         self.outside: Callable[[socket.socket, object], None] = allowed
 
@@ -116,6 +122,11 @@ class Network:
             if (listener := self._listeners.get((host, wanted[1]))) is not None:
                 return listener
         return None
+
+    def is_inside(self, host: str, port: int) -> bool:
+        """Whether a server of the bubble listens at an address. `host`: numeric, or localhost."""
+        hosts = _LOCALHOST if host == "localhost" else (host,)
+        return any(self.served((each, port)) is not None or self.thread_servers.serve(each, port) for each in hosts)
 
     def answer_in_place(self, port: int, answering: Answering, tls: ssl.SSLContext | None = None) -> None:
         """Blocking clients of the server on this port may be answered by `answering` instead of over the network.
@@ -230,7 +241,7 @@ class Network:
         down.reads = reads
         return CountedSocket.of(sock, sends=connection.up, takes=down, at_close=down.stop_reading)
 
-    def connection_of(self, sock: socket.socket) -> Connection | None:
+    def connection_of(self, sock: _socket.socket) -> Connection | None:
         """The connection of a client's socket to a server of the loop."""
         return self.connections.find(route(name_of(sock), peer_of(sock)))
 

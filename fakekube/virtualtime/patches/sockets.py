@@ -11,7 +11,7 @@ import socket
 import weakref
 from collections.abc import Callable, Iterator
 from functools import partial
-from typing import Any, Literal
+from typing import Any
 
 from fakekube.virtualtime.blocking import Blocking
 from fakekube.virtualtime.errors import BubbleClosed
@@ -27,6 +27,7 @@ class SocketPatches:
 
     def __init__(self, network: Network, blocking: Blocking) -> None:
         self._network = network
+        self._servers = network.thread_servers
         self._blocking = blocking
         self._clients: weakref.WeakKeyDictionary[socket.socket, Connection] = weakref.WeakKeyDictionary()
         self._by_descriptor: dict[int, weakref.ref[socket.socket]] = {}
@@ -94,15 +95,18 @@ class SocketPatches:
             )
 
     def _connected(self, sock: socket.socket, address: object) -> None:
-        if not self._blocking.concerns() or (sock.gettimeout() == 0 and self._blocking.is_test()):
+        if not self._blocking.concerns():
             return
         try:
             peer = _socket.socket.getpeername(sock)
         except OSError:
             peer = address  # the connection is being made
-        if (connection := self._network.connecting(sock, peer)) is None:
-            self._stir(sock)
-        else:
+        if self._network.served(peer) is None:
+            self._servers.connected(sock, peer)
+            self.stir(sock)
+        elif sock.gettimeout() == 0 and self._blocking.is_test():
+            return
+        elif (connection := self._network.connecting(sock, peer)) is not None:
             self._clients[sock] = connection
             self._by_descriptor[sock.fileno()] = weakref.ref(sock)
             if connection.exchange is None and connection.secure is None:
@@ -111,33 +115,53 @@ class SocketPatches:
     def _refuse_in_coroutine(self, sock: socket.socket) -> None:
         refuse_in_coroutine(self._blocking, sock)
 
-    def of_descriptor(self, fd: int) -> Connection | Literal[False] | None:
-        """The connection to the cluster of a descriptor; False for a socket within this process, else None."""
+    def of_descriptor(self, fd: int) -> Connection | bool | None:
+        """The connection to the cluster of a descriptor; True for one with a thread of the bubble, False for what only
+        code of this process writes to, or a socket that listens, else None."""
         known = self._by_descriptor.get(fd, _nobody)()
         if known is not None and known.fileno() == fd:
             return self._clients.get(known)
         return self._of_unknown(fd)
 
-    def _of_unknown(self, fd: int) -> Connection | Literal[False] | None:
+    def _of_unknown(self, fd: int) -> Connection | bool | None:
         """The same for a descriptor that no known socket has: that of a TLS socket is detached from a plain one."""
         try:
-            copy = socket.socket(fileno=os.dup(fd))
+            copy = _socket.socket(fileno=os.dup(fd))  # not of the class whose `close` is patched
         except OSError:
             return None
-        with copy:
-            try:
-                if (connection := self._network.connection_of(copy)) is not None:
-                    return connection
-                unix = getattr(socket, "AF_UNIX", None)
-                # what only code of this process writes to, or one that listens
-                is_local = copy.family == unix or bool(copy.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN))
-            except OSError:
-                return None
-        return False if is_local else None
+        try:
+            if (connection := self._network.connection_of(copy)) is not None:
+                return connection
+            if copy.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN):
+                self._servers.listens(copy)
+                return False
+            if self._servers.has(copy):
+                return True
+            return False if copy.family == getattr(socket, "AF_UNIX", None) else None
+        except OSError:
+            return None
+        finally:
+            copy.close()
 
-    def _stir(self, sock: socket.socket) -> None:
+    def stir(self, sock: socket.socket) -> None:
+        """`sock` was written, connected or closed: whatever waits for the other end looks again."""
         if self.stirred.is_awaited() and sock is not self._blocking.wakes_loop():
             self._blocking.from_anywhere(self.stirred.notify)
+
+    # --- servers in threads of the bubble
+
+    def is_inside(self, sock: socket.socket) -> bool:
+        """Whether the caller belongs to the bubble, and `sock` is connected with a thread of it, or with a client."""
+        return self._servers.has(sock) and self._blocking.concerns()
+
+    def wait_for_thread(self, sock: socket.socket, events: int) -> bool:
+        """Wait until `sock` is ready, if it is blocking and connected as `is_inside` says; returns whether it is."""
+        if not self._servers.has(sock) or (timeout := sock.gettimeout()) == 0 or not self._blocking.concerns():
+            return False
+        where = "waiting for a client or a server in a thread"
+        if not self._blocking.wait(where, lambda: ready(sock, events), self.stirred, timeout=timeout):
+            raise TimeoutError("timed out")
+        return True
 
     # --- reading
 
@@ -147,6 +171,7 @@ class SocketPatches:
         def receive(sock: socket.socket, *args: Any, **options: Any) -> Any:
             connection = clients.get(sock)
             if connection is None:
+                self.wait_for_thread(sock, select.POLLIN)
                 return real(sock, *args, **options)
             if (exchange := connection.exchange) is not None and exchange.readable:
                 flags = options.get("flags", args[flags_at] if len(args) > flags_at else 0)
@@ -181,23 +206,27 @@ class SocketPatches:
         def send(sock: socket.socket, data: Any, flags: int = 0) -> int:
             connection = self._clients.get(sock)
             if connection is None:
+                if self.wait_for_thread(sock, select.POLLOUT):
+                    flags |= socket.MSG_DONTWAIT
                 count = _socket.socket.send(sock, data, flags)
-                self._stir(sock)
+                self.stir(sock)
                 return count
             return self._send_some(sock, connection, data, flags)
 
         return send
 
     def _sendall(self) -> Callable[..., None]:
+        send = self._send()
+
         def sendall(sock: socket.socket, data: Any, flags: int = 0) -> None:
             connection = self._clients.get(sock)
-            if connection is None:
+            if connection is None and not self.is_inside(sock):
                 _socket.socket.sendall(sock, data, flags)
-                self._stir(sock)
+                self.stir(sock)
                 return
             view = memoryview(data).cast("B")
             while view:
-                view = view[self._send_some(sock, connection, view, flags) :]
+                view = view[send(sock, view, flags) :]
 
         return sendall
 
@@ -207,7 +236,7 @@ class SocketPatches:
             if (connection := self._clients.get(sock)) is not None:
                 connection.up.give(count)
             else:
-                self._stir(sock)
+                self.stir(sock)
             return count
 
         return sendmsg

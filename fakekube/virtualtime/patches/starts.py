@@ -17,6 +17,9 @@ _LOGGER = logging.getLogger("concurrent.futures")
 #: The class of anyio's workers (kr8s reads files in them). They wait for jobs in a `queue.Queue`, which is patched.
 _ANYIO_WORKER = ("anyio._backends._asyncio", "WorkerThread")
 
+#: Modules whose threads run an operator beside the test, which starts them: `kopf.testing.KopfRunner`.
+_RUNNERS = ("kopf._kits.runner",)
+
 
 class StartPatches:
     """Workers of a ThreadPoolExecutor belong to the bubble if their queue does, that is, if it was created in it.
@@ -47,11 +50,15 @@ class StartPatches:
                 starter = module_of(sys._getframe(1)) or ""
                 if not starter.startswith(POOLS):
                     self._threads.adopt(thread)
-            elif self._is_anyio_worker(thread):
+            elif self._is_anyio_worker(thread) or self._runs_operator(thread):
                 self._threads.adopt(thread)
             real(thread)
 
         return start
+
+    def _runs_operator(self, thread: threading.Thread) -> bool:
+        """Whether the test starts an operator with what its framework has for tests."""
+        return thread.ident is None and self._blocking.is_test() and module_of(sys._getframe(2)) in _RUNNERS
 
     def _is_anyio_worker(self, thread: threading.Thread) -> bool:
         """Whether the loop itself starts a worker of anyio."""

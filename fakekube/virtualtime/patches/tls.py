@@ -18,14 +18,15 @@ from fakekube.virtualtime.network.handshake import perform
 from fakekube.virtualtime.network.inplace import Exchange, NeedsTime
 from fakekube.virtualtime.network.network import Network
 from fakekube.virtualtime.patches.patch import Patch
-from fakekube.virtualtime.patches.sockets import NEEDS_TIME, ready, refuse_in_coroutine
+from fakekube.virtualtime.patches.sockets import NEEDS_TIME, SocketPatches, ready, refuse_in_coroutine
 
 T = TypeVar("T")
 
 
 class TlsPatches:
-    def __init__(self, network: Network, blocking: Blocking) -> None:
+    def __init__(self, network: Network, blocking: Blocking, sockets: SocketPatches) -> None:
         self._network = network
+        self._sockets = sockets
         self._blocking = blocking
         #: the sockets whose requests are answered in place, after a handshake in memory
         self._exchanges: WeakKeyDictionary[Any, Exchange] = WeakKeyDictionary()
@@ -127,9 +128,13 @@ class TlsPatches:
         def operate(sock: Any, *args: Any, **options: Any) -> T:
             call = partial(real, sock, *args, **options)
             timeout = sock.gettimeout()
-            if timeout == 0 or not self._blocking.concerns() or (connection := self._connection(sock)) is None:
+            if timeout == 0 or not self._blocking.concerns():
                 return call()
-            refuse_in_coroutine(self._blocking, sock)
+            connection = self._connection(sock)
+            if connection is not None:
+                refuse_in_coroutine(self._blocking, sock)
+            elif not self._sockets.is_inside(sock):
+                return call()
             while True:
                 sock.settimeout(0)
                 try:
@@ -140,7 +145,12 @@ class TlsPatches:
                     events = select.POLLOUT
                 finally:
                     sock.settimeout(timeout)
-                self._wait(sock, connection, events, timeout)
+                    if connection is None:
+                        self._sockets.stir(sock)
+                if connection is None:
+                    self._sockets.wait_for_thread(sock, events)
+                else:
+                    self._wait(sock, connection, events, timeout)
 
         return operate
 

@@ -6,9 +6,11 @@ Requests are checked first, as kube-apiserver does before it calls the kubelet (
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from datetime import datetime, timedelta
 from typing import Any, cast
 
 from fakekube.apiserver.call import Call
+from fakekube.apiserver.containerlog import ContainerLog, FollowedLog, LogOptions, run_of, time_of
 from fakekube.apiserver.kubelet import (
     ExecHandler,
     ExecRequest,
@@ -16,7 +18,6 @@ from fakekube.apiserver.kubelet import (
     InteractiveHandler,
     LogRequest,
     conversation_of,
-    in_bytes,
     is_interactive,
     result_of,
 )
@@ -52,16 +53,33 @@ def log(call: Call) -> Response:
             return Response(204, content_type="")
         raise _no_handler(call, pod, "on_logs")
     query = call.request.query
+    previous, follow = (parse_bool(query, name) or False for name in ("previous", "follow"))
     request = LogRequest(
         pod,
         container,
-        previous=parse_bool(query, "previous") or False,
+        previous=previous,
         since_seconds=options["sinceSeconds"],
         since_time=call.request.option("sinceTime"),
         timestamps=parse_bool(query, "timestamps") or False,
+        follow=follow,
     )
-    text = cut(in_bytes(handler(request)), options["tailLines"], options["limitBytes"])
-    return Response(body=Raw(text), content_type="text/plain")
+    now, run = time_of(call.context.micro), run_of(pod, container, previous=previous)
+    started = run.started if run is not None else time_of(pod["metadata"].get("creationTimestamp") or call.context.now)
+    wanted = LogOptions(options["tailLines"], options["limitBytes"], _since(request, now), request.timestamps)
+    found = ContainerLog(handler(request), started, wanted)
+    if follow and not previous and run is not None and run.ended is None:
+        uid = pod["metadata"]["uid"]
+        return Response(content_type="text/plain", followed=FollowedLog(found, call.path, uid, container, run))
+    ended = run.ended if run is not None else None
+    return Response(body=Raw(found.read(ended or now)), content_type="text/plain")
+
+
+def _since(request: LogRequest, now: datetime) -> datetime | None:
+    """The time before which lines are left out."""
+    if request.since_seconds is not None:
+        return now - timedelta(seconds=request.since_seconds)
+    text = request.since_time
+    return time_of(text) if text and text != "null" else None
 
 
 def _log_options(call: Call) -> dict[str, int | None]:
@@ -93,14 +111,6 @@ def _check_time(text: str | None) -> None:
             time_text(text)
         except InvalidTime as problem:
             raise bad_request(str(problem)) from None
-
-
-def cut(text: bytes, tail: int | None, limit: int | None) -> bytes:
-    """The first `limit` bytes of the last `tail` lines of a log."""
-    if tail is not None:
-        lines = text.splitlines(keepends=True)
-        text = b"".join(lines[len(lines) - min(tail, len(lines)) :])
-    return text if limit is None else text[:limit]
 
 
 # --- streams ---------------------------------------------------------------------------------------------------------
