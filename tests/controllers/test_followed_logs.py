@@ -41,7 +41,7 @@ def followed(kube, **options):
     seen, begin = [], kube.clock.monotonic()
 
     def follow():
-        api = official.CoreV1Api(kube.api_client())
+        api = official.CoreV1Api(kube.access.api_client())
         answer = api.read_namespaced_pod_log("web", "default", follow=True, _preload_content=False, **options)
         for chunk in answer.stream(decode_content=False):
             seen.extend((line, kube.clock.monotonic() - begin) for line in chunk.decode().splitlines())
@@ -54,7 +54,7 @@ def followed(kube, **options):
 
 
 def log_of(kube, **options):
-    return official.CoreV1Api(kube.api_client()).read_namespaced_pod_log("web", "default", **options)
+    return official.CoreV1Api(kube.access.api_client()).read_namespaced_pod_log("web", "default", **options)
 
 
 def test_p2_a_followed_log_ends_with_its_container(running):
@@ -162,7 +162,7 @@ def test_p2_seconds_must_not_decrease(running):
 
 def test_p2_a_restarting_server_ends_followed_logs(running):
     seen = followed(running)
-    running.cut_watches()
+    running.faults.cut_watches()
     running.settle()
     assert [line for line, _ in seen] == [None]
 
@@ -173,7 +173,7 @@ def test_p2_the_watch_of_the_official_client(running):
     seen = []
 
     def follow():
-        api = official.CoreV1Api(running.api_client())
+        api = official.CoreV1Api(running.access.api_client())
         seen.extend(watch.Watch().stream(api.read_namespaced_pod_log, "web", "default", follow=True))
 
     running.thread(follow)
@@ -192,14 +192,16 @@ async def test_p2_an_async_client_follows(fakekube):
         yield 0, f"follow={request.follow}"
         yield 30, "later"
 
-    fakekube.on_logs(logs)
+    fakekube.pods.on_logs(logs)
     status = {
         "containerStatuses": [{"name": "c", "restartCount": 0, "state": {"running": {"startedAt": now(fakekube)}}}]
     }
     created = fakekube.create(pod())
     fakekube.update({**created, "status": status}, subresource="status")
     reading = asyncio.create_task(
-        fakekube.transport().request("GET", "/api/v1/namespaces/default/pods/web/log", query=[("follow", "true")])
+        fakekube.access.transport().request(
+            "GET", "/api/v1/namespaces/default/pods/web/log", query=[("follow", "true")]
+        )
     )
     await fakekube.advance(60)
     assert not reading.done()

@@ -13,9 +13,9 @@ from tests.harness.test_webhooks import configmap, configuration
 
 
 def serve(fakekube, application, config=None):
-    fakekube.serve_webhook(application, service="guard")
+    fakekube.webhooks.serve(application, service="guard")
     fakekube.apply(config or configuration())
-    fakekube.inject_ca_bundle()
+    fakekube.webhooks.inject_ca_bundle()
 
 
 def deny_x(request):
@@ -123,7 +123,7 @@ def test_p1_an_asgi_application_that_does_not_start(fakekube):
         await send({"type": "lifespan.startup.failed", "message": "no database"})
 
     with pytest.raises(RuntimeError, match="does not start: no database"):
-        fakekube.serve_webhook(application, service="guard")
+        fakekube.webhooks.serve(application, service="guard")
 
 
 def test_p1_an_error_of_an_application_fails_the_test(fakekube):
@@ -140,4 +140,4 @@ def test_p1_an_error_of_an_application_fails_the_test(fakekube):
 @pytest.mark.parametrize("application", ["https://127.0.0.1", lambda: None, lambda a, b, c, d: None])
 def test_p1_what_is_no_application_is_named(fakekube, application):
     with pytest.raises(TypeError, match="cannot serve a webhook: pass a coroutine function of an aiohttp request"):
-        fakekube.serve_webhook(application, service="guard")
+        fakekube.webhooks.serve(application, service="guard")

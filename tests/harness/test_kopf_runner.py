@@ -6,6 +6,8 @@ import time
 import pytest
 from kopf.testing import KopfRunner
 
+from fakekube.harness.engine import engine_of
+
 OPERATOR = """
 import kopf
 from kubernetes import client, config
@@ -63,5 +65,5 @@ def test_n8_other_threads_of_a_test_stay_in_real_time(fakekube):
     thread = threading.Thread(target=started.set)
     thread.start()
     thread.join()
-    assert fakekube.bubble.loop.threads.is_empty()
+    assert engine_of(fakekube).bubble.loop.threads.is_empty()
     assert fakekube.clock.monotonic() == 0

@@ -131,7 +131,7 @@ def test_p5_a_client_that_assumes_the_port_of_the_cluster_fails_the_test_once():
                 socket.create_connection((os.environ["KUBERNETES_SERVICE_HOST"], 443))
 
     with FakeKube() as kube:
-        kube.configure()
+        kube.access.configure()
         kube.thread(operator)
         with pytest.raises(OutsideConnection, match=r"127.0.0.1:443, where nothing listens.*KUBERNETES_SERVICE_PORT"):
             kube.settle()
@@ -144,7 +144,7 @@ def test_p5_a_task_that_assumes_the_port_of_the_cluster_fails_the_test():
             await asyncio.open_connection(os.environ["KUBERNETES_SERVICE_HOST"], 6443)
 
     with FakeKube() as kube:
-        kube.configure()
+        kube.access.configure()
         kube.task(operator())
         with pytest.raises(OutsideConnection, match=r"127.0.0.1:6443, where nothing listens"):
             kube.settle()

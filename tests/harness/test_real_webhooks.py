@@ -100,7 +100,7 @@ def test_p1_a_validating_webhook_in_a_real_thread_is_answered_at_the_same_instan
         return {"allowed": "x" not in request["object"]["data"], "status": {"message": "no x"}}
 
     with in_a_real_thread(authority, deny_x) as url:
-        fakekube.map_service("guard", url)
+        fakekube.webhooks.map_service("guard", url)
         fakekube.apply(trusting(configuration(), authority))
         before = fakekube.clock.now()
         fakekube.create(configmap("a", y="1"))
@@ -113,7 +113,7 @@ def test_p1_a_validating_webhook_in_a_real_thread_is_answered_at_the_same_instan
 def test_p1_a_mutating_webhook_in_a_real_thread(fakekube):
     authority = Authority()
     with in_a_real_thread(authority, lambda request: patched({"op": "add", "path": "/data/y", "value": "2"})) as url:
-        fakekube.map_service("guard", url)
+        fakekube.webhooks.map_service("guard", url)
         fakekube.apply(trusting(configuration("Mutating"), authority))
         assert fakekube.create(configmap(x="1"))["data"] == {"x": "1", "y": "2"}
 
@@ -121,7 +121,7 @@ def test_p1_a_mutating_webhook_in_a_real_thread(fakekube):
 def test_p1_a_webhook_in_a_real_thread_is_called_for_the_writes_of_operators(fakekube):
     authority = Authority()
     with in_a_real_thread(authority, allow) as url:
-        fakekube.map_service("guard", url)
+        fakekube.webhooks.map_service("guard", url)
         fakekube.apply(trusting(configuration(), authority))
         times = []
 
@@ -145,7 +145,7 @@ def test_p1_a_webhook_that_does_not_answer_is_given_its_timeout_in_real_seconds(
         return {"allowed": True}
 
     with in_a_real_thread(authority, never) as url:
-        fakekube.map_service("guard", url)
+        fakekube.webhooks.map_service("guard", url)
         fakekube.apply(trusting(configuration(timeoutSeconds=1), authority))
         before = fakekube.clock.now()
         with pytest.raises(ApiError, match="context deadline exceeded"):
@@ -157,7 +157,7 @@ def test_p1_a_webhook_that_does_not_answer_is_given_its_timeout_in_real_seconds(
 def test_p1_a_conversion_webhook_in_a_real_thread(fakekube):
     authority = Authority()
     with in_a_real_thread(authority, allow) as url:
-        fakekube.map_service("converter", url)
+        fakekube.webhooks.map_service("converter", url)
         crd = definition()
         bundle = base64.b64encode(authority.certificate).decode()
         crd["spec"]["conversion"]["webhook"]["clientConfig"]["caBundle"] = bundle
@@ -174,7 +174,7 @@ def test_p1_an_aggregated_api_in_a_real_thread(fakekube):
         service = api_service()
         service["spec"]["caBundle"] = base64.b64encode(authority.certificate).decode()
         fakekube.apply(service)
-        fakekube.map_service("wardle", url)
+        fakekube.webhooks.map_service("wardle", url)
         fakekube.settle()
         status = fakekube.get("apiregistration.k8s.io/v1", "APIService", NAME)["status"]
         assert status["conditions"][0]["reason"] == "Passed"
@@ -213,7 +213,7 @@ def test_p1_a_webhook_in_another_process(fakekube, tmp_path):
     with subprocess.Popen([sys.executable, "-c", SERVER, str(pem)], stdout=subprocess.PIPE, text=True) as process:
         try:
             port = int(process.stdout.readline())
-            fakekube.map_service("guard", f"https://localhost:{port}")
+            fakekube.webhooks.map_service("guard", f"https://localhost:{port}")
             fakekube.apply(trusting(configuration(), authority))
             before = fakekube.clock.now()
             for i in range(20):

@@ -21,7 +21,7 @@ from tests.harness.test_webhooks import configmap, configuration
 def in_a_thread(fakekube, authority, answer, server=http.server.HTTPServer):
     made = secure_server(authority, answer, server)
     fakekube.thread(made.serve_forever)
-    fakekube.map_service("guard", f"https://127.0.0.1:{made.server_port}")
+    fakekube.webhooks.map_service("guard", f"https://127.0.0.1:{made.server_port}")
     try:
         yield
     finally:
@@ -104,7 +104,7 @@ def test_p1_an_event_loop_in_a_thread_serves_a_webhook(fakekube):
 
     fakekube.thread(asyncio.run, serve())
     fakekube.settle()
-    fakekube.map_service("guard", f"https://127.0.0.1:{ports[0]}")
+    fakekube.webhooks.map_service("guard", f"https://127.0.0.1:{ports[0]}")
     fakekube.apply(trusting(configuration(), authority))
     before = fakekube.clock.monotonic()
     fakekube.create(configmap())

@@ -207,7 +207,7 @@ STORES = f"/apis/{API}/namespaces/default/stores"
 
 async def listed_and_watched(kube):
     """Lists stores as informers do, and watches them; yields the objects of the list, then each that changes."""
-    transport = kube.transport()
+    transport = kube.access.transport()
     _, _, listed = await transport.request("GET", STORES, query=[("resourceVersion", "0")])
     yield listed["items"]
     version = listed["metadata"]["resourceVersion"]
@@ -218,7 +218,7 @@ async def listed_and_watched(kube):
 
 async def reacting(kube):
     """Copies each store to a ConfigMap, some seconds after it has seen it."""
-    client = Client(kube.transport())
+    client = Client(kube.access.transport())
     async for stores in listed_and_watched(kube):
         for store in stores:
             await asyncio.sleep(5)  # noqa: TID251 - the operator's own
@@ -238,7 +238,7 @@ def impatient(kube):
                     await asyncio.sleep(1)  # noqa: TID251 - the test's own
 
     kube.apply(definition("Store", size="integer"))
-    kube.bubble.run(main())
+    kube.run(main())
 
 
 def test_p4_a_test_that_gives_up_as_a_hold_ends_says_nothing():
@@ -261,11 +261,11 @@ def slow_machine(kube):
 
 
 async def busy_after_a_conflict(kube):
-    client = Client(kube.transport())
+    client = Client(kube.access.transport())
     try:
         await client.create(config_map("a"))
     except ApiError:
-        kube.bubble.loop.run_in_executor(Elsewhere(), int)  # which never ends: time is held
+        engine_of(kube).bubble.loop.run_in_executor(Elsewhere(), int)  # which never ends: time is held
 
 
 class Elsewhere:
@@ -287,7 +287,7 @@ def test_p4_a_run_that_the_patience_has_ended_is_not_judged():
 
 async def copying_sizes(kube, seen):
     """Makes a ConfigMap for each size of a store; `seen`: the sizes, in the order in which it sees them."""
-    client = Client(kube.transport())
+    client = Client(kube.access.transport())
     async for stores in listed_and_watched(kube):
         seen.append([store["spec"]["size"] for store in stores])
         for store in stores:
@@ -316,7 +316,7 @@ def test_p4_a_run_in_which_a_webhook_of_another_process_has_timed_out_is_not_jud
     with socket.create_server(("127.0.0.1", 0)) as silent:
 
         def scenario(kube):
-            kube.map_service("guard", f"https://127.0.0.1:{silent.getsockname()[1]}")
+            kube.webhooks.map_service("guard", f"https://127.0.0.1:{silent.getsockname()[1]}")
             kube.apply(configuration(failurePolicy="Ignore", timeoutSeconds=1))
             kube.create(config_map("a"))
 
