@@ -121,7 +121,7 @@ def test_p2_timestamps_are_those_of_the_lines(running):
 
 
 def test_p2_a_generator_yields_the_lines_of_each_pod(running):
-    @running.on_logs
+    @running.pods.on_logs
     def logs(request):
         for i in range(10**9):
             yield i * 10, f"{request.pod['metadata']['name']} {i}"

@@ -232,7 +232,7 @@ def test_n2_a_reconcile_whose_wait_ends_is_fine(kube, how):
 def test_n2_an_operator_that_does_not_run_is_not_judged(kube, how):
     kube.create(config_map("a"))
     operator = kube.start(build(Minder().waits_for_event))
-    getattr(kube, how)(operator)
+    (kube.faults.pause if how == "pause" else kube.kill)(operator)
     kube.advance(60)
     assert stuck(kube) == []
 
