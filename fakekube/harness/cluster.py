@@ -343,6 +343,7 @@ class FakeKube:
             steps.callback(loop.threads.close)  # before the server, which they call, is closed
             steps.callback(end_loops_of_threads, loop)
             steps.callback(loop.processes.thaw_all)
+            steps.callback(self._bubble.end_processes)  # threads and coroutines may wait for them
         self._detection.raise_late()
 
     async def _end(self) -> None:

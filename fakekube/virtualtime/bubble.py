@@ -17,6 +17,7 @@ from fakekube.virtualtime.gate import Gate
 from fakekube.virtualtime.hotloop import MAX_TURNS
 from fakekube.virtualtime.loop import VirtualTimeLoop
 from fakekube.virtualtime.network.network import TransportKind
+from fakekube.virtualtime.patches.childprocesses import Children
 from fakekube.virtualtime.patches.wallclocks.freezer import Freezer
 from fakekube.virtualtime.patches.wallclocks.travel import TimeMachine
 from fakekube.virtualtime.patching import patched
@@ -85,7 +86,9 @@ class Bubble:
         self._stepped = stepped
         self._wall = _wall_clock(wall_clock)
         self._blocking = Blocking(self.loop)
-        self._processes = Processes(self.loop, self._blocking)
+        self._children = Children(patience)
+        self.loop.awaited = self._children.awaited
+        self._processes = Processes(self.loop, self._blocking, self._children)
         self._watchdog = Watchdog(self.loop, patience)
         self._was_external = False
         self._leave = ExitStack()
@@ -116,7 +119,7 @@ class Bubble:
             _refuse_running_loop()
             _open.append(self)
             undo.callback(_open.remove, self)
-            undo.enter_context(patched(self.loop, self._blocking, self.seed, self._note_failure))
+            undo.enter_context(patched(self.loop, self._blocking, self.seed, self._children, self._note_failure))
             self.loop.watch = self._watchdog.start
             undo.callback(self._watchdog.stop)
             self._wall.start(self.clock.now())
@@ -124,6 +127,7 @@ class Bubble:
             undo.callback(self.clock.on_move(self._moved))
             self.loop.network.connections.external_moved.add(self._note_external)
             undo.callback(shutdown, self.loop)
+            undo.callback(self.end_processes)
             self._leave = undo.pop_all()
 
     def close(self) -> None:
@@ -234,6 +238,13 @@ class Bubble:
                 await asyncio.wait_for(ended.wait(), timeout)
         finally:
             thread.ended.discard(ended.set)
+
+    def end_processes(self) -> None:
+        """Kill the processes that code of the bubble has started (`subprocess`, `asyncio`, `run_process`) and that run.
+
+        A wait for one raises BubbleClosed in a thread. Called when a test ends, before anything waits for its threads.
+        """
+        self._children.kill_all()
 
     def run_process(self, argv: Sequence[str], **options: Unpack[ProcessOptions]) -> Any:
         """Run a command to completion, as subprocess.run with text captured. The server answers it; time is held.

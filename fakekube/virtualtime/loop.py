@@ -76,6 +76,8 @@ class VirtualTimeLoop(NetworkLoop):
         self.disarm: Callable[[Callable[..., object]], Callable[..., object]] = _unchanged
         #: called before the first code under test runs on the loop: starts the watchdog, which an idle cluster spares
         self.watch: Callable[[], None] = _nothing
+        #: the child processes for which code of the bubble waits, as `why` names them
+        self.awaited: Callable[[], Sequence[str]] = tuple
         #: called with each new task, where it is created
         self.on_task: Callable[[asyncio.Task[Any]], None] | None = None
         self.on_task_failure: Callable[[asyncio.Task[Any]], None] | None = None
