@@ -242,9 +242,15 @@ class Bubble:
     def end_processes(self) -> None:
         """Kill the processes that code of the bubble has started (`subprocess`, `asyncio`, `run_process`) and that run.
 
-        A wait for one raises BubbleClosed in a thread. Called when a test ends, before anything waits for its threads.
+        A wait for one raises BubbleClosed in a thread. If a hot loop was found, the simulated processes are killed,
+        too: it would go on in those that have time to clean up. Called when a test ends, before anything waits for its end.
         """
         self._children.kill_all()
+        if self.loop.was_hot:
+            tasks = self.loop.tasks
+            for process in dict.fromkeys(tasks.process(task) for task in tasks.under_test()):
+                if process is not None:
+                    self.loop.processes.kill(process)
 
     def run_process(self, argv: Sequence[str], **options: Unpack[ProcessOptions]) -> Any:
         """Run a command to completion, as subprocess.run with text captured. The server answers it; time is held.

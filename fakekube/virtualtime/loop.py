@@ -188,6 +188,11 @@ class VirtualTimeLoop(NetworkLoop):
         if process is not None and process.fenced and not task.cancelled():
             task.exception()  # retrieved: a killed process reports no exceptions
 
+    @property
+    def was_hot(self) -> bool:
+        """Whether a hot loop was found."""
+        return self._quiescence.guard.found
+
     def fail_with(self, error: BaseException) -> None:
         """Raise `error` where the test waits for quiescence, else from the loop after the present callback."""
         if isinstance(error, HotLoop):
