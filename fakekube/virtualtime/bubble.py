@@ -243,7 +243,7 @@ class Bubble:
         """Kill the processes that code of the bubble has started (`subprocess`, `asyncio`, `run_process`) and that run.
 
         A wait for one raises BubbleClosed in a thread. If a hot loop was found, the simulated processes are killed,
-        too: it would go on in those that have time to clean up. Called when a test ends, before anything waits for its end.
+        too: it would go on in those that have time to clean up. Called when a test ends, before anything else does.
         """
         self._children.kill_all()
         if self.loop.was_hot:

@@ -51,7 +51,7 @@ class PopenPatches:
         """A wait that blocks the loop. `communicate` calls `wait`, which is noted once."""
         if self._noted is process:
             return wait()
-        self._blocking.note_waiting(f"waits for {named(process)}")
+        self._blocking.note_waiting(f"waits for the {named(process)}")
         self._noted = process
         try:
             return wait()
