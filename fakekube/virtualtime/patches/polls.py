@@ -5,7 +5,9 @@ from collections.abc import Callable, Iterable
 from typing import Any, Protocol, Self
 
 #: The selector of the bubble's own loop calls these; `select` is also used by `selectors`, which has a name of its own.
-REAL_SELECT, REAL_POLL = select.select, select.poll
+REAL_SELECT = select.select
+#: eventlet deletes it; a bubble refuses eventlet when it is opened, with an error that names it.
+REAL_POLL: Any = getattr(select, "poll", None)
 #: Linux has the first, BSD and macOS the second.
 REAL_EPOLL: Any = getattr(select, "epoll", None)
 REAL_KQUEUE: Any = getattr(select, "kqueue", None)
@@ -42,9 +44,11 @@ class Poll:
         self._descriptors.pop(fileno(fd), None)
 
     def poll(self, timeout: float | None = None) -> list[tuple[int, int]]:
+        found: list[tuple[int, int]]
         if timeout == 0 or not self._waits.concerns():
-            return self._real.poll(timeout)
-        found: list[tuple[int, int]] = self._waits.wait(
+            found = self._real.poll(timeout)
+            return found
+        found = self._waits.wait(
             lambda: self._real.poll(0),
             lambda: self._real.poll(timeout),
             self._descriptors,

@@ -47,7 +47,8 @@ class SelectPatches:
 
     def patches(self) -> Iterator[Patch]:
         yield from self._everywhere("select", self._select())
-        yield from self._everywhere("poll", lambda: Poll(self) if self.concerns() else REAL_POLL())
+        if REAL_POLL is not None:
+            yield from self._everywhere("poll", lambda: Poll(self) if self.concerns() else REAL_POLL())
         if REAL_EPOLL is not None:
             yield from self._everywhere("epoll", self._epoll())
         if REAL_KQUEUE is not None:
