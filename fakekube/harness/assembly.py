@@ -180,6 +180,7 @@ class Assembly:
             steps.callback(loop.threads.close)  # before the server, which they call, is closed
             steps.callback(end_loops_of_threads, loop)
             steps.callback(loop.processes.thaw_all)
+            steps.callback(self.bubble.end_processes)  # threads and coroutines may wait for them
         self.detection.raise_late()
 
     async def _end(self) -> None:

@@ -19,6 +19,7 @@ from fakekube.virtualtime.gate import Gate
 from fakekube.virtualtime.hotloop import MAX_TURNS
 from fakekube.virtualtime.loop import VirtualTimeLoop
 from fakekube.virtualtime.network.network import TransportKind
+from fakekube.virtualtime.patches.childprocesses import Children
 from fakekube.virtualtime.patches.wallclocks.freezer import Freezer
 from fakekube.virtualtime.patches.wallclocks.travel import TimeMachine
 from fakekube.virtualtime.patching import patched
@@ -88,7 +89,9 @@ class Bubble:
         self._stepped = stepped
         self._wall = _wall_clock(wall_clock)
         self._blocking = Blocking(self.loop)
-        self._processes = Processes(self.loop, self._blocking)
+        self._children = Children(patience)
+        self.loop.awaited = self._children.awaited
+        self._processes = Processes(self.loop, self._blocking, self._children)
         self._watchdog = Watchdog(self.loop, patience)
         self._was_external = False
         self._leave = ExitStack()
@@ -119,7 +122,7 @@ class Bubble:
             _refuse_running_loop()
             _open.append(self)
             undo.callback(_open.remove, self)
-            undo.enter_context(patched(self.loop, self._blocking, self.seed, self._note_failure))
+            undo.enter_context(patched(self.loop, self._blocking, self.seed, self._children, self._note_failure))
             self.loop.watch = self._watchdog.start
             undo.callback(self._watchdog.stop)
             self._wall.start(self.clock.now())
@@ -127,6 +130,7 @@ class Bubble:
             undo.callback(self.clock.on_move(self._moved))
             self.loop.network.connections.external_moved.add(self._note_external)
             undo.callback(shutdown, self.loop)
+            undo.callback(self.end_processes)
             self._leave = undo.pop_all()
 
     def close(self) -> None:
@@ -239,6 +243,19 @@ class Bubble:
                 await asyncio.wait_for(ended.wait(), timeout)
         finally:
             thread.ended.discard(ended.set)
+
+    def end_processes(self) -> None:
+        """Kill the processes that code of the bubble has started (`subprocess`, `asyncio`, `run_process`) and that run.
+
+        A wait for one raises BubbleClosed in a thread. If a hot loop was found, the simulated processes are killed,
+        too: it would go on in those that have time to clean up. Called when a test ends, before anything else does.
+        """
+        self._children.kill_all()
+        if self.loop.was_hot:
+            tasks = self.loop.tasks
+            for process in dict.fromkeys(tasks.process(task) for task in tasks.under_test()):
+                if process is not None:
+                    self.loop.processes.kill(process)
 
     def run_process(self, argv: Sequence[str], **options: Unpack[ProcessOptions]) -> Any:
         """Run a command to completion, as subprocess.run with text captured. The server answers it; time is held.

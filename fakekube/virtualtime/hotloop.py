@@ -32,6 +32,8 @@ class TurnGuard:
         #: the number of turns above which `turn` must be called
         self.quiet: int = max_turns - _SAMPLED
         self.turns: int = 0
+        #: whether a hot loop was found, here or elsewhere
+        self.found: bool = False
         self._busiest: Counter[str] = Counter()
         self._test_steps = 0
         #: the task of an async test: turns that it causes itself are no hot loop
@@ -45,6 +47,7 @@ class TurnGuard:
 
     def known(self) -> None:
         """A hot loop was found, here or elsewhere: that it goes on is found sooner."""
+        self.found = True
         self._max = min(self._max, TURNS_AFTER_ONE)
         self.quiet = self._max - _SAMPLED
 

@@ -76,6 +76,8 @@ class VirtualTimeLoop(NetworkLoop):
         self.disarm: Callable[[Callable[..., object]], Callable[..., object]] = _unchanged
         #: called before the first code under test runs on the loop: starts the watchdog, which an idle cluster spares
         self.watch: Callable[[], None] = _nothing
+        #: the child processes for which code of the bubble waits, as `why` names them
+        self.awaited: Callable[[], Sequence[str]] = tuple
         #: called with each new task, where it is created
         self.on_task: Callable[[asyncio.Task[Any]], None] | None = None
         self.on_task_failure: Callable[[asyncio.Task[Any]], None] | None = None
@@ -189,6 +191,11 @@ class VirtualTimeLoop(NetworkLoop):
             self.on_task_failure(task)
         if process is not None and process.fenced and not task.cancelled():
             task.exception()  # retrieved: a killed process reports no exceptions
+
+    @property
+    def was_hot(self) -> bool:
+        """Whether a hot loop was found."""
+        return self._quiescence.guard.found
 
     def fail_with(self, error: BaseException) -> None:
         """Raise `error` where the test waits for quiescence, else from the loop after the present callback."""

@@ -6,12 +6,14 @@ from contextlib import ExitStack, contextmanager
 from fakekube.virtualtime.blocking import Blocking
 from fakekube.virtualtime.loop import VirtualTimeLoop
 from fakekube.virtualtime.patches.accepting import AcceptingPatches
+from fakekube.virtualtime.patches.childprocesses import Children
 from fakekube.virtualtime.patches.endings import EndingPatches
 from fakekube.virtualtime.patches.importers import look_for_modules
 from fakekube.virtualtime.patches.joins import JoinPatches
 from fakekube.virtualtime.patches.locks import LockPatches
 from fakekube.virtualtime.patches.patch import PatchSet
 from fakekube.virtualtime.patches.pools import PoolPatches
+from fakekube.virtualtime.patches.popens import PopenPatches
 from fakekube.virtualtime.patches.portals import PortalPatches
 from fakekube.virtualtime.patches.randomness import RandomnessPatches
 from fakekube.virtualtime.patches.schedulers import SchedulerPatches
@@ -30,7 +32,11 @@ from fakekube.virtualtime.seeds import Seed
 
 @contextmanager
 def patched(
-    loop: VirtualTimeLoop, blocking: Blocking, seed: Seed, report: Callable[[BaseException], None]
+    loop: VirtualTimeLoop,
+    blocking: Blocking,
+    seed: Seed,
+    children: Children,
+    report: Callable[[BaseException], None],
 ) -> Generator[None, None, None]:
     """The standard library is patched for the bubble of `loop`. `report` gets the errors of calls that end processes.
 
@@ -54,10 +60,11 @@ def patched(
             *SelectPatches(loop, blocking, sockets).patches(),
             *TlsPatches(loop.network, blocking, sockets).patches(),
             *JoinPatches(blocking, loop.threads).patches(),
+            *PopenPatches(blocking, children).patches(),
             *SignalPatches(loop.threads).patches(),
             *starts.patches(),
             *pools.patches(),
-            *SubprocessPatches(loop).patches(),
+            *SubprocessPatches(loop, children).patches(),
             *WaitPatches(loop, blocking).patches(),
             *TaskListPatches(loop).patches(),
             *endings.patches(),

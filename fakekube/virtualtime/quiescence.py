@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import timedelta
 from time import monotonic as real_monotonic
 from typing import Protocol
@@ -39,6 +39,9 @@ class Scheduled(Protocol):
     _stopping: bool
 
     def next_timer(self) -> int | None: ...
+
+    awaited: Callable[[], Sequence[str]]
+
     def why(self) -> str: ...
     def create_future(self) -> asyncio.Future[None]: ...
 
@@ -158,11 +161,19 @@ class Quiescence:
     def _poll_timeout(self, reasons: list[str], left: float) -> float:
         """How many real seconds to wait for external I/O; fails when the patience is used up."""
         if left <= 0 and not self._clock.is_held_endlessly():
-            self._fail(
-                NotQuiescent(f"busy for {self._patience:g} s: {'; '.join(reasons)}\n{self._loop.why()}\n{dump()}"),
-            )
+            self._fail(NotQuiescent(f"busy for {self._patience:g} s: {'; '.join(reasons)}{self._details(reasons)}"))
             return 0
         return min(_MAX_POLL, max(left, 0.01), self._clock.expire_holds())
+
+    def _details(self, reasons: Sequence[str]) -> str:
+        """What an error says beside the reasons: the stacks do not tell more of a child process than its name."""
+        awaited = self._loop.awaited()
+        if all(any(name in reason for name in awaited) for reason in reasons):
+            return (
+                " in real time, while virtual time is held. One that serves does not end: do not wait for its end. "
+                "What still runs when the test ends is killed"
+            )
+        return f"\n{self._loop.why()}\n{dump()}"
 
     def _lingering(self) -> float:
         """How many real seconds external connections must still be observed before they count as quiet."""

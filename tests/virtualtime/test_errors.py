@@ -2,6 +2,8 @@
 
 import _thread
 import asyncio
+import subprocess
+import sys
 from datetime import timedelta
 
 import pytest
@@ -222,3 +224,20 @@ def test_a_blocking_call_under_another_event_loop_is_rejected(bubble):
 
     with pytest.raises(RuntimeError, match="coroutine of another event loop"):
         asyncio.run(calls())
+
+
+def test_p3_after_eventlets_monkey_patch_the_error_names_what_was_replaced():
+    """It replaces `socket.socket` and deletes `select.poll` before anything of fakekube is imported."""
+    code = """
+import asyncio, select, socket, ssl
+del select.poll
+replaced = type("GreenSocket", (socket.socket,), {"__module__": "eventlet.greenio.base"})
+original, socket.socket = socket.socket, replaced
+from fakekube.virtualtime import Bubble
+try:
+    Bubble().open()
+except RuntimeError as error:
+    print(error)
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert "socket.socket has been replaced by eventlet.greenio.base" in done.stdout, done.stderr

@@ -5,6 +5,7 @@ import asyncio
 import concurrent.futures
 import datetime
 import multiprocessing.pool
+import os
 import queue
 import re
 import sched
@@ -22,6 +23,7 @@ import pytest
 
 from fakekube.server.certificates import Authority
 from fakekube.virtualtime import Bubble, NotQuiescent
+from fakekube.virtualtime.patches import polls, selects
 from tests.virtualtime.server import Server
 
 #: Created before any bubble.
@@ -340,6 +342,57 @@ def test_tls(bubble, takes):
 
     assert takes(waits) == (30, 30)
     assert refused(bubble, waits)
+
+
+@pytest.mark.skipif(not hasattr(select, "epoll"), reason="Linux has it")
+def test_epoll(bubble):
+    """P3: as the default reactor of Twisted, which wakes itself with a pipe."""
+    server = Server(bubble)
+    seen = []
+
+    def waits():
+        reader, writer = os.pipe()
+        with select.epoll() as poller, socket.create_connection((server.host, server.port)) as sock:
+            poller.register(reader, select.EPOLLIN)
+            poller.register(sock, select.EPOLLIN)
+            assert poller.poll(20) == []
+            seen.append(bubble.clock.monotonic())
+            sock.sendall(b"GET /slow?after=10 HTTP/1.0\r\n\r\n")
+            assert poller.poll(20) == [(sock.fileno(), select.EPOLLIN)]
+            poller.unregister(sock)
+            seen.append(bubble.clock.monotonic())
+            timer = threading.Timer(5, os.write, [writer, b"x"])
+            timer.start()
+            assert poller.poll() == [(reader, select.EPOLLIN)]
+            seen.append(bubble.clock.monotonic())
+        assert poller.closed
+        os.close(reader)
+        os.close(writer)
+
+    thread = bubble.thread(waits)
+    bubble.join(thread)
+    assert thread.error is None
+    assert seen == [20, 30, 35]
+
+
+def test_kqueue(monkeypatch):
+    """P3: refused, since it waits in real time; only BSD and macOS have it."""
+    monkeypatch.setattr(select, "kqueue", object, raising=False)
+    monkeypatch.setattr(polls, "REAL_KQUEUE", object)
+    monkeypatch.setitem(polls.ORIGINALS, "kqueue", object)
+    monkeypatch.setattr(selects, "REAL_KQUEUE", object)
+    with Bubble() as bubble:
+        refusals = []
+
+        def operator():
+            try:
+                select.kqueue()
+            except RuntimeError as error:
+                refusals.append(str(error))
+
+        bubble.join(bubble.thread(operator))
+        assert refusals[0].startswith("select.kqueue() waits in real time: use select.poll()")
+    assert type(select.kqueue()) is object
 
 
 def test_selectors_of_others(other_server, bubble, takes):

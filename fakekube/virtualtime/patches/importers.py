@@ -1,6 +1,7 @@
 """Finds the modules that have imported a name that is patched: `from time import sleep`."""
 
 import queue
+import select
 import sys
 import threading
 import time
@@ -36,6 +37,7 @@ _ORIGINALS: dict[str, Any] = {
     "clock_gettime": time.clock_gettime,
     "clock_gettime_ns": time.clock_gettime_ns,
     "ctime": time.ctime,
+    **{name: getattr(select, name) for name in ("select", "poll", "epoll", "kqueue") if hasattr(select, name)},
 }
 
 

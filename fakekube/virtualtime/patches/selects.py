@@ -8,6 +8,7 @@ import asyncio
 import asyncio.base_events
 import select
 import selectors
+import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from time import monotonic as real_monotonic
 from typing import Any
@@ -18,14 +19,22 @@ from fakekube.virtualtime.errors import BubbleClosed
 from fakekube.virtualtime.loop import VirtualTimeLoop
 from fakekube.virtualtime.network.bytecount import Connection
 from fakekube.virtualtime.notifier import Notifier
+from fakekube.virtualtime.patches.importers import importers, lives_in_real_time
 from fakekube.virtualtime.patches.patch import Patch
+from fakekube.virtualtime.patches.polls import (
+    ORIGINALS,
+    REAL_EPOLL,
+    REAL_KQUEUE,
+    REAL_POLL,
+    REAL_SELECT,
+    Epoll,
+    Poll,
+    fileno,
+)
 from fakekube.virtualtime.patches.sockets import SocketPatches
 from fakekube.virtualtime.taskregistry import MAX_CANCELS, never_log
 
 _WHERE = "waiting in a selector"
-
-#: The selector of the bubble's own loop calls these; `select` is also used by `selectors`, which has a name of its own.
-_real_select, _real_poll = select.select, select.poll
 
 
 class SelectPatches:
@@ -37,12 +46,41 @@ class SelectPatches:
         self._cancels: WeakKeyDictionary[asyncio.AbstractEventLoop, int] = WeakKeyDictionary()
 
     def patches(self) -> Iterator[Patch]:
-        yield Patch(select, "select", self._select())
-        yield Patch(select, "poll", lambda: _Poll(self) if self.concerns() else _real_poll())
+        yield from self._everywhere("select", self._select())
+        if REAL_POLL is not None:
+            yield from self._everywhere("poll", lambda: Poll(self) if self.concerns() else REAL_POLL())
+        if REAL_EPOLL is not None:
+            yield from self._everywhere("epoll", self._epoll())
+        if REAL_KQUEUE is not None:
+            yield from self._everywhere("kqueue", self._kqueue())
         for kind in dict.fromkeys((selectors.DefaultSelector, selectors.SelectSelector, _poll_like())):
             owner = next(each for each in kind.__mro__ if "select" in vars(each))
             yield Patch(owner, "select", self._selector(vars(owner)["select"]))
         yield Patch(asyncio.base_events.BaseEventLoop, "time", lambda _: self._time())
+
+    def _everywhere(self, name: str, replacement: Any) -> Iterator[Patch]:
+        """In the module and in those that have imported the name, as the reactors of Twisted do."""
+        real = getattr(select, name)
+        for module in dict.fromkeys((select, *importers(name, real))):
+            yield Patch(module, name, replacement, original=ORIGINALS[name])
+
+    def _epoll(self) -> Callable[..., Any]:
+        def epoll(*args: Any, **options: Any) -> Any:
+            return Epoll(self, *args, **options) if self.concerns() else REAL_EPOLL(*args, **options)
+
+        epoll.fromfd = REAL_EPOLL.fromfd  # type: ignore[attr-defined]
+        return epoll
+
+    def _kqueue(self) -> Callable[[], Any]:
+        def kqueue() -> Any:
+            if self.concerns() and not lives_in_real_time(sys._getframe(1).f_globals.get("__name__", "")):
+                raise RuntimeError(
+                    "select.kqueue() waits in real time: use select.poll(), select.select() or selectors, which wait "
+                    "in virtual time (with Twisted, PollReactor or SelectReactor)"
+                )
+            return REAL_KQUEUE()
+
+        return kqueue
 
     def _time(self) -> float:
         return self._loop.clock.monotonic() if self._loop.threads.current() is not None else real_monotonic()
@@ -53,11 +91,11 @@ class SelectPatches:
     def _select(self) -> Callable[..., Any]:
         def select(rlist: Any, wlist: Any, xlist: Any, timeout: float | None = None) -> Any:
             if not self.concerns() or timeout == 0:
-                return _real_select(rlist, wlist, xlist, timeout)
+                return REAL_SELECT(rlist, wlist, xlist, timeout)
             return self.wait(
-                lambda: _some(_real_select(rlist, wlist, xlist, 0)),
-                lambda: _real_select(rlist, wlist, xlist, timeout),
-                map(_fileno, [*rlist, *wlist, *xlist]),
+                lambda: _some(REAL_SELECT(rlist, wlist, xlist, 0)),
+                lambda: REAL_SELECT(rlist, wlist, xlist, timeout),
+                map(fileno, [*rlist, *wlist, *xlist]),
                 timeout,
             ) or ([], [], [])
 
@@ -129,37 +167,6 @@ class SelectPatches:
         return found
 
 
-class _Poll:
-    """As the object that `select.poll()` returns."""
-
-    def __init__(self, patches: SelectPatches) -> None:
-        self._patches = patches
-        self._real = _real_poll()
-        self._descriptors: dict[int, None] = {}
-
-    def register(self, fd: Any, *mask: int) -> None:
-        self._real.register(fd, *mask)
-        self._descriptors[_fileno(fd)] = None
-
-    def modify(self, fd: Any, mask: int) -> None:
-        self._real.modify(fd, mask)
-
-    def unregister(self, fd: Any) -> None:
-        self._real.unregister(fd)
-        self._descriptors.pop(_fileno(fd), None)
-
-    def poll(self, timeout: float | None = None) -> list[tuple[int, int]]:
-        if timeout == 0 or not self._patches.concerns():
-            return self._real.poll(timeout)
-        found: list[tuple[int, int]] = self._patches.wait(
-            lambda: self._real.poll(0),
-            lambda: self._real.poll(timeout),
-            self._descriptors,
-            None if timeout is None or timeout < 0 else timeout / 1000,
-        )
-        return found
-
-
 def _ignored(loop: asyncio.AbstractEventLoop, context: Mapping[str, Any]) -> None:
     """The exception handler of a loop that ends with its thread."""
 
@@ -170,7 +177,3 @@ def _poll_like() -> type:
 
 def _some(found: tuple[list[Any], list[Any], list[Any]]) -> tuple[list[Any], list[Any], list[Any]] | None:
     return found if any(found) else None
-
-
-def _fileno(file: Any) -> int:
-    return file if isinstance(file, int) else int(file.fileno())

@@ -19,6 +19,7 @@ from fakekube.virtualtime.network.bytecount import Connection
 from fakekube.virtualtime.network.inplace import Exchange, NeedsTime
 from fakekube.virtualtime.network.network import Network
 from fakekube.virtualtime.notifier import Notifier
+from fakekube.virtualtime.patches.ownpipes import OwnPipes
 from fakekube.virtualtime.patches.patch import Patch
 
 
@@ -33,8 +34,10 @@ class SocketPatches:
         self._by_descriptor: dict[int, weakref.ref[socket.socket]] = {}
         #: called when a socket that is not connected to the cluster is written or connected
         self.stirred: Notifier = Notifier()
+        self._pipes = OwnPipes(blocking, self.stirred)
 
     def patches(self) -> Iterator[Patch]:
+        yield from self._pipes.patches()
         check_class()
         yield Patch(socket.socket, "connect", self._connect())
         yield Patch(socket.socket, "connect_ex", self._connect_ex())
@@ -125,6 +128,8 @@ class SocketPatches:
 
     def _of_unknown(self, fd: int) -> Connection | bool | None:
         """The same for a descriptor that no known socket has: that of a TLS socket is detached from a plain one."""
+        if self._pipes.has(fd):
+            return False
         try:
             copy = _socket.socket(fileno=os.dup(fd))  # not of the class whose `close` is patched
         except OSError:
