@@ -45,7 +45,7 @@ async def drains(url):
 def test_n7_a_hot_loop_does_not_go_on_in_the_tear_down(operator):
     kube = FakeKube().__enter__()
     kube.create(CONFIG_MAP)
-    kube.task(operator(kube.url))
+    kube.task(operator(kube.access.url))
     with pytest.raises(HotLoop):
         kube.advance(10)
     begun = REAL[0]()
