@@ -13,7 +13,7 @@ from controllerlib.controller.handler import (
     MapFunc,
     RequestQueue,
 )
-from controllerlib.controller.invocation import Reconciler, RecoveredPanic, UnexpectedCancellation
+from controllerlib.controller.invocation import Reconciler, RecoveredPanic, UnexpectedCancellation, is_panic
 from controllerlib.controller.owners import (
     AlreadyOwned,
     NotOwned,
@@ -97,6 +97,7 @@ __all__ = [
     "generation_changed",
     "has_controller_reference",
     "has_owner_reference",
+    "is_panic",
     "label_selector",
     "labels_changed",
     "negated",

@@ -158,6 +158,11 @@ class Controller:
         return f"<Controller {self.name} {self._queue!r}>"
 
     @property
+    def reconciler(self) -> Callable[..., Any]:
+        """The function or method that reconciles a request."""
+        return self._caller.function
+
+    @property
     def need_leader_election(self) -> bool:
         """Whether it runs on the leader only."""
         return self.options.need_leader_election is not False

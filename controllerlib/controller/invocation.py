@@ -96,6 +96,12 @@ class Caller:
         )
         self._pool: ThreadPoolExecutor | None = None
 
+    @property
+    def function(self) -> Callable[..., Any]:
+        """The function or method that it calls."""
+        found: Callable[..., Any] = self._func
+        return found
+
     async def call(self, request: Any) -> Result:
         """Reconcile once. Raises the exceptions of the reconciler, and TypeError if it returns neither None nor a
         Result.

@@ -77,7 +77,9 @@ class Ledger:
         self._leave = ExitStack()
         self._leave.callback(timeline.on_read(self._keep))
         timeline.attach(_Rows(self._others, self._failures, self.identities, timeline.resource))
-        timeline.attach(_UnfinishedRows(self, timeline.resource))
+        unfinished = _UnfinishedRows(self, timeline.resource)
+        timeline.attach(unfinished)
+        self._leave.callback(unfinished.retire)
 
     def __iter__(self) -> Iterator[Reconcile]:
         return iter(self._kept())
@@ -279,23 +281,32 @@ class _Rows:
 
 
 class _UnfinishedRows:
-    """The rows of reconciles that have not finished."""
+    """The rows of reconciles that have not finished; after the end of the cluster, those that never have."""
 
     dropped: int = 0
 
     def __init__(self, ledger: Ledger, resource: Callable[[str, str, str, str], ObjectKey]) -> None:
-        self._ledger, self._resource = ledger, resource
+        self._ledger: Ledger | None = ledger
+        self._resource = resource
+        self._left: list[tuple[int, datetime, Callable[[], Summary]]] = []
 
     def __len__(self) -> int:
-        return sum(1 for _ in self._ledger.unfinished())
+        return len(self._left) if self._ledger is None else sum(1 for _ in self._ledger.unfinished())
 
     def rows(self) -> Iterator[tuple[int, datetime, Callable[[], Summary]]]:
-        for running, number, previous in self._ledger.unfinished():
-            yield running.serial, running.started, partial(self._summary, running, number, previous)
+        yield from self._left
+        if self._ledger is not None:
+            for one in self._ledger.unfinished():
+                yield one[0].serial, one[0].started, partial(self._summary, self._ledger, *one)
 
-    def _summary(self, running: Running, number: int, previous: int) -> Summary:
-        run, identities, key = running.run, self._ledger.identities, str(running.run.request)
-        waiting = self._ledger.waiting_for(run)
+    def retire(self) -> None:
+        """Detach from the ledger."""
+        self._left = [(serial, at, partial(_same, summarize())) for serial, at, summarize in self.rows()]
+        self._ledger = None
+
+    def _summary(self, ledger: Ledger, running: Running, number: int, previous: int) -> Summary:
+        run, identities, key = running.run, ledger.identities, str(running.run.request)
+        waiting = ledger.waiting_for(run)
         return Summary(
             identities.lane(running.identity, run.controller),
             f"reconcile {key} #{number} has not ended{f': it waits for {waiting}' if waiting else ''}",
@@ -305,6 +316,11 @@ class _UnfinishedRows:
             because=(previous,) if any(cause.kind in _OWN for cause in run.causes) else (),
             reacted_to=tuple(int(one.resource_version) for one in run.causes if one.resource_version.isdigit()),
         )
+
+
+def _same(summary: Summary) -> Summary:
+    """A row that does not change any more."""
+    return summary
 
 
 def _unknown(run: Run) -> str:

@@ -6,8 +6,7 @@ import asyncio
 import sys
 from bdb import BdbQuit
 
-from controllerlib.controller import RecoveredPanic
-from controllerlib.controller.invocation import is_panic
+from controllerlib.controller import RecoveredPanic, is_panic
 from controllerlib.tasks import ENDINGS, is_from_outside
 from fakekube.virtualtime.errors import BubbleClosed, LoopBlocked
 from fakekube.virtualtime.loop import VirtualTimeLoop

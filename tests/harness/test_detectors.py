@@ -337,7 +337,11 @@ def test_a_mutated_object_is_named_with_the_field_and_the_reconcile(kube):
     kube.apply(config_map("a", x="1"))
     kube.start(sharing(lambda obj: obj["data"].update(x="2")))
     (text,) = texts(kube)
-    assert "sharer reconciling default/a [added], or a handler or predicate before it, has modified" in text
+    line = sharing.__code__.co_firstlineno + 4
+    assert (
+        f"sharer reconciling default/a [added] (test_detectors.py:{line}), or a handler or predicate before it, has modified"
+        in text
+    )
     assert "the cached ConfigMap default/a: .data.x is '2'" in text
     assert "'1' in the cluster at resourceVersion 53" in text
 
@@ -511,7 +515,9 @@ def test_a_failed_task_is_named(kube, caplog):
 
     run(kube, reconcile)
     (text,) = texts(kube)
-    assert text.startswith("[failed-task] a task (started by minder reconciling default/a [added]) of boom (test_detec")
+    line = reconcile.__code__.co_firstlineno + 1
+    by = f"started by minder reconciling default/a [added] at test_detectors.py:{line}"
+    assert text.startswith(f"[failed-task] a task ({by}) of boom (test_detectors.py:")
     assert "failed with ConnectionError: it is down" in text
 
 

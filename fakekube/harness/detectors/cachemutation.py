@@ -11,6 +11,7 @@ from controllerlib.cache import CacheInformer, Indexer
 from controllerlib.controller import Outcome
 from fakekube.apiserver.resource import Resource
 from fakekube.harness.detectors.detector import Doing, Observed, Scene, shown_path, shown_value, version_of
+from fakekube.harness.detectors.texts.places import defined_at
 
 Compared = tuple[Resource, Indexer]
 
@@ -117,7 +118,9 @@ class CacheMutations:
 
 
 def _by(who: object) -> str:
-    return f"{who}, or a handler or predicate before it," if isinstance(who, Doing) else str(who)
+    if isinstance(who, Doing):
+        return f"{who}{defined_at(who.reconciler)}, or a handler or predicate before it,"
+    return str(who)
 
 
 def first_difference(

@@ -6,7 +6,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from controllerlib.controller import Outcome
+from controllerlib.observer import Call
 from fakekube.harness.detectors.detector import Doing, Exchange, Scene
+from fakekube.harness.detectors.texts.places import Line, calling_line, defined_at
 
 #: Seconds after which a requeue is no answer to a conflict.
 FAR = 300.0
@@ -29,9 +31,15 @@ class IgnoredConflicts:
     def __init__(self, scene: Scene) -> None:
         self._scene = scene
         self._lost: dict[tuple[int, str, str], Lost] = {}
+        #: by the identity of the reconcile: where the writes were made that got a conflict, by their paths
+        self._lines: dict[int, dict[str, Line | None]] = {}
+
+    def called(self, doing: Doing, call: Call, code: int, answer: object) -> None:
+        if code == 409 and call.verb in ("update", "patch"):
+            self._lines.setdefault(id(doing), {})[call.path] = calling_line()
 
     def finished(self, doing: Doing, outcome: Outcome) -> None:
-        after = outcome.requeue_after
+        after, lines = outcome.requeue_after, self._lines.pop(id(doing), {})
         if outcome.error is not None or (after is not None and after < FAR):
             self._lost.pop(doing.who, None)
             return
@@ -46,7 +54,9 @@ class IgnoredConflicts:
             self._lost.pop(doing.who, None)
             return
         path, verb = next(iter(refused.items()))
-        self._lost[doing.who] = Lost(doing, f"{doing} got a conflict for its {verb} of {path}", after)
+        line = lines.get(path)
+        place = f" ({line})" if line is not None else defined_at(doing.reconciler)
+        self._lost[doing.who] = Lost(doing, f"{doing} got a conflict for its {verb} of {path}{place}", after)
 
     def finish(self) -> None:
         for lost in self._lost.values():

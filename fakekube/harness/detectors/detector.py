@@ -119,6 +119,13 @@ class Doing:
         """When it started, in seconds of monotonic time."""
         return self.run.started
 
+    @property
+    def reconciler(self) -> Callable[..., object] | None:
+        """The function that reconciles."""
+        manager = self.operator.manager
+        controller = None if manager is None else manager.controllers.get(self.run.controller)
+        return None if controller is None else controller.reconciler
+
     def __str__(self) -> str:
         causes = "+".join(dict.fromkeys(cause.kind for cause in self.run.causes)) or "unknown"
         return f"{self.run.controller} reconciling {self.key} [{causes}]"

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from controllerlib import ApiError
 from controllerlib.controller import Outcome, RecoveredPanic
 from fakekube.harness.detectors.detector import Doing, Observed, Scene
+from fakekube.harness.detectors.texts.places import shown_error
 from fakekube.harness.unhandled import ends_the_operator
 
 #: Conflicts in a row after which an operator does not just repeat a write that lost a race.
@@ -77,7 +78,7 @@ class ReconcileErrors:
             known.times += 1
             known.was_live = self._is_live(doing)
             return
-        text = f"{doing} failed with {type(error).__name__}: {error}"
+        text = f"{doing} failed with {shown_error(error)}"
         conflict = isinstance(error, ApiError) and error.code == 409
         bug = isinstance(error, RecoveredPanic)
         denied = _DENIED.search(str(error)) if isinstance(error, ApiError) and error.code == 403 else None

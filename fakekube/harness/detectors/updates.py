@@ -6,6 +6,7 @@ from typing import Any
 
 from controllerlib.controller import Outcome
 from fakekube.harness.detectors.detector import Doing, Exchange, Scene, meta_of
+from fakekube.harness.detectors.texts.unchanged import why
 from fakekube.harness.detectors.timestamps import has_kept_times, writes_present
 
 UPDATES = frozenset({"update", "patch"})
@@ -25,6 +26,8 @@ class NoopWrites:
         self._scene = scene
         #: by the identity of the reconcile: its writes of what is, or only equals, the present time
         self._stamps: dict[int, list[Exchange]] = {}
+        #: by the client, the verb and the path: what was found first
+        self._texts: dict[tuple[str, str, str], str] = {}
 
     def unchanged(self, exchange: Exchange) -> None:
         if exchange.record.resource == "leases":
@@ -46,12 +49,19 @@ class NoopWrites:
 
     def _report(self, exchange: Exchange) -> None:
         record = exchange.record
-        self._scene.report(
-            "noop-write",
-            f"{record} changed nothing{exchange.within}",
-            who=exchange.who,
-            key=(exchange.agent, record.verb, record.path),
-        )
+        key = (exchange.agent, record.verb, record.path)
+        if (text := self._texts.get(key)) is None:
+            reason = self._reason(exchange)
+            text = f"{record} changed nothing{exchange.within}{f': {reason}' if reason else ''}"
+            self._texts[key] = text
+        self._scene.report("noop-write", text, who=exchange.who, key=key)
+
+    def _reason(self, exchange: Exchange) -> str:
+        info, answer = exchange.info, exchange.response.body
+        resource = self._scene.runner.apiserver.catalog.find(info.group, info.version, info.resource)
+        has_status = resource is not None and "status" in resource.subresources
+        stored = answer.to_object() if answer is not None else None
+        return why(exchange.record.verb, exchange.body(), stored, exchange.record.subresource, has_status)
 
     def finish(self) -> None:
         """Nothing is left to report."""

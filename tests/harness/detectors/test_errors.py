@@ -54,11 +54,13 @@ def test_an_error_of_the_clean_up_that_a_retry_repairs(kube):
             raise ConnectionError("backend")
         await client.update(remove_finalizer(found, FINALIZER)[0])
 
+    line = reconcile.__code__.co_firstlineno + 9
     run(kube, reconcile)
     kube.delete(API, "Database", "a")
     kube.advance(60)
     assert [text for text in texts(kube) if "noop-write" not in text] == [
-        "[retried-error] c reconciling default/a [updated] failed with ConnectionError: backend (3 times), "
+        "[retried-error] c reconciling default/a [updated] failed with ConnectionError: backend "
+        f"(test_errors.py:{line}) (3 times), "
         "then succeeded"
     ]
 

@@ -141,6 +141,13 @@ def test_n2_the_row_of_a_finished_reconcile_replaces_it(kube):
     assert stuck(kube) == []
 
 
+def test_n2_the_row_is_kept_when_the_cluster_is_closed():
+    with FakeKube(detect={"stuck-reconcile": "off"}) as kube:
+        kube.create(config_map("a"))
+        kube.start(build(Minder().waits_for_event))
+    assert "reconcile default/a #1 has not ended" in str(kube.timeline)
+
+
 # --- waits that end, or may
 
 

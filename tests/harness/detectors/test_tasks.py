@@ -113,9 +113,10 @@ def test_a_gather_that_nothing_awaits(kube, others):
         asyncio.gather(*(asyncio.sleep(1) for _ in range(others)), boom())
 
     run(kube, reconcile)
-    line = boom.__code__.co_firstlineno
+    line, begun = boom.__code__.co_firstlineno, reconcile.__code__.co_firstlineno + 1
     assert texts(kube) == [
-        f"[failed-task] a task (started by c reconciling default/a [added]) of boom (test_tasks.py:{line}) failed with "
+        f"[failed-task] a task (started by c reconciling default/a [added] at test_tasks.py:{begun}) of boom "
+        f"(test_tasks.py:{line}) failed with "
         "ConnectionError: it is down; it belongs to an asyncio.gather(...) that nothing awaits, so the error is lost"
     ]
 

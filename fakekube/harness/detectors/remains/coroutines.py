@@ -6,22 +6,16 @@ import asyncio
 import dis
 import gc
 import inspect
-import sysconfig
-import traceback
 import types
 from collections import deque
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-import controllerlib
+from fakekube.harness.detectors.texts.places import CONTROLLERLIB, FAKEKUBE, LIBRARIES
 
 #: Where the tasks of the project itself come from, which end with their operator.
-_CONTROLLERLIB, _FAKEKUBE = str(Path(controllerlib.__file__ or "").parent), str(Path(__file__).parents[3])
-_OWN = (_CONTROLLERLIB, _FAKEKUBE)
-
-#: Where libraries are.
-_LIBRARIES = (*_OWN, *(sysconfig.get_path(name) for name in ("stdlib", "purelib", "platlib")))
+_OWN = (CONTROLLERLIB, FAKEKUBE)
 
 #: What refers to no objects of an operator.
 _LEAVES = (type, types.ModuleType, types.CodeType, types.FrameType, str, bytes, int, float, types.NoneType)
@@ -62,14 +56,9 @@ def unstarted(roots: Iterable[object]) -> Sequence[types.CoroutineType[Any, Any,
     return found
 
 
-def is_of_library(file: str) -> bool:
-    """Whether a file belongs to a library, the standard library or this package: it is not under test."""
-    return file.startswith(_LIBRARIES)
-
-
 def is_of_controllerlib(coro: Any) -> bool:
     """Whether a coroutine is one of controllerlib's functions."""
-    return _file_of(coro).startswith(_CONTROLLERLIB)
+    return _file_of(coro).startswith(CONTROLLERLIB)
 
 
 def is_ours(coro: Any) -> bool:
@@ -101,7 +90,7 @@ def called_at(coro: Any, dropped_by: types.FrameType) -> str:
 def created_at(coro: Any) -> str:
     """The innermost line of the code under test that has created a coroutine: "op.py:30"; empty if not tracked."""
     for file, line, _ in getattr(coro, "cr_origin", None) or ():
-        if not file.startswith(_LIBRARIES):
+        if not file.startswith(LIBRARIES):
             return f"{Path(file).name}:{line}"
     return ""
 
@@ -113,7 +102,7 @@ def dropped_at(frame: types.FrameType) -> str:
     call of every coroutine.
     """
     code = frame.f_code
-    if code.co_filename.startswith(_LIBRARIES):
+    if code.co_filename.startswith(LIBRARIES):
         return ""
     instruction = dis.opname[code.co_code[frame.f_lasti]]
     lines = [start for start, *_ in code.co_positions()][: frame.f_lasti // 2 + 1]
@@ -145,16 +134,9 @@ def failed_child(future: asyncio.Future[Any], error: BaseException) -> asyncio.T
     return None
 
 
-def raised_at(error: BaseException) -> str:
-    """The innermost line of the code under test that has raised an error: " (op.py:30)"; empty if none did."""
-    lines = [(frame.f_code.co_filename, line) for frame, line in traceback.walk_tb(error.__traceback__)]
-    tested = [f"{Path(file).name}:{line}" for file, line in lines if not file.startswith(_LIBRARIES)]
-    return f" ({tested[-1]})" if tested else ""
-
-
 def tested_place(coro: Any) -> str:
     """The outermost function of the code under test in which a task waits: "in Cleaner.run (op.py:30)"."""
-    while coro is not None and _file_of(coro).startswith(_LIBRARIES):
+    while coro is not None and _file_of(coro).startswith(LIBRARIES):
         coro = getattr(coro, "cr_await", None)
     frame = getattr(coro, "cr_frame", None)
     return f"in {coro.__qualname__} ({Path(frame.f_code.co_filename).name}:{frame.f_lineno})" if frame else ""

@@ -9,7 +9,7 @@ import types
 import warnings
 import weakref
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from controllerlib.observer import current_run
 from fakekube.harness.detectors.detector import REPEATED, Doing, Scene
@@ -22,12 +22,24 @@ from fakekube.harness.detectors.remains.coroutines import (
     is_of_controllerlib,
     is_ours,
     named,
-    raised_at,
     unstarted,
 )
+from fakekube.harness.detectors.texts.places import Line, calling_line, raised_at
 from fakekube.virtualtime.loop import VirtualTimeLoop
 
-Started = tuple[asyncio.Task[Any], Doing]
+
+class Started(NamedTuple):
+    """A task, the reconcile that has started it, and where."""
+
+    task: asyncio.Task[Any]
+    doing: Doing
+    line: Line | None
+
+    @property
+    def at(self) -> str:
+        """Where it was started, as an addition to a text."""
+        return "" if self.line is None else f" at {self.line}"
+
 
 #: Tasks that are kept before those that have ended are dropped.
 _KEPT = 1000
@@ -79,7 +91,7 @@ class Tasks:
     def _created(self, task: asyncio.Task[Any]) -> None:
         doing = self._doing() if current_run() is not None else None
         if doing is not None and not is_ours(task.get_coro()):
-            self._tasks.append((task, doing))
+            self._tasks.append(Started(task, doing, calling_line()))
             if len(self._tasks) > _KEPT:
                 self._tasks = [one for one in self._tasks if not one[0].done() or _is_unretrieved(one[0])]
 
@@ -117,7 +129,7 @@ class Tasks:
         if child is None:
             self._report_failure(f"a future{raised_at(error)}", error)
         else:
-            by = next((f" (started by {doing})" for task, doing in self._tasks if task is child), "")
+            by = next((f" (started by {one.doing}{one.at})" for one in self._tasks if one.task is child), "")
             lost = "it belongs to an asyncio.gather(...) that nothing awaits"
             self._report_failure(f"a task{by} of {named(child.get_coro())}", error, lost)
 
@@ -145,7 +157,7 @@ class Tasks:
     def finish(self) -> None:
         running: dict[tuple[object, str], list[Started]] = {}
         for one in self._tasks:
-            task, doing = one
+            task, doing = one.task, one.doing
             if doing.operator.is_killed:
                 continue
             what = named(task.get_coro())
@@ -153,11 +165,12 @@ class Tasks:
                 if _is_unretrieved(task):
                     error = task.exception()  # retrieves it: it is reported once
                     if error is not None:
-                        self._report_failure(f"a task (started by {doing}) of {what}", error)
+                        self._report_failure(f"a task (started by {doing}{one.at}) of {what}", error)
             elif task.cancelling():
                 self._scene.report(
                     "swallowed-cancellation",
-                    f"a task of {what} that {doing} started was cancelled and goes on: raise CancelledError again",
+                    f"a task of {what} that {doing} started{one.at} was cancelled and goes on: raise CancelledError "
+                    "again",
                     key=(doing.run.controller, what),
                 )
             elif doing.is_over:
@@ -187,23 +200,23 @@ class Tasks:
 
     def _judge_running(self, what: str, started: Sequence[Started]) -> None:
         """Tasks of one function for one key. Those that an operator keeps may belong to the object, and end with it."""
-        doing = started[-1][1]
-        reconciles = len({id(one) for _, one in started})
+        doing, at = started[-1].doing, started[-1].at
+        reconciles = len({id(one.doing) for one in started})
         is_known = doing.run.controller in doing.operator.reconciled
         if is_known and self._scene.reconciled(doing) is None:
             text = (
-                f"{doing} started a task of {what} that still runs although {doing.key} has been deleted: cancel it "
-                "then"
+                f"{doing} started a task of {what}{at} that still runs although {doing.key} has been deleted: cancel "
+                "it then"
             )
         elif reconciles >= REPEATED:
             text = (
-                f"{reconciles} reconciles of {doing.key} ({doing.run.controller}) started tasks of {what} that still "
-                "run: await or cancel them"
+                f"{reconciles} reconciles of {doing.key} ({doing.run.controller}) started tasks of {what}{at} that "
+                "still run: await or cancel them"
             )
-        elif not self._is_kept(started[-1][0]):
+        elif not self._is_kept(started[-1].task):
             text = (
-                f"{doing} started a task of {what} that still runs after the reconcile, and nothing keeps it: await or "
-                "cancel it"
+                f"{doing} started a task of {what}{at} that still runs after the reconcile, and nothing keeps it: "
+                "await or cancel it"
             )
         else:
             return

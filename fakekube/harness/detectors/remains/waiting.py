@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from fakekube.harness.detectors.remains.coroutines import is_of_library
+from fakekube.harness.detectors.texts.places import is_of_library
 from fakekube.virtualtime.patches.threadwaits import frames_of
 from fakekube.virtualtime.patches.threadwaits import wait_of as wait_of_thread
 from fakekube.virtualtime.threads.scheduler import BubbleThread
