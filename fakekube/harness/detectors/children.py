@@ -9,20 +9,25 @@ from typing import Any
 from controllerlib import Manager
 from controllerlib.controller import EnqueueRequestForObject, EnqueueRequestForOwner, KindSource, OwnerKind
 from controllerlib.observer import Call
+from fakekube.apiserver.response import StoredObject
+from fakekube.apiserver.storage.store import path_of
 from fakekube.harness.detectors.createdchild import Child, child_of
-from fakekube.harness.detectors.detector import Doing, Observed, Scene, meta_of
+from fakekube.harness.detectors.detector import Doing, Exchange, Observed, Scene, meta_of
 
 
 class Children:
     """What the controllers of operators create.
 
     `missing-owner`: an object of a kind that the controller owns has no owner reference of its kind, so its changes
-    reconcile nothing and it outlives its owner. Objects outside of the owner's namespace cannot have one.
+    reconcile nothing and it outlives its owner. Objects outside of the owner's namespace cannot have one: an object of
+    any client with a reference to an owner in another namespace is reported, because the garbage collector looks for
+    the owner in the namespace of the object, does not find it and deletes the object.
     `duplicate-child`: a reconcile created an object with a generated name although an earlier one of the same key had
     created the same, which the cache did not have yet.
     """
 
     names: tuple[str, ...] = ("missing-owner", "duplicate-child")
+    verbs: frozenset[str] = frozenset({"create", "patch"})
 
     def __init__(self, scene: Scene) -> None:
         self._scene = scene
@@ -30,14 +35,44 @@ class Children:
         self._generated: dict[tuple[tuple[int, str, str], str, str, str], Child] = {}
 
     def called(self, doing: Doing, call: Call, code: int, answer: Any) -> None:
-        if call.verb != "create" or code != 201 or not isinstance(answer, dict):
+        if code != 201 or not isinstance(answer, dict):
             return
         child = child_of(doing, answer)
         owner = doing.operator.owned.get(doing.run.controller, {}).get((child.api_version, child.kind))
-        if owner is not None and not owner.names_in(answer) and _can_be_owned(child):
+        if owner is not None and not owner.names_in(answer) and child.can_be_owned:
             self._ownerless.append((child, owner))
         if generated := meta_of(answer).get("generateName"):
             self._check_twice(child, generated)
+
+    def answered(self, exchange: Exchange) -> None:
+        """Report a reference to an owner in another namespace."""
+        if exchange.record.code != 201 or not isinstance(exchange.response.body, StoredObject):
+            return
+        obj = exchange.response.body.entry.object
+        for reference in obj["metadata"].get("ownerReferences") or ():
+            elsewhere = self._namespace_of(reference, meta_of(obj).get("namespace", ""))
+            if elsewhere is not None:
+                self._scene.report(
+                    "missing-owner",
+                    f"{exchange.record} has an owner reference to {reference['kind']} {reference['name']}, which is in "
+                    f"the namespace {elsewhere}{exchange.within}: references do not reach other namespaces, so the "
+                    "garbage collector deletes the object; use a finalizer of the owner, and delete it there",
+                    who=exchange.who,
+                    key=(exchange.agent, exchange.record.group, exchange.record.resource, reference["kind"]),
+                )
+
+    def _namespace_of(self, reference: Mapping[str, Any], namespace: str) -> str | None:
+        """The namespace of the owner, if it is another one."""
+        resource = self._scene.runner.apiserver.catalog.find_kind(reference["apiVersion"], reference["kind"])
+        if resource is None or not resource.namespaced:
+            return None
+        live = self._scene.store.collection(resource.collection).live
+        if path_of(namespace, reference["name"]) in live:
+            return None
+        for entry in live.values():
+            if meta_of(entry.object).get("uid") == reference.get("uid"):
+                return str(meta_of(entry.object)["namespace"])
+        return None
 
     def _check_twice(self, child: Child, generated: str) -> None:
         place = (child.doing.who, child.kind, child.namespace, generated)
@@ -87,12 +122,6 @@ def note_kinds(observed: Observed) -> None:
                 observed.owned.setdefault(name, {})[source.api_version, source.kind] = handler._owner
             elif isinstance(handler, EnqueueRequestForObject):
                 observed.reconciled.setdefault(name, (source.api_version, source.kind))
-
-
-def _can_be_owned(child: Child) -> bool:
-    """Whether it is in the namespace of the key: references across namespaces are not possible."""
-    namespace = getattr(child.doing.run.request, "namespace", "")
-    return not namespace or namespace == child.namespace
 
 
 def _others(meta: Mapping[str, Any]) -> str:

@@ -14,6 +14,9 @@ KEPT = frozenset(
     {"Event", "Lease", "PersistentVolumeClaim", "PersistentVolume", "Namespace", "CustomResourceDefinition"}
 )
 
+#: Verbs that end an object: by the removal of its last finalizer, or by its deletion.
+ENDINGS = frozenset({"update", "patch", "delete"})
+
 #: How many created objects are remembered.
 REMEMBERED = 20_000
 
@@ -21,8 +24,10 @@ REMEMBERED = 20_000
 class Orphans:
     """Objects that still exist although a reconcile has succeeded since their reconciled object was deleted.
 
-    Not reported: objects with an owner reference, which the garbage collector deletes, those of KEPT kinds, and those
-    of kinds that the controller owns, whose references are judged elsewhere (`missing-owner`).
+    They were created while the object existed, or by the reconcile that has ended it: it removed the last finalizer.
+    Not reported: objects with an owner reference, which the garbage collector deletes, those of KEPT kinds, those that
+    a reconcile of a deleted object creates, and those of kinds that the controller owns and that can have a reference,
+    which is judged elsewhere (`missing-owner`).
     """
 
     names: tuple[str, ...] = ("leaked-child",)
@@ -38,13 +43,27 @@ class Orphans:
         if code != 201 or not isinstance(answer, dict) or answer.get("kind") in KEPT or self._size >= REMEMBERED:
             return
         meta = meta_of(answer)
-        if meta.get("ownerReferences") or self._scene.reconciled(doing) is None:
+        if meta.get("ownerReferences") or not self._has_object(doing):
             return
         made = child_of(doing, answer)
-        if (made.api_version, made.kind) in doing.operator.owned.get(doing.run.controller, ()):
+        is_owned = (made.api_version, made.kind) in doing.operator.owned.get(doing.run.controller, ())
+        if is_owned and made.can_be_owned:
             return
         self._made.setdefault(doing.who, []).append(made)
         self._size += 1
+
+    def _has_object(self, doing: Doing) -> bool:
+        """Whether the object of a reconcile exists, or has ended by a write of this reconcile."""
+        if self._scene.reconciled(doing) is not None:
+            return True
+        kind = doing.operator.reconciled.get(doing.run.controller)
+        resource = self._scene.runner.apiserver.catalog.find_kind(*kind) if kind is not None else None
+        return resource is not None and any(
+            sent.verb in ENDINGS
+            and sent.code < 300
+            and self._scene.place(sent.path) == (resource.collection, doing.key)
+            for sent in doing.sent
+        )
 
     def finished(self, doing: Doing, outcome: Outcome) -> None:
         if doing.who not in self._made:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from controllerlib.controller import Outcome
+from fakekube.apiserver.storage.store import Change
 from fakekube.harness.detectors.detector import CHANGES, Doing, Exchange, Scene
 
 #: Equal lists at different times that count as polling, and the longest mean interval in seconds.
@@ -68,10 +69,17 @@ class ShortRequeues:
     def __init__(self, scene: Scene) -> None:
         self._scene = scene
         self._counts: dict[tuple[int, str, str], int] = {}
+        #: by their identity: the reconciles in progress that have changed something
+        self._writing: set[int] = set()
+
+    def committed(self, change: Change, doing: Doing | None) -> None:
+        if doing is not None and not doing.is_over:
+            self._writing.add(id(doing))
 
     def finished(self, doing: Doing, outcome: Outcome) -> None:
-        after = outcome.requeue_after
-        if outcome.error is not None or after is None or after >= 1 or _has_written(doing):
+        after, has_written = outcome.requeue_after, id(doing) in self._writing or _was_refused(doing)
+        self._writing.discard(id(doing))
+        if outcome.error is not None or after is None or after >= 1 or has_written:
             if self._counts:
                 self._counts.pop(doing.who, None)
             return
@@ -112,5 +120,5 @@ class PlainWatches:
         """Nothing is left to report."""
 
 
-def _has_written(doing: Doing) -> bool:
-    return any(sent.verb in CHANGES or sent.verb == "delete" for sent in doing.sent)
+def _was_refused(doing: Doing) -> bool:
+    return any(sent.code >= 400 and (sent.verb in CHANGES or sent.verb == "delete") for sent in doing.sent)

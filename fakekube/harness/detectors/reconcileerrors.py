@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, field
 
 from controllerlib import ApiError
 from controllerlib.controller import Outcome, RecoveredPanic
@@ -18,24 +19,50 @@ _DENIED = re.compile(r'User "([^"]+)" cannot ')
 
 
 @dataclass(slots=True)
-class Failures:
-    """The failures of one key since it last succeeded."""
+class Failure:
+    """One kind of error of a key, with the text of the first one."""
 
-    operator: Observed
-    controller: str
-    key: str
     text: str
-    times: int
     is_bug: bool
     is_conflict: bool
     denied: str = ""
     """The user whom RBAC has denied the request."""
-    #: whether the object existed and was not being deleted at the last failure, and when the last reconcile started
-    was_live: bool = False
-    is_live: bool = False
+    times: int = 1
 
     def __str__(self) -> str:
         return f"{self.text} ({self.times} times)" if self.times > 1 else self.text
+
+
+@dataclass(slots=True)
+class Failures:
+    """The failures of one key since it last succeeded, by the kind of the error: its type and, of an answer, its code.
+
+    was_live: whether the object existed and was not being deleted at the last failure. is_live: the same, when the last
+    reconcile started.
+    """
+
+    operator: Observed
+    controller: str
+    key: str
+    kinds: dict[tuple[str, int], Failure] = field(default_factory=dict)
+    was_live: bool = False
+    is_live: bool = False
+
+    def add(self, doing: Doing, error: BaseException) -> None:
+        """Count a failure of a reconcile."""
+        code = error.code if isinstance(error, ApiError) else 0
+        kind = (type(_cause(error)).__name__, code)
+        known = self.kinds.get(kind)
+        if known is not None:
+            known.times += 1
+            return
+        denied = _DENIED.search(str(error)) if code == 403 else None
+        self.kinds[kind] = Failure(
+            f"{doing} failed with {type(error).__name__}: {error}",
+            isinstance(error, RecoveredPanic),
+            code == 409,
+            denied[1] if denied is not None else "",
+        )
 
 
 class ReconcileErrors:
@@ -66,41 +93,43 @@ class ReconcileErrors:
     def finished(self, doing: Doing, outcome: Outcome) -> None:
         error, who = outcome.error, doing.who
         if error is None:
-            if self._failing and (over := self._failing.pop(who, None)) is not None and not over.is_conflict:
+            if self._failing and (over := self._failing.pop(who, None)) is not None:
                 (self._abandoned if over.was_live and not over.is_live else self._repaired).append(over)
             return
         if self._scene.faults and self._scene.fault_hits() > doing.faults:
             return
         known = self._failing.get(who)
-        if known is not None:
-            known.times += 1
-            known.was_live = self._is_live(doing)
-            return
-        text = f"{doing} failed with {type(error).__name__}: {error}"
-        conflict = isinstance(error, ApiError) and error.code == 409
-        bug = isinstance(error, RecoveredPanic)
-        denied = _DENIED.search(str(error)) if isinstance(error, ApiError) and error.code == 403 else None
-        user = denied[1] if denied is not None else ""
-        self._failing[who] = Failures(
-            doing.operator, doing.inspected_as, doing.key, text, 1, bug, conflict, user, self._is_live(doing)
-        )
+        if known is None:
+            known = self._failing[who] = Failures(doing.operator, doing.inspected_as, doing.key)
+        known.add(doing, error)
+        known.was_live = self._is_live(doing)
 
     def finish(self) -> None:
-        inspected = self._scene.inspected()
         for failures in self._failing.values():
-            few = failures.is_conflict and failures.times < CONFLICTS
-            seen = failures.controller in inspected or failures.denied in inspected
-            if not seen and not few and not failures.operator.is_killed:
-                self._scene.report("reconcile-error", f"{failures}, and has not succeeded since")
+            for failure in self._unseen(failures):
+                few = failure.is_conflict and failure.times < CONFLICTS
+                if not few and not failures.operator.is_killed:
+                    self._scene.report("reconcile-error", f"{failure}, and has not succeeded since")
         for failures in self._abandoned:
-            if failures.controller not in inspected and failures.denied not in inspected:
-                self._scene.report(
-                    "reconcile-error", f"{failures}, and had not succeeded when {failures.key} was deleted"
-                )
+            for failure in self._unseen(failures):
+                if not failure.is_conflict:
+                    self._scene.report(
+                        "reconcile-error", f"{failure}, and had not succeeded when {failures.key} was deleted"
+                    )
         for failures in self._repaired:
-            if failures.controller in inspected or failures.denied in inspected:
-                continue
-            if failures.is_bug:
-                self._scene.report("reconcile-error", f"{failures}, which is a bug although a retry succeeded")
-            else:
-                self._scene.report("retried-error", f"{failures}, then succeeded")
+            for failure in self._unseen(failures):
+                if failure.is_bug:
+                    self._scene.report("reconcile-error", f"{failure}, which is a bug although a retry succeeded")
+                elif not failure.is_conflict:
+                    self._scene.report("retried-error", f"{failure}, then succeeded")
+
+    def _unseen(self, failures: Failures) -> Iterator[Failure]:
+        """The failures that the test has not read itself."""
+        inspected = self._scene.inspected()
+        if failures.controller not in inspected:
+            yield from (one for one in failures.kinds.values() if one.denied not in inspected)
+
+
+def _cause(error: BaseException) -> BaseException:
+    """The exception that controllerlib has recovered, or the error itself."""
+    return error.__cause__ if isinstance(error, RecoveredPanic) and error.__cause__ is not None else error

@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from controllerlib.controller import Outcome
+from fakekube.apiserver.resource import APPLY_PATCH
+from fakekube.apiserver.wire.request import Request
 from fakekube.harness.detectors.detector import Doing, Exchange, Scene, meta_of
 from fakekube.harness.detectors.timestamps import has_kept_times, writes_present
 
@@ -16,7 +18,8 @@ class NoopWrites:
 
     Not reported: renewals of Leases, and writes of the present time: on a cluster, time would have moved, and they
     would change something. Whether they trigger themselves is what the detector of timestamp loops looks for. A time
-    that a reconcile has copied from its cache is not the present one.
+    that a reconcile has copied from its cache is not the present one. Server-side apply is meant to be repeated: the
+    client sends what it wants in each reconcile, and the server compares.
     """
 
     names: tuple[str, ...] = ("noop-write",)
@@ -27,7 +30,7 @@ class NoopWrites:
         self._stamps: dict[int, list[Exchange]] = {}
 
     def unchanged(self, exchange: Exchange) -> None:
-        if exchange.record.resource == "leases":
+        if exchange.record.resource == "leases" or _is_apply(exchange.request):
             return
         if exchange.request.query and exchange.request.option("dryRun"):
             return
@@ -122,6 +125,11 @@ class UnguardedUpdates:
 
     def finish(self) -> None:
         """Nothing is left to report."""
+
+
+def _is_apply(request: Request) -> bool:
+    """Whether a request is a server-side apply."""
+    return request.headers.get("content-type", "").partition(";")[0].strip() == APPLY_PATCH
 
 
 def _is_ignored(verb: str, stored: Any, wanted: Any) -> bool:
