@@ -45,10 +45,10 @@ from fakekube.harness.connecting.outside import Environment, OutsideConnection, 
 from fakekube.harness.connecting.users import acting, user_of
 from fakekube.harness.connecting.webhookserver import CONFIGURATIONS, WebhookServers, trusting
 from fakekube.harness.detectors.detection import Detection
-from fakekube.harness.detectors.faultuse import hit_summary, shown
 from fakekube.harness.detectors.finalchecks import FinalChecks
 from fakekube.harness.detectors.finding import Finding, FindingWarning
-from fakekube.harness.detectors.levels import levels_of
+from fakekube.harness.detectors.known.faultuse import hit_summary, shown
+from fakekube.harness.detectors.knowndetectors import levels_of
 from fakekube.harness.detectors.remains.swallowed import Swallowed
 from fakekube.harness.driving.again import factory_of
 from fakekube.harness.driving.driver import Driver

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime
-from functools import cache, partial
+from functools import cache
 from typing import Any, TypeVar
 
 from controllerlib import Manager
@@ -19,20 +19,24 @@ from fakekube.apiserver.requestlog import RequestRecord
 from fakekube.apiserver.response import Response
 from fakekube.apiserver.storage.store import Change
 from fakekube.apiserver.wire.request import Request, RequestInfo
-from fakekube.harness.detectors.children import note_kinds
-from fakekube.harness.detectors.detector import COMPONENTS, Detector, Doing, Exchange, Observed, Scene, Sent
+from fakekube.harness.detectors.detector import (
+    COMPONENTS,
+    UPDATES,
+    Detector,
+    Doing,
+    Exchange,
+    Observed,
+    Scene,
+    Sent,
+    Surroundings,
+    note_kinds,
+)
 from fakekube.harness.detectors.finding import Finding, FindingError, FindingWarning
-from fakekube.harness.detectors.knowndetectors import detectors_for
-from fakekube.harness.detectors.leadership import FollowerWrites, UnelectedWrites
-from fakekube.harness.detectors.levels import Level, check_name
-from fakekube.harness.detectors.remains.tasknames import work_in_progress
-from fakekube.harness.detectors.remains.tasks import Tasks
-from fakekube.harness.detectors.remains.threadleaks import Threads
-from fakekube.harness.detectors.updates import UPDATES
+from fakekube.harness.detectors.knowndetectors import check_name, detectors_for
+from fakekube.harness.detectors.levels import Level
 from fakekube.server.runner import ServerRunner
 from fakekube.virtualtime import Bubble
 from fakekube.virtualtime.simulatedprocess import SimulatedProcess
-from fakekube.virtualtime.threads.callers import Place
 
 T = TypeVar("T")
 
@@ -90,38 +94,13 @@ class Detection:
 
     def open(self, bubble: Bubble, has_threads: Callable[[], bool]) -> None:
         """Observe the tasks, threads and blocking calls of a bubble, too."""
-        for detector in self.detectors:
-            if isinstance(detector, Tasks):
-                detector.open(bubble.loop, self.doing)
-            elif isinstance(detector, UnelectedWrites):
-                detector.open(bubble.loop.tasks.creator)
-            elif isinstance(detector, FollowerWrites):
-                detector.open(partial(work_in_progress, bubble.loop.tasks.creator))
-            elif isinstance(detector, Threads):
-                detector.open(has_threads, bubble.loop.threads.find, self.doing)
-                bubble.on_thread(detector.started_thread)
         self._bubble, self.scene.fail = bubble, self._fail
-        bubble.on_blocking_call(self._blocked, self._waiting)
+        surroundings = Surroundings(bubble, self.doing, self._in_step, has_threads)
+        for hook in _hooks(self.detectors, "open"):
+            hook(surroundings)
 
-    def _blocked(self, place: Place) -> None:
-        doing = self.doing()
-        if doing is not None or self.steps:
-            self.report(
-                "blocking-request",
-                f"{f'{doing}, ' if doing is not None else ''}{place} makes a blocking call to the API server in a "
-                "coroutine: nothing else on the event loop runs until it is answered; use an async client or a thread",
-                key=place,
-            )
-
-    def _waiting(self, what: str, place: Place) -> None:
-        doing = self.doing()
-        if doing is not None or self.steps:
-            self.report(
-                "blocking-call",
-                f"{f'{doing}, ' if doing is not None else ''}{place} {what} in a coroutine: nothing else on the event "
-                "loop runs meanwhile; use what can be awaited, or a thread",
-                key=place,
-            )
+    def _in_step(self) -> bool:
+        return self.steps > 0
 
     @contextmanager
     def step(self) -> Iterator[None]:

@@ -8,13 +8,15 @@ from datetime import datetime
 from typing import Any, NamedTuple, Protocol
 
 from controllerlib import Manager
-from controllerlib.controller import OwnerKind, Run
+from controllerlib.controller import EnqueueRequestForObject, EnqueueRequestForOwner, KindSource, OwnerKind, Run
 from fakekube.apiserver.faults import FaultRule
 from fakekube.apiserver.requestlog import RequestRecord
 from fakekube.apiserver.response import Response
 from fakekube.apiserver.storage.store import Entry, Store, path_of
 from fakekube.apiserver.wire.request import Request, RequestInfo, parse
+from fakekube.harness.detectors.levels import Level
 from fakekube.server.runner import ServerRunner
+from fakekube.virtualtime import Bubble
 from fakekube.virtualtime.simulatedprocess import SimulatedProcess
 
 Object = dict[str, Any]
@@ -25,6 +27,11 @@ COMPONENTS = ("system:serviceaccount:kube-system:", "system:node:", "system:kube
 #: Verbs that change one object.
 CHANGES = frozenset({"create", "update", "patch"})
 
+#: Those of them that need an object.
+UPDATES = frozenset({"update", "patch"})
+
+#: Seconds after which a requeue, or another request, is no answer to a refusal.
+FAR = 300.0
 
 #: Reconciles of one key that have started tasks or threads which still run.
 REPEATED = 3
@@ -35,20 +42,44 @@ class Detector(Protocol):
 
     Besides `finish` it has those of these methods that it needs; `Detection` finds them by name:
 
+    open(surroundings): before anything happens
     started(doing) · called(doing, call, code, answer) · finished(doing, outcome): of reconciles of controllerlib
     answered(exchange): of requests with a verb in its `verbs`, without those of the test and of the cluster
     denied(exchange): the same, of all verbs, answered with 403
     unchanged(exchange): the same, of updates and patches that succeed and change nothing
     committed(change, doing): of the store
     closed(): when operators, tasks and threads have been ended after the test
+    retire(): at the end of the cluster: drop what refers to operators and the server
     """
 
-    @property
-    def names(self) -> tuple[str, ...]:
-        """The names of what it reports."""
+    levels: Mapping[str, Level]
+    """The names of what it reports, with the default level of each."""
 
     def finish(self) -> None:
         """Report what can be known only at the end of the test."""
+
+
+class DetectorClass(Protocol):
+    """A class of detectors. One that raises in the hook `started` has `raises = True`."""
+
+    __name__: str
+    levels: Mapping[str, Level]
+
+    def __call__(self, scene: Scene) -> Detector: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """What is around the code under test.
+
+    doing: the reconcile of the calling code. in_step: whether the test waits in a step (`settle`, `advance`), so that
+    what happens is not its own doing. has_threads: whether the test has started threads of its own.
+    """
+
+    bubble: Bubble
+    doing: Callable[[], Doing | None]
+    in_step: Callable[[], bool]
+    has_threads: Callable[[], bool]
 
 
 @dataclass(slots=True)
@@ -80,6 +111,20 @@ class Observed:
         return queue is not None and (
             request in queue.ready() or request in queue.processing() or queue.due(request) is not None
         )
+
+
+def note_kinds(observed: Observed) -> None:
+    """Note what the controllers of an operator reconcile and own. To be called before its manager starts."""
+    assert observed.manager is not None
+    for name, controller in observed.manager.controllers.items():
+        for source in controller.unsynced_sources:
+            handler = getattr(source, "_handler", None)
+            if not isinstance(source, KindSource):
+                continue
+            if isinstance(handler, EnqueueRequestForOwner):
+                observed.owned.setdefault(name, {})[source.api_version, source.kind] = handler._owner
+            elif isinstance(handler, EnqueueRequestForObject):
+                observed.reconciled.setdefault(name, (source.api_version, source.kind))
 
 
 class Sent(NamedTuple):

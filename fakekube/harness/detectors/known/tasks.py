@@ -8,11 +8,12 @@ import sys
 import types
 import warnings
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from controllerlib.observer import current_run
-from fakekube.harness.detectors.detector import REPEATED, Doing, Scene
+from fakekube.harness.detectors.detector import REPEATED, Doing, Scene, Surroundings
+from fakekube.harness.detectors.levels import Level
 from fakekube.harness.detectors.remains.coroutines import (
     UNKNOWN_PLACE,
     called_at,
@@ -42,7 +43,12 @@ class Tasks:
     `unawaited-coroutine`: a coroutine was created and never awaited.
     """
 
-    names: tuple[str, ...] = ("leaked-task", "failed-task", "unawaited-coroutine", "swallowed-cancellation")
+    levels: Mapping[str, Level] = {
+        "leaked-task": "error",
+        "failed-task": "error",
+        "unawaited-coroutine": "error",
+        "swallowed-cancellation": "error",
+    }
 
     def __init__(self, scene: Scene) -> None:
         self._scene = scene
@@ -53,9 +59,9 @@ class Tasks:
         self._real_warning: Callable[[Any], None] | None = None
         self._loop: VirtualTimeLoop | None = None
 
-    def open(self, loop: VirtualTimeLoop, doing: Callable[[], Doing | None]) -> None:
-        """Observe the tasks of `loop` from now on; `doing` returns the reconcile of the calling code."""
-        self._loop, self._doing = loop, doing
+    def open(self, surroundings: Surroundings) -> None:
+        self._loop, self._doing = surroundings.bubble.loop, surroundings.doing
+        loop = self._loop
         loop.on_task, loop.on_task_failure = self._created, self._ended
         loop.set_exception_handler(self._failed)
         self._real_warning = warnings._warn_unawaited_coroutine  # type: ignore[attr-defined]
@@ -213,3 +219,6 @@ def _is_wakeup(value: object) -> bool:
 
 def _is_unretrieved(task: asyncio.Task[Any]) -> bool:
     return bool(getattr(task, "_log_traceback", False))
+
+
+DETECTORS = (Tasks,)

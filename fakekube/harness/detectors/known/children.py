@@ -7,12 +7,13 @@ from dataclasses import replace
 from typing import Any
 
 from controllerlib import Manager
-from controllerlib.controller import EnqueueRequestForObject, EnqueueRequestForOwner, KindSource, OwnerKind
+from controllerlib.controller import OwnerKind
 from controllerlib.observer import Call
 from fakekube.apiserver.response import StoredObject
 from fakekube.apiserver.storage.store import path_of
 from fakekube.harness.detectors.createdchild import Child, child_of
-from fakekube.harness.detectors.detector import Doing, Exchange, Observed, Scene, meta_of
+from fakekube.harness.detectors.detector import Doing, Exchange, Scene, meta_of
+from fakekube.harness.detectors.levels import Level
 
 
 class Children:
@@ -26,7 +27,7 @@ class Children:
     created the same, which the cache did not have yet.
     """
 
-    names: tuple[str, ...] = ("missing-owner", "duplicate-child")
+    levels: Mapping[str, Level] = {"missing-owner": "error", "duplicate-child": "error"}
     verbs: frozenset[str] = frozenset({"create", "patch"})
 
     def __init__(self, scene: Scene) -> None:
@@ -110,20 +111,6 @@ class Children:
             )
 
 
-def note_kinds(observed: Observed) -> None:
-    """Note what the controllers of an operator reconcile and own. To be called before its manager starts."""
-    assert observed.manager is not None
-    for name, controller in observed.manager.controllers.items():
-        for source in controller.unsynced_sources:
-            handler = getattr(source, "_handler", None)
-            if not isinstance(source, KindSource):
-                continue
-            if isinstance(handler, EnqueueRequestForOwner):
-                observed.owned.setdefault(name, {})[source.api_version, source.kind] = handler._owner
-            elif isinstance(handler, EnqueueRequestForObject):
-                observed.reconciled.setdefault(name, (source.api_version, source.kind))
-
-
 def _others(meta: Mapping[str, Any]) -> str:
     """The owner references that an object has, as an addition to a text."""
     names = [f"{one['apiVersion']} {one['kind']} {one['name']}" for one in meta.get("ownerReferences") or ()]
@@ -137,3 +124,6 @@ def _cached(manager: Manager | None, child: Child) -> bool | None:
         return None
     found = [shared.indexer.get_by_key(child.key) for shared in informer.informers.values()]
     return any(meta_of(obj).get("uid") == child.uid for obj in found if obj is not None)
+
+
+DETECTORS = (Children,)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from controllerlib.controller import Outcome
 from controllerlib.observer import Call
 from fakekube.harness.detectors.detector import CHANGES, Doing, Scene, changed_leaves, version_of
-from fakekube.harness.detectors.timestamps import is_present, texts_of, writes_present
+from fakekube.harness.detectors.levels import Level
+from fakekube.harness.detectors.presenttime import is_present, texts_of, writes_present
 
 #: Causes for which nothing has changed.
 PERIODIC = frozenset({"resync", "relist"})
@@ -20,7 +22,7 @@ class ResyncWrites:
     of a transition, nor do those while a fault is active.
     """
 
-    names: tuple[str, ...] = ("resync-write",)
+    levels: Mapping[str, Level] = {"resync-write": "warn"}
 
     def __init__(self, scene: Scene) -> None:
         self._scene = scene
@@ -70,3 +72,6 @@ class ResyncWrites:
 
     def finish(self) -> None:
         """Nothing is left to report."""
+
+
+DETECTORS = (ResyncWrites,)

@@ -7,12 +7,13 @@ import sysconfig
 import threading
 import types
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import controllerlib
-from fakekube.harness.detectors.detector import REPEATED, Doing, Scene
+from fakekube.harness.detectors.detector import REPEATED, Doing, Scene, Surroundings
+from fakekube.harness.detectors.levels import Level
 from fakekube.virtualtime.simulatedprocess import SimulatedProcess, current_client
 
 #: Where the threads of libraries come from, which keep some for later use.
@@ -53,7 +54,7 @@ class Threads:
     keeps it.
     """
 
-    names: tuple[str, ...] = ("leaked-thread",)
+    levels: Mapping[str, Level] = {"leaked-thread": "error"}
 
     def __init__(self, scene: Scene) -> None:
         self._scene = scene
@@ -64,19 +65,13 @@ class Threads:
         self._started: list[tuple[weakref.ref[threading.Thread], Started]] = []
         self._left: list[Left] = []
 
-    def open(
-        self,
-        has_threads: Callable[[], bool],
-        of_bubble: Callable[[threading.Thread], object],
-        doing: Callable[[], Doing | None],
-    ) -> None:
-        """Note the threads that run already.
-
-        has_threads: whether the test has started threads of its own. of_bubble: the thread of the bubble that a thread
-        is, if any. doing: the reconcile of the calling code.
-        """
+    def open(self, surroundings: Surroundings) -> None:
+        """Note the threads that run already."""
+        bubble = surroundings.bubble
         self._before = frozenset(id(thread) for thread in threading.enumerate())
-        self._has_own, self._is_of_bubble, self._doing = has_threads, of_bubble, doing
+        self._has_own, self._doing = surroundings.has_threads, surroundings.doing
+        self._is_of_bubble = bubble.loop.threads.find
+        bubble.on_thread(self.started_thread)
 
     def started_thread(self, thread: threading.Thread) -> None:
         """Note who starts a thread."""
@@ -165,3 +160,6 @@ def _function(thread: threading.Thread) -> Any:
     """What a thread runs: its target, or the method of its class."""
     target = getattr(thread, "_target", None)
     return getattr(target, "__func__", target) if target is not None else type(thread).run
+
+
+DETECTORS = (Threads,)

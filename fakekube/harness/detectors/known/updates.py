@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from controllerlib.controller import Outcome
 from fakekube.apiserver.resource import APPLY_PATCH
 from fakekube.apiserver.wire.request import Request
-from fakekube.harness.detectors.detector import Doing, Exchange, Scene, meta_of
-from fakekube.harness.detectors.timestamps import has_kept_times, writes_present
-
-UPDATES = frozenset({"update", "patch"})
+from fakekube.harness.detectors.detector import UPDATES, Doing, Exchange, Scene, meta_of
+from fakekube.harness.detectors.levels import Level
+from fakekube.harness.detectors.presenttime import has_kept_times, writes_present
 
 
 class NoopWrites:
@@ -22,7 +22,7 @@ class NoopWrites:
     client sends what it wants in each reconcile, and the server compares.
     """
 
-    names: tuple[str, ...] = ("noop-write",)
+    levels: Mapping[str, Level] = {"noop-write": "warn"}
 
     def __init__(self, scene: Scene) -> None:
         self._scene = scene
@@ -63,7 +63,7 @@ class NoopWrites:
 class IgnoredStatus:
     """Writes of a changed status to the main resource, which the server ignores: the kind has a subresource for it."""
 
-    names: tuple[str, ...] = ("ignored-status",)
+    levels: Mapping[str, Level] = {"ignored-status": "error"}
     verbs: frozenset[str] = UPDATES
 
     def __init__(self, scene: Scene) -> None:
@@ -102,7 +102,7 @@ class UnguardedUpdates:
     An object without a uid was not read, but replaces the stored one on purpose.
     """
 
-    names: tuple[str, ...] = ("unguarded-update",)
+    levels: Mapping[str, Level] = {"unguarded-update": "warn"}
     verbs: frozenset[str] = frozenset({"update"})
 
     def __init__(self, scene: Scene) -> None:
@@ -167,3 +167,10 @@ def _contains(found: Any, wanted: Any) -> bool:
     if isinstance(wanted, dict):
         return isinstance(found, dict) and all(_contains(found.get(key), one) for key, one in wanted.items())
     return bool(found == wanted)
+
+
+DETECTORS = (
+    IgnoredStatus,
+    NoopWrites,
+    UnguardedUpdates,
+)

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from fakekube.harness.detectors.detector import Exchange, Scene, changed_leaves, shown_path
-from fakekube.harness.detectors.timestamps import Field, at_path, is_number, is_present, present_fields, texts_of
+from fakekube.harness.detectors.levels import Level
+from fakekube.harness.detectors.presenttime import Field, at_path, is_number, is_present, present_fields, texts_of
 from fakekube.virtualtime.errors import HotLoop
 
 #: Writes of one object in a row, each at most SHORT seconds after the one before.
@@ -45,7 +46,7 @@ class ClientLoops:
     recognized by that second write.
     """
 
-    names: tuple[str, ...] = ("hot-loop", "timestamp-loop")
+    levels: Mapping[str, Level] = {"hot-loop": "error", "timestamp-loop": "error"}
     verbs: frozenset[str] = frozenset({"update", "patch", "watch"})
 
     def __init__(self, scene: Scene) -> None:
@@ -148,3 +149,6 @@ def _names(exchange: Exchange) -> frozenset[str]:
 
 def _shown(fields: tuple[Field, ...]) -> str:
     return ", ".join(map(shown_path, fields[:SHOWN]))
+
+
+DETECTORS = (ClientLoops,)

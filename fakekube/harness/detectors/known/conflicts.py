@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from controllerlib.controller import Outcome
-from fakekube.harness.detectors.detector import Doing, Exchange, Scene
-
-#: Seconds after which a requeue is no answer to a conflict.
-FAR = 300.0
+from fakekube.harness.detectors.detector import FAR, Doing, Exchange, Scene
+from fakekube.harness.detectors.levels import Level
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +22,7 @@ class Lost:
 class IgnoredConflicts:
     """Reconciles that got a conflict for a write, did not repeat it, succeeded, and never ran again for that key."""
 
-    names: tuple[str, ...] = ("ignored-conflict",)
+    levels: Mapping[str, Level] = {"ignored-conflict": "error"}
 
     def __init__(self, scene: Scene) -> None:
         self._scene = scene
@@ -84,7 +82,7 @@ class UnrepeatedConflicts:
     as long. Where several clients compete for an object, that may be intended.
     """
 
-    names: tuple[str, ...] = ("unrepeated-conflict",)
+    levels: Mapping[str, Level] = {"unrepeated-conflict": "warn"}
     verbs: frozenset[str] = frozenset({"update", "patch", "delete"})
 
     def __init__(self, scene: Scene) -> None:
@@ -135,3 +133,9 @@ class UnrepeatedConflicts:
             and (one.user_agent, one.user, one.group, one.resource, one.namespace, one.name) == who
             for one in self._scene.runner.log
         )
+
+
+DETECTORS = (
+    IgnoredConflicts,
+    UnrepeatedConflicts,
+)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from controllerlib.controller import Outcome
 from controllerlib.observer import Call
 from fakekube.harness.detectors.detector import Doing, Scene, version_of
+from fakekube.harness.detectors.levels import Level
 from fakekube.virtualtime.errors import HotLoop
 
 #: Writes to one object in a chain of reconciles that trigger each other.
@@ -51,7 +53,8 @@ class HotLoops:
     at the end.
     """
 
-    names: tuple[str, ...] = ("hot-loop",)
+    levels: Mapping[str, Level] = {"hot-loop": "error"}
+    raises: bool = True
 
     def __init__(self, scene: Scene) -> None:
         self._scene = scene
@@ -121,3 +124,6 @@ class HotLoops:
 
     def finish(self) -> None:
         """Nothing is left to report."""
+
+
+DETECTORS = (HotLoops,)

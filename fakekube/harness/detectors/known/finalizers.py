@@ -9,6 +9,7 @@ from typing import Any
 from controllerlib.controller import Outcome
 from fakekube.apiserver.storage.store import Change
 from fakekube.harness.detectors.detector import Doing, Scene, meta_of
+from fakekube.harness.detectors.levels import Level
 
 #: Finalizers that the cluster itself processes.
 _OF_THE_CLUSTER = frozenset({"foregroundDeletion", "orphan", "kubernetes", "kubernetes.io/pvc-protection"})
@@ -31,7 +32,7 @@ class Finalizers:
     it before it deletes.
     """
 
-    names: tuple[str, ...] = ("stuck-finalizer", "late-finalizer")
+    levels: Mapping[str, Level] = {"stuck-finalizer": "error", "late-finalizer": "warn"}
 
     def __init__(self, scene: Scene) -> None:
         self._scene = scene
@@ -117,3 +118,6 @@ class Finalizers:
 
 def _finalizers(entry: object) -> frozenset[str]:
     return frozenset(meta_of(getattr(entry, "object", None)).get("finalizers") or ())
+
+
+DETECTORS = (Finalizers,)

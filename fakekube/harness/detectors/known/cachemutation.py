@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import orjson
@@ -11,6 +11,7 @@ from controllerlib.cache import CacheInformer, Indexer
 from controllerlib.controller import Outcome
 from fakekube.apiserver.resource import Resource
 from fakekube.harness.detectors.detector import Doing, Observed, Scene, shown_path, shown_value, version_of
+from fakekube.harness.detectors.levels import Level
 
 Compared = tuple[Resource, Indexer]
 
@@ -25,7 +26,7 @@ class CacheMutations:
     so on that has made none; at the end all. Metadata and transformed objects are not compared.
     """
 
-    names: tuple[str, ...] = ("cache-mutation",)
+    levels: Mapping[str, Level] = {"cache-mutation": "error"}
 
     def __init__(self, scene: Scene) -> None:
         self._scene = scene
@@ -139,3 +140,6 @@ def first_difference(
                 return found
         return None
     return None if stored == cached else (path, stored, cached)
+
+
+DETECTORS = (CacheMutations,)

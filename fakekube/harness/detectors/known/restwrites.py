@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from fakekube.apiserver.storage.store import Change
 from fakekube.harness.detectors.detector import Doing, Scene, changed_leaves, shown_path, shown_value
-from fakekube.harness.detectors.timestamps import at_path, is_number, is_present, texts_of
+from fakekube.harness.detectors.levels import Level
+from fakekube.harness.detectors.presenttime import at_path, is_number, is_present, texts_of
 
 #: Collections whose objects record that something happened.
 _RECORDS = frozenset({"events", "events.events.k8s.io", "leases.coordination.k8s.io"})
@@ -33,7 +35,7 @@ class RestWrites:
     counter or a heartbeat.
     """
 
-    names: tuple[str, ...] = ("writes-at-rest",)
+    levels: Mapping[str, Level] = {"writes-at-rest": "warn"}
 
     def __init__(self, scene: Scene) -> None:
         self._scene = scene
@@ -85,3 +87,6 @@ class RestWrites:
 
     def finish(self) -> None:
         """Nothing is known before everything has been reconciled once more."""
+
+
+DETECTORS = (RestWrites,)

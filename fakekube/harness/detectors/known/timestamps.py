@@ -4,11 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
-from functools import lru_cache
-from typing import Any, NamedTuple
-
-import orjson
+from typing import Any
 
 from controllerlib.controller import Outcome
 from controllerlib.observer import Call
@@ -17,13 +13,13 @@ from fakekube.harness.detectors.detector import (
     Doing,
     Scene,
     changed_leaves,
-    leaves,
     meta_of,
     shown_path,
     version_of,
 )
+from fakekube.harness.detectors.levels import Level
+from fakekube.harness.detectors.presenttime import Field, is_kept, is_present, present_fields, texts_of
 
-Field = tuple[str | int, ...]
 Who = tuple[int, str, str]
 
 #: How many writes of the present time are remembered.
@@ -31,9 +27,6 @@ REMEMBERED = 1000
 
 #: Seconds within which no heartbeat is repeated, and writes within them that are none.
 QUICK, QUICK_WRITES = 5.0, 2
-
-#: Fields that the server sets.
-_OF_THE_SERVER = frozenset({"creationTimestamp", "deletionTimestamp", "managedFields"})
 
 
 @dataclass(slots=True)
@@ -81,7 +74,7 @@ class TimestampLoops:
     but the time, both times, are reported: a heartbeat waits for longer than a second.
     """
 
-    names: tuple[str, ...] = ("timestamp-loop",)
+    levels: Mapping[str, Level] = {"timestamp-loop": "error"}
 
     def __init__(self, scene: Scene) -> None:
         self._scene = scene
@@ -122,7 +115,7 @@ class TimestampLoops:
             if (
                 echo is not None
                 and alone
-                and any(one in suspect.fields and not _is_kept(doing, call.body, one) for one in fields)
+                and any(one in suspect.fields and not is_kept(doing, call.body, one) for one in fields)
             ):
                 suspect.wrote = True
         self._stamped[version] = Stamped(doing.who, doing.at, path, fields)
@@ -183,88 +176,4 @@ class TimestampLoops:
         self._scene.report("timestamp-loop", suspect.text(), who=suspect.doing.run.controller, key=id(suspect))
 
 
-def writes_present(body: Any, now: datetime) -> bool:
-    """Whether an object has the present time in a field that is not the time of a change."""
-    return any(not _is_transition(one) for one in present_fields(body, now))
-
-
-def has_kept_times(doing: Doing, body: Any, now: datetime) -> bool:
-    """Whether all present times in an object were copied from the operator's cache."""
-    return all(_is_kept(doing, body, one) for one in present_fields(body, now) if not _is_transition(one))
-
-
-def _is_transition(field: Field) -> bool:
-    """Whether a field has by convention the time of a change, as those of conditions."""
-    return str(field[-1]).endswith("TransitionTime")
-
-
-def _is_kept(doing: Doing, body: Any, field: Field) -> bool:
-    """Whether a value is the same Python object as in the operator's cache: a copy of an object shares its leaves."""
-    manager = doing.operator.manager
-    if manager is None or not isinstance(body, Mapping):
-        return False
-    informer = manager.cache.informers.find(body.get("apiVersion", ""), body.get("kind", ""))
-    meta = meta_of(body)
-    key = f"{meta['namespace']}/{meta.get('name')}" if meta.get("namespace") else str(meta.get("name"))
-    stores = [shared.indexer for shared in informer.informers.values()] if informer is not None else []
-    value = at_path(body, field)
-    return any(at_path(obj, field) is value for store in stores if (obj := store.get_by_key(key)) is not None)
-
-
-def at_path(value: Any, field: Field) -> Any:
-    """The value at a path; None if it does not exist."""
-    for step in field:
-        try:
-            value = value[step]
-        except (KeyError, IndexError, TypeError):
-            return None
-    return value
-
-
-def present_fields(body: Any, now: datetime) -> tuple[Field, ...]:
-    """The fields of an object that have the present time: a date and time, or seconds or milliseconds since 1970."""
-    if not isinstance(body, dict | list):
-        return ()
-    text = texts_of(now)
-    try:
-        raw = orjson.dumps(body)
-    except TypeError:
-        return ()
-    if not any(one in raw for one in text.raw):
-        return ()
-    return tuple(
-        path for path, value in leaves(body) if is_present(value, text) and not _OF_THE_SERVER.intersection(path)
-    )
-
-
-class Texts(NamedTuple):
-    """A time in the forms in which objects have it."""
-
-    date: str
-    time: str
-    seconds: int
-    since_1970: str
-    #: as they are in JSON
-    raw: tuple[bytes, bytes, bytes]
-
-
-@lru_cache(maxsize=1)  # many objects are written at one instant
-def texts_of(now: datetime) -> Texts:
-    """The forms of a time."""
-    date, time, seconds = now.strftime("%Y-%m-%d"), now.strftime("%H:%M:%S"), int(now.timestamp())
-    raw = (f"{date}T{time}".encode(), f"{date} {time}".encode(), str(seconds).encode())
-    return Texts(date, time, seconds, str(seconds), raw)
-
-
-def is_number(value: Any) -> bool:
-    """Whether a value is a number, or text of digits."""
-    return isinstance(value, int | float) or (isinstance(value, str) and value.isdigit())
-
-
-def is_present(value: Any, text: Texts) -> bool:
-    """Whether a value is a time, of any precision."""
-    if isinstance(value, str):
-        return (value[11:19] == text.time and value[:10] == text.date) or value.startswith(text.since_1970)
-    if not isinstance(value, int | float) or isinstance(value, bool):
-        return False
-    return int(value) == text.seconds or int(value) // 1000 == text.seconds
+DETECTORS = (TimestampLoops,)

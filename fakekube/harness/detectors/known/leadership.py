@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta
+from functools import partial
 from typing import Any
 
 from controllerlib.leaderelection import LeaderElection
-from fakekube.harness.detectors.detector import Exchange, Observed, Scene
+from fakekube.harness.detectors.detector import Exchange, Observed, Scene, Surroundings
+from fakekube.harness.detectors.levels import Level
+from fakekube.harness.detectors.remains.tasknames import work_in_progress
 from fakekube.harness.detectors.runnables import runnable
 from fakekube.virtualtime.simulatedprocess import current_client
 
@@ -31,7 +34,7 @@ class FollowerWrites:
     Runnables that do not need to lead may write objects of their own: reported are those that several replicas write.
     """
 
-    names: tuple[str, ...] = ("follower-write",)
+    levels: Mapping[str, Level] = {"follower-write": "error"}
     verbs: frozenset[str] = frozenset({"create", "update", "patch", "delete", "deletecollection"})
 
     def __init__(self, scene: Scene) -> None:
@@ -40,9 +43,8 @@ class FollowerWrites:
         self._shared: dict[str, tuple[set[str], list[str]]] = {}
         self._work: Callable[[], str] = _no_work
 
-    def open(self, work: Callable[[], str]) -> None:
-        """`work` returns the runnable or task of the running code, for a text."""
-        self._work = work
+    def open(self, surroundings: Surroundings) -> None:
+        self._work = partial(work_in_progress, surroundings.bubble.loop.tasks.creator)
 
     def answered(self, exchange: Exchange) -> None:
         doing, record = exchange.doing, exchange.record
@@ -110,7 +112,7 @@ class UnelectedWrites:
     runnable of a request is known if it calls the server directly.
     """
 
-    names: tuple[str, ...] = ("unelected-write",)
+    levels: Mapping[str, Level] = {"unelected-write": "warn"}
     verbs: frozenset[str] = FollowerWrites.verbs
 
     def __init__(self, scene: Scene) -> None:
@@ -119,9 +121,8 @@ class UnelectedWrites:
         self._found: dict[tuple[str, str, str, str], str] = {}
         self._creator: Callable[[asyncio.Task[Any] | None], asyncio.Task[Any] | None] = _no_task
 
-    def open(self, creator: Callable[[asyncio.Task[Any] | None], asyncio.Task[Any] | None]) -> None:
-        """`creator` returns the task that has created an unfinished task."""
-        self._creator = creator
+    def open(self, surroundings: Surroundings) -> None:
+        self._creator = surroundings.bubble.loop.tasks.creator
 
     def answered(self, exchange: Exchange) -> None:
         doing, record = exchange.doing, exchange.record
@@ -188,3 +189,9 @@ def _candidate(operator: Observed) -> tuple[str, str]:
     if not isinstance(election, LeaderElection) or election.elector is None:
         return "", ""
     return election.elector.state.identity, election._options.name
+
+
+DETECTORS = (
+    FollowerWrites,
+    UnelectedWrites,
+)

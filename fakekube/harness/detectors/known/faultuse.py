@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import fields
 
 from fakekube.apiserver.faults import FaultRule
 from fakekube.apiserver.wire.request import RequestInfo
 from fakekube.harness.detectors.detector import Scene
+from fakekube.harness.detectors.levels import Level
 from fakekube.harness.records.entry import Summary
 
 #: Arguments that the harness sets.
@@ -16,7 +18,7 @@ _OF_THE_HARNESS = ("except_agent", "draw")
 class UnusedFaults:
     """Faults that a test has injected and that have affected nothing: the test does not test what it says."""
 
-    names: tuple[str, ...] = ("unused-fault",)
+    levels: Mapping[str, Level] = {"unused-fault": "error"}
 
     def __init__(self, scene: Scene) -> None:
         self._scene = scene
@@ -39,3 +41,6 @@ def shown(rule: FaultRule) -> str:
     said = {one.name: getattr(rule, one.name) for one in fields(rule) if one.init and one.name not in _OF_THE_HARNESS}
     defaults = {one.name: one.default for one in fields(rule)}
     return f"fault({', '.join(f'{name}={value!r}' for name, value in said.items() if value != defaults[name])})"
+
+
+DETECTORS = (UnusedFaults,)

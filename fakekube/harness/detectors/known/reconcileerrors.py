@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from controllerlib import ApiError
 from controllerlib.controller import Outcome, RecoveredPanic
 from fakekube.harness.detectors.detector import Doing, Observed, Scene
+from fakekube.harness.detectors.levels import Level
 
 #: Conflicts in a row after which an operator does not just repeat a write that lost a race.
 CONFLICTS = 3
@@ -74,7 +75,7 @@ class ReconcileErrors:
     compared.
     """
 
-    names: tuple[str, ...] = ("reconcile-error", "retried-error")
+    levels: Mapping[str, Level] = {"reconcile-error": "error", "retried-error": "warn"}
 
     def __init__(self, scene: Scene) -> None:
         self._scene = scene
@@ -133,3 +134,6 @@ class ReconcileErrors:
 def _cause(error: BaseException) -> BaseException:
     """The exception that controllerlib has recovered, or the error itself."""
     return error.__cause__ if isinstance(error, RecoveredPanic) and error.__cause__ is not None else error
+
+
+DETECTORS = (ReconcileErrors,)

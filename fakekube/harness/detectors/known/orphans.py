@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from controllerlib.controller import Outcome
 from controllerlib.observer import Call
 from fakekube.harness.detectors.createdchild import Child, child_of
 from fakekube.harness.detectors.detector import Doing, Scene, meta_of
+from fakekube.harness.detectors.levels import Level
 
 #: Kinds whose objects outlive their cause: records, locks, and data that is kept by convention.
 KEPT = frozenset(
@@ -30,7 +32,7 @@ class Orphans:
     which is judged elsewhere (`missing-owner`).
     """
 
-    names: tuple[str, ...] = ("leaked-child",)
+    levels: Mapping[str, Level] = {"leaked-child": "warn"}
 
     def __init__(self, scene: Scene) -> None:
         self._scene = scene
@@ -91,3 +93,6 @@ class Orphans:
     def retire(self) -> None:
         self._made.clear()
         self._gone.clear()
+
+
+DETECTORS = (Orphans,)

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from controllerlib.controller import Outcome
 from fakekube.apiserver.storage.store import Change
 from fakekube.harness.detectors.detector import CHANGES, Doing, Exchange, Scene
+from fakekube.harness.detectors.levels import Level
 
 #: Equal lists at different times that count as polling, and the longest mean interval in seconds.
 LISTS = 10
@@ -21,7 +24,7 @@ class PolledLists:
     be parts of one operator.
     """
 
-    names: tuple[str, ...] = ("poll-list",)
+    levels: Mapping[str, Level] = {"poll-list": "warn"}
     verbs: frozenset[str] = frozenset({"list", "watch"})
 
     def __init__(self, scene: Scene) -> None:
@@ -64,7 +67,7 @@ class PolledLists:
 class ShortRequeues:
     """Keys that are requeued at once, again and again, by reconciles that write nothing."""
 
-    names: tuple[str, ...] = ("short-requeue",)
+    levels: Mapping[str, Level] = {"short-requeue": "warn"}
 
     def __init__(self, scene: Scene) -> None:
         self._scene = scene
@@ -100,7 +103,7 @@ class ShortRequeues:
 class PlainWatches:
     """Watches without bookmarks, or that do not resume from a resourceVersion."""
 
-    names: tuple[str, ...] = ("plain-watch",)
+    levels: Mapping[str, Level] = {"plain-watch": "off"}
     verbs: frozenset[str] = frozenset({"watch"})
 
     def __init__(self, scene: Scene) -> None:
@@ -122,3 +125,10 @@ class PlainWatches:
 
 def _was_refused(doing: Doing) -> bool:
     return any(sent.code >= 400 and (sent.verb in CHANGES or sent.verb == "delete") for sent in doing.sent)
+
+
+DETECTORS = (
+    PlainWatches,
+    PolledLists,
+    ShortRequeues,
+)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from fakekube.apiserver.auth.rbac import GROUP
 from fakekube.apiserver.auth.serviceaccount import user_name, user_named
 from fakekube.apiserver.storage.store import Store
 from fakekube.harness.accessreport import report
 from fakekube.harness.detectors.detector import COMPONENTS, Exchange, Scene
+from fakekube.harness.detectors.levels import Level
 
 
 class MissingPermissions:
@@ -16,7 +19,7 @@ class MissingPermissions:
     those of controllers whose errors the test reads, and of users whose permissions it has compared.
     """
 
-    names: tuple[str, ...] = ("missing-permission",)
+    levels: Mapping[str, Level] = {"missing-permission": "warn"}
 
     def __init__(self, scene: Scene) -> None:
         self._scene = scene
@@ -73,3 +76,6 @@ def _bound(store: Store) -> set[str]:
                 elif subject["kind"] == "User":
                     found.add(subject["name"])
     return {one for one in found if not one.startswith(COMPONENTS)}
+
+
+DETECTORS = (MissingPermissions,)
