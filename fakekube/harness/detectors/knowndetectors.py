@@ -27,9 +27,7 @@ def defaults_of(detectors: Collection[DetectorClass]) -> dict[str, Level]:
     for one in detectors:
         for name, level in one.levels.items():
             if found.setdefault(name, level) != level:
-                raise ValueError(
-                    f"{one.__name__}: the default level of {name!r} is {found[name]!r} in another detector"
-                )
+                raise ValueError(f"{one.__name__}: {name!r} has the default level {found[name]!r} in another detector")
     return dict(sorted(found.items()))
 
 
