@@ -772,7 +772,7 @@ class FakeKube:
         from fakekube.controllers.kubelet.podscripts import PodScripts
         from fakekube.harness.pods.simulatedpods import Scope
 
-        return Scope(kubelets, PodScripts(kubelets), self.settle)
+        return Scope(kubelets, PodScripts(kubelets), self.settle, self._detection.scene.scripts.append)
 
     def controller(self, name: str) -> ClusterController:
         """One of the cluster's own controllers, by its name in kube-controller-manager or its alias: "deployment".

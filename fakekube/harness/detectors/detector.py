@@ -15,6 +15,7 @@ from fakekube.apiserver.response import Response
 from fakekube.apiserver.storage.store import Entry, Store, path_of
 from fakekube.apiserver.wire.request import Request, RequestInfo, parse
 from fakekube.harness.detectors.levels import Level
+from fakekube.harness.pods.simulatedpods import LaterScript
 from fakekube.server.runner import ServerRunner
 from fakekube.virtualtime import Bubble
 from fakekube.virtualtime.simulatedprocess import SimulatedProcess
@@ -240,6 +241,8 @@ class Scene:
     report: Report
     operators: list[Observed] = field(default_factory=list)
     faults: list[FaultRule] = field(default_factory=list)
+    #: what `pods(...).always()` is to do with pods that come later
+    scripts: list[LaterScript] = field(default_factory=list)
     #: raises an exception where the test waits, unless the detector is off
     fail: Callable[[str, BaseException], None] = lambda detector, error: None
     #: OPERATOR/CONTROLLER whose errors the test reads itself, and users whose permissions it compares

@@ -6,8 +6,9 @@ from collections.abc import Mapping
 from dataclasses import fields
 
 from fakekube.apiserver.faults import FaultRule
+from fakekube.apiserver.storage.store import Change
 from fakekube.apiserver.wire.request import RequestInfo
-from fakekube.harness.detectors.detector import Scene
+from fakekube.harness.detectors.detector import Doing, Scene
 from fakekube.harness.detectors.levels import Level
 from fakekube.harness.records.entry import Summary
 
@@ -16,14 +17,31 @@ _OF_THE_HARNESS = ("except_agent", "draw")
 
 
 class UnusedFaults:
-    """Faults that a test has injected and that have affected nothing: the test does not test what it says."""
+    """Faults that a test has injected and that have affected nothing: the test does not test what it says.
 
-    levels: Mapping[str, Level] = {"unused-fault": "error"}
+    `unused-script`: the same of what `pods(...).always()` was to do with pods. A fixture of several tests may describe
+    pods that not every test has.
+    """
+
+    levels: Mapping[str, Level] = {"unused-fault": "error", "unused-script": "warn"}
 
     def __init__(self, scene: Scene) -> None:
         self._scene = scene
 
+    def committed(self, change: Change, doing: Doing | None) -> None:
+        if self._scene.scripts and change.collection == "pods" and change.after is not None:
+            for script in self._scene.scripts:
+                if not script.has_matched:
+                    script.observe(change.after.object)
+
     def finish(self) -> None:
+        for script in self._scene.scripts:
+            if not script.has_matched:
+                self._scene.report(
+                    "unused-script",
+                    f"{script.text} has matched no pod on a simulated node: compare the selector, the namespace and "
+                    "the name of the container with those of the pods",
+                )
         for rule in self._scene.faults:
             if rule.seen == 0 and not rule.abandoned:
                 self._scene.report("unused-fault", f"{shown(rule)} matched no request")
