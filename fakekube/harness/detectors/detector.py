@@ -196,6 +196,11 @@ class Exchange:
         return self.record.user_agent or self.record.user
 
     @property
+    def program(self) -> str:
+        """What made it: the operator, task or thread; the User-Agent, if it is none of the cluster's."""
+        return self.client or self.agent
+
+    @property
     def who(self) -> str:
         """The client in a text: the operator, task or thread, and the library; in a reconcile, its controller."""
         agent = self.agent
