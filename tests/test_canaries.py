@@ -340,3 +340,20 @@ def test_the_table_of_types_of_the_official_client():
     """virtualtime.patches.freezer updates it."""
     table = official.ApiClient.NATIVE_TYPES_MAPPING
     assert [table["date"], table["datetime"]] == [datetime.date, datetime.datetime]
+
+
+# --- kopf
+
+
+def test_kopf_has_the_cause_of_a_handler_in_a_context_variable():
+    """harness.detectors.known.handlertasks: the object for which a handler has started a task."""
+    import contextvars
+    import dataclasses
+
+    from kopf._core.actions import execution
+    from kopf._core.intents import causes
+
+    assert isinstance(execution.cause_var, contextvars.ContextVar)
+    assert {"body", "resource"} <= {one.name for one in dataclasses.fields(causes.ResourceCause)}
+    assert "reason" in {one.name for one in dataclasses.fields(causes.ChangingCause)}
+    assert causes.Reason.DELETE.value == "delete"

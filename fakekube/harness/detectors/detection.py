@@ -34,6 +34,7 @@ from fakekube.harness.detectors.detector import (
 from fakekube.harness.detectors.finding import Finding, FindingError, FindingWarning
 from fakekube.harness.detectors.knowndetectors import check_name, detectors_for
 from fakekube.harness.detectors.levels import Level
+from fakekube.harness.detectors.logrecords import LogRecords
 from fakekube.server.runner import ServerRunner
 from fakekube.virtualtime import Bubble
 from fakekube.virtualtime.simulatedprocess import SimulatedProcess
@@ -60,6 +61,7 @@ class Detection:
     ) -> None:
         self.levels: Mapping[str, Level] = levels
         self._bubble: Bubble | None = None
+        self._logs: LogRecords | None = None
         self.scene: Scene = Scene(runner, now, self.report)
         self._own = own
         self._findings: dict[tuple[str, object], Finding] = {}
@@ -98,6 +100,11 @@ class Detection:
         surroundings = Surroundings(bubble, self.doing, self._in_step, has_threads)
         for hook in _hooks(self.detectors, "open"):
             hook(surroundings)
+        if created := _hooks(self.detectors, "task_created"):
+            bubble.loop.on_task = _each([*([bubble.loop.on_task] if bubble.loop.on_task is not None else ()), *created])
+        if logged := _hooks(self.detectors, "logged"):
+            self._logs = LogRecords(logged)
+            self._logs.install()
 
     def _in_step(self) -> bool:
         return self.steps > 0
@@ -263,12 +270,15 @@ class Detection:
     def retire(self) -> None:
         """Drop what refers to operators and the server, so that controllers that remain do not keep it alive."""
         if self._bubble is not None:
+            self._bubble.loop.on_task = None
             self._bubble.on_blocking_call(_nothing, _nothing)
             self._bubble.on_thread(_nothing)
         for observer in self._observers:
             observer.detection = None
         self._observers.clear()
         self._doing.clear()
+        if self._logs is not None:
+            self._logs.remove()
         for detector in self.detectors:
             retire = getattr(detector, "retire", None)
             if retire is not None:
@@ -323,6 +333,16 @@ def _hooks(detectors: Iterable[Detector], name: str) -> tuple[Callable[..., None
 @cache
 def _has(detector: type, hook: str) -> bool:
     return hasattr(detector, hook)
+
+
+def _each(listeners: Sequence[Callable[[T], None]]) -> Callable[[T], None]:
+    """Calls all of them."""
+
+    def call(value: T) -> None:
+        for one in listeners:
+            one(value)
+
+    return call
 
 
 def _nothing(*_: object) -> None:

@@ -49,6 +49,8 @@ class Detector(Protocol):
     denied(exchange): the same, of all verbs, answered with 403
     unchanged(exchange): the same, of updates and patches that succeed and change nothing
     committed(change, doing): of the store
+    logged(record, program): of log records of operators, tasks and threads
+    task_created(task): of tasks in the bubble
     closed(): when operators, tasks and threads have been ended after the test
     retire(): at the end of the cluster: drop what refers to operators and the server
     """
