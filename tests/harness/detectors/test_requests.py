@@ -2,13 +2,16 @@
 
 import asyncio
 import itertools
+import time
 from datetime import UTC, datetime
 
+import kopf
+import kubernetes
 import pytest
 
 from controllerlib import ApiError, Client, Result
 from fakekube import FakeKube, HotLoop
-from tests.harness.detectors.scenes import read, run, texts
+from tests.harness.detectors.scenes import read, run, start_kopf, start_program, texts
 from tests.harness.planted import API
 
 ROLE = {
@@ -238,3 +241,70 @@ def test_n5_a_hot_loop_of_applies(kube):
 
     with pytest.raises(HotLoop, match="100 times in reconciles of default/a that its own writes trigger"):
         run(kube, reconcile)
+
+
+# --- P9: what a watch would have saved
+
+
+def test_p9_what_a_watch_would_have_saved_is_named(kube):
+    kube.task(listing(kube, 20), name="poller")
+    kube.advance(500)
+    assert texts(kube) == [
+        "[poll-list] poller (poller): lists /api/v1/secrets every 20 s (20 times) and does not watch it: a watch would "
+        "have saved 18 of these requests; use one, or an informer"
+    ]
+
+
+def test_p9_retries_of_a_reconcile_do_not_poll(kube):
+    async def reconcile(request, client):
+        await client.raw_get("/api/v1/secrets")
+        raise ConnectionError("backend")
+
+    run(kube, reconcile, seconds=600)
+    assert [text.partition("]")[0] for text in texts(kube)] == ["[reconcile-error"]
+
+
+def test_p9_retries_of_a_handler_of_kopf_do_not_poll(kube):
+    """It waits for its pods with a retry, and kopf writes its progress each time."""
+
+    def register(registry):
+        @kopf.on.create(*API.split("/"), "databases", registry=registry)
+        def handle(**_):
+            kubernetes.config.load_kube_config()
+            kubernetes.client.CoreV1Api().list_namespaced_secret("default")
+            raise kopf.TemporaryError("not yet", delay=10)
+
+    start_kopf(kube, register, seconds=3600)
+    assert len(kube.requests(verb="list", resource="secrets")) > 300
+    assert texts(kube) == []
+
+
+@pytest.mark.parametrize(("seconds", "expected"), [(5, True), (60, False)])
+def test_p9_a_timer_of_kopf_that_polls(kube, seconds, expected):
+    """Each five seconds, a watch would save 700 requests in an hour; each minute, it would hardly save any."""
+
+    def register(registry):
+        @kopf.timer(*API.split("/"), "databases", interval=seconds, registry=registry)
+        def handle(**_):
+            kubernetes.config.load_kube_config()
+            kubernetes.client.CoreV1Api().list_namespaced_secret("default")
+
+    start_kopf(kube, register, seconds=3600)
+    assert [text.partition("]")[0] for text in texts(kube)] == (["[poll-list"] if expected else [])
+
+
+@pytest.mark.parametrize(("changes", "expected"), [(False, True), (True, False)])
+def test_p9_a_program_that_polls_what_changes_all_the_time(kube, changes, expected):
+    """Polling every second what others change every second costs no more than a watch."""
+
+    def program(api):
+        while True:
+            api.list_namespaced_secret("default")
+            time.sleep(1)
+
+    start_program(kube, program, seconds=0)
+    for number in range(60):
+        if changes:
+            kube.apply({**CONFIG_MAP, "kind": "Secret", "stringData": {"n": str(number)}})
+        kube.advance(1)
+    assert [text.partition("]")[0] for text in texts(kube)] == (["[poll-list"] if expected else [])

@@ -3,65 +3,117 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 from controllerlib.controller import Outcome
 from fakekube.apiserver.storage.store import Change
 from fakekube.harness.detectors.detector import CHANGES, Doing, Exchange, Scene
 from fakekube.harness.detectors.levels import Level
 
-#: Equal lists at different times that count as polling, and the longest mean interval in seconds.
-LISTS = 10
-INTERVAL = 60.0
+#: Lists at different times that a watch would have saved, altogether and in an hour.
+SAVED = 8
+SAVED_IN_AN_HOUR = 100
+
+#: Seconds after which a watch is opened again, at the earliest (client-go: minWatchTimeout).
+RENEWAL = 300.0
 
 #: Requeues in a row after less than a second.
 REQUEUES = 50
 
 
+@dataclass(slots=True)
+class Polled:
+    """Lists of one path by one program: how many at different times, when, and how many a watch would have saved.
+
+    revision: of the collection at the last list. is_idle: whether a watch would have saved the last list, as far as is
+    known.
+    """
+
+    first: float
+    last: float
+    revision: int
+    times: int = 1
+    idle: int = 0
+    is_idle: bool = False
+
+    def add(self, at: float, revision: int) -> None:
+        """Count a list."""
+        self.idle += self.is_idle
+        self.is_idle = revision == self.revision
+        self.times, self.last, self.revision = self.times + 1, at, revision
+
+    @property
+    def saved(self) -> float:
+        """The requests that a watch would have saved, without those that it makes itself."""
+        return self.idle + self.is_idle - (self.last - self.first) / RENEWAL
+
+
 class PolledLists:
     """The same LIST at short intervals, by a client that does not watch the collection, nor tries to.
 
-    Lists are counted for each operator, task or thread. Watches count for all that have the same User-Agent: they may
-    be parts of one operator.
+    Counted is what a watch would have saved: lists after which the program has nothing to do. Nothing has changed in
+    the collection since the list before, the program writes nothing at the same instant (a handler of kopf that is tried
+    again writes its progress), and no reconcile is tried again. Lists are counted for each operator, task or thread.
+    Watches count for all that have the same User-Agent: they may be parts of one operator.
     """
 
     levels: Mapping[str, Level] = {"poll-list": "warn"}
-    verbs: frozenset[str] = frozenset({"list", "watch"})
+    verbs: frozenset[str] = frozenset({"list", "watch", *CHANGES, "delete"})
 
     def __init__(self, scene: Scene) -> None:
         self._scene = scene
         self._watched: set[tuple[str, str, str]] = set()
-        #: by the program, and what it lists: the number of different times, the first and the last
-        self._lists: dict[tuple[str, str, str, str, str, str], tuple[int, float, float]] = {}
+        #: by the program, and what it lists
+        self._lists: dict[tuple[str, str, str, str, str, str], Polled] = {}
+        #: by the program: when it has listed something, and what it has listed then
+        self._latest: dict[str, tuple[float, list[Polled]]] = {}
 
     def answered(self, exchange: Exchange) -> None:
         record = exchange.record
-        what = (exchange.agent, record.group, record.resource)
-        if record.verb == "watch":
-            self._watched.add(what)
-            return
+        if record.verb == "list":
+            self._listed(exchange)
+        elif record.verb == "watch":
+            self._watched.add((exchange.agent, record.group, record.resource))
+        elif self._latest and record.resource != "leases":
+            at, listed = self._latest.pop(exchange.program, (0.0, ()))
+            if at == record.at:
+                for polled in listed:
+                    polled.is_idle = False
+
+    def _listed(self, exchange: Exchange) -> None:
+        record, doing = exchange.record, exchange.doing
         if exchange.request.query and exchange.request.option("continue"):
             return
-        place = (exchange.client, exchange.who, *what, record.path)
-        count, first, last = self._lists.get(place, (0, record.at, -1.0))
-        if record.at != last:
-            self._lists[place] = (count + 1, first, record.at)
+        if doing is not None and any(cause.kind == "retry" for cause in doing.run.causes):
+            return
+        place = (exchange.client, exchange.who, exchange.agent, record.group, record.resource, record.path)
+        revision = self._scene.store.collection(exchange.info.qualified).revision
+        polled = self._lists.get(place)
+        if polled is None:
+            self._lists[place] = Polled(record.at, record.at, revision)
+        elif record.at != polled.last:
+            polled.add(record.at, revision)
+            at, listed = self._latest.get(exchange.program, (0.0, []))
+            self._latest[exchange.program] = record.at, [*listed, polled] if at == record.at else [polled]
 
     def denied(self, exchange: Exchange) -> None:
         if exchange.record.verb == "watch":
             self._watched.add((exchange.agent, exchange.record.group, exchange.record.resource))
 
     def finish(self) -> None:
-        for (_, who, *watched, path), (count, first, last) in self._lists.items():
-            if count < LISTS or tuple(watched) in self._watched:
+        for (_, who, *watched, path), polled in self._lists.items():
+            lasted = polled.last - polled.first
+            if tuple(watched) in self._watched or polled.saved < max(SAVED, lasted * SAVED_IN_AN_HOUR / 3600):
                 continue
-            interval = (last - first) / (count - 1)
-            if interval <= INTERVAL:
-                self._scene.report(
-                    "poll-list",
-                    f"lists {path} every {interval:g} s ({count} times) and does not watch it: use an informer or a "
-                    "watch",
-                    who=who,
-                )
+            self._scene.report(
+                "poll-list",
+                f"lists {path} every {lasted / (polled.times - 1):g} s ({polled.times} times) and does not watch it: a "
+                f"watch would have saved {polled.saved:.0f} of these requests; use one, or an informer",
+                who=who,
+            )
+
+    def retire(self) -> None:
+        self._latest.clear()
 
 
 class ShortRequeues:
