@@ -51,9 +51,10 @@ def start_kopf(kube, register, seconds=60):
     registry = kopf.OperatorRegistry()
     kopf.on.login(registry=registry)(kopf.login_with_kubeconfig)
     register(registry)
-    kube.task(kopf.operator(registry=registry, namespaces=["default"], standalone=True), name="kopf-op")
+    task = kube.task(kopf.operator(registry=registry, namespaces=["default"], standalone=True), name="kopf-op")
     kube.apply(database())
     kube.advance(seconds)
+    return task
 
 
 def start_program(kube, function, *arguments, seconds=60):

@@ -118,6 +118,15 @@ def test_a_program_that_has_ended(kube):
     assert found(kube) == []
 
 
+def test_an_operator_that_the_test_has_ended(kube):
+    task = start_kopf(kube, adding(lambda **_: None))
+    kube.delete(API, "Database", "a")
+    kube.settle()
+    task.cancel()
+    kube.advance(3600)
+    assert found(kube) == []
+
+
 def test_a_deletion_of_a_minute_ago(kube):
     start_program(kube, locking(False))
     delete(kube, 60)

@@ -1,7 +1,10 @@
 """logged-error: errors that only a log knows of."""
 
+import asyncio
+import functools
 import itertools
 import logging
+import operator
 import time
 
 import kopf
@@ -153,6 +156,22 @@ def test_the_log_of_the_test_itself_and_records_without_a_traceback(kube):
             log.exception("it failed")
         kube.advance(1)
     start_program(kube, program)
+    assert found(kube) == []
+
+
+def test_an_error_of_a_library(kube):
+    """No code of the operator takes part in it."""
+
+    def program(api):
+        work = asyncio.new_event_loop()
+        logger = logging.getLogger("library")
+        for _ in range(10):
+            work.call_soon(functools.partial(operator.truediv, 1, 0))
+            work.set_exception_handler(lambda _, context: logger.error("failed", exc_info=context["exception"]))
+            work.run_until_complete(asyncio.sleep(60))
+        work.close()
+
+    start_program(kube, program, seconds=600)
     assert found(kube) == []
 
 

@@ -16,6 +16,9 @@ from fakekube.harness.detectors.remains.coroutines import raised_at
 #: Loggers whose errors other detectors report.
 _REPORTED = frozenset({"asyncio", "controllerlib", "fakekube"})
 
+#: Loggers of errors of handlers, also of an operator that is installed like a library.
+_HANDLERS = "kopf."
+
 #: Times at which an error is logged that does not repair itself.
 TIMES = 3
 
@@ -49,8 +52,9 @@ class Logged:
 class LoggedErrors:
     """Records at level ERROR with a traceback: bugs, what is logged again and again, and what was to be tried again.
 
-    Not judged: records that a fault or a stopped server has caused, errors that reconciles raise, and errors that were
-    logged once or twice or have not been logged any more for as long as one would expect.
+    Only errors that code of the operator has raised or passed on. Not judged: records that a fault or a stopped server
+    has caused, errors that reconciles raise, and errors that were logged once or twice or have not been logged any more
+    for as long as one would expect.
     """
 
     levels: Mapping[str, Level] = {"logged-error": "warn"}
@@ -93,6 +97,8 @@ class LoggedErrors:
         error, now = record.exc_info[1], self._scene.runner.clock.monotonic()
         assert error is not None
         place, message = raised_at(error), _message(record)
+        if not place and not record.name.startswith(_HANDLERS):
+            return  # no code of the operator
         retry = _RETRY.search(message)
         key = program, record.name, type(error).__name__, place
         known = self._logged.get(key)

@@ -52,9 +52,9 @@ class PolledLists:
     """The same LIST at short intervals, by a client that does not watch the collection, nor tries to.
 
     Counted is what a watch would have saved: lists after which the program has nothing to do. Nothing has changed in
-    the collection since the list before, the program writes nothing at the same instant (a handler of kopf that is tried
-    again writes its progress), and no reconcile is tried again. Lists are counted for each operator, task or thread.
-    Watches count for all that have the same User-Agent: they may be parts of one operator.
+    the collection since the list before, the program writes nothing at the same instant (a handler of kopf that is
+    tried again writes its progress), and no reconcile is tried again. Lists are counted for each operator, task or
+    thread. Watches count for all that have the same User-Agent: they may be parts of one operator.
     """
 
     levels: Mapping[str, Level] = {"poll-list": "warn"}

@@ -86,7 +86,7 @@ class UnremovedFinalizers:
         """Whether the client runs and has done nothing about the object for five minutes, nor waits to do so."""
         now, seconds = self._scene.now(), self._scene.runner.clock.monotonic()
         age = (now - datetime.fromisoformat(str(meta_of(entry.object)["deletionTimestamp"]))).total_seconds()
-        if age < FAR or held.process.fenced:
+        if age < FAR or held.process.fenced or held.process.ended:
             return False
         first, runs = held.exchange.record, self._watches(held.process)
         who = (first.user_agent, first.group, first.resource, first.namespace, entry.object["metadata"]["name"])
