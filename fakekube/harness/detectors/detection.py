@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime
-from functools import cache
+from functools import cache, partial
 from typing import Any, TypeVar
 
 from controllerlib import Manager
@@ -82,17 +82,31 @@ class Detection:
         self._started = _hooks(self.detectors, "started")
         self._called = _hooks(self.detectors, "called")
         self._finished = _hooks(self.detectors, "finished")
-        self._committed = _hooks(self.detectors, "committed")
+        self._committed = _hooks([one for one in self.detectors if not _parts(one)], "committed")
+        #: by the collection: the hooks of detectors that look at some collections only
+        self._committed_in: dict[str, Sequence[Callable[[Change, Doing | None], None]]] = {}
+        for detector in self.detectors:
+            for name in _parts(detector):
+                self._committed_in[name] = (*self._committed_in.get(name, ()), detector.committed)  # type: ignore[attr-defined]
+        self._refused = _hooks(self.detectors, "refused")
+        self._created = _hooks(self.detectors, "created")
+        self._finalized = _hooks(self.detectors, "finalized")
+        #: the last change of finalizers, until its request is answered
+        self._pending: Change | None = None
+        self.scene.listen = self._listen
         self._answered: dict[str, Sequence[Callable[[Exchange], None]]] = {}
         for detector in self.detectors:
             for verb in getattr(detector, "verbs", ()):
                 self._answered[verb] = (*self._answered.get(verb, ()), detector.answered)  # type: ignore[attr-defined]
         self._denied = _hooks(self.detectors, "denied")
         self._unchanged = _hooks(self.detectors, "unchanged")
-        if self._answered or self._denied or self._unchanged:
+        if self.detectors:
             runner.on_answer(self._answer)
-        if self._committed:
             runner.on_write(self._commit)
+
+    def _listen(self, verbs: Iterable[str], hook: Callable[[Exchange], None]) -> None:
+        for verb in verbs:
+            self._answered[verb] = (*self._answered.get(verb, ()), hook)
 
     def open(self, bubble: Bubble, has_threads: Callable[[], bool]) -> None:
         """Observe the tasks, threads and blocking calls of a bubble, too."""
@@ -171,9 +185,18 @@ class Detection:
 
     def _answer(self, request: Request, info: RequestInfo, response: Response, record: RequestRecord) -> None:
         changed, self._revision = record.revision != self._revision, record.revision
-        hooks = self._denied if record.code == 403 else self._answered.get(record.verb, ())
-        if not changed and record.code == 200 and record.verb in UPDATES:
+        code = record.code
+        hooks = self._denied if code == 403 else self._answered.get(record.verb, ())
+        if code != 200:
+            if code == 201:
+                hooks = (*hooks, *self._created)
+            elif code >= 400:
+                hooks = (*hooks, *self._refused)
+        elif not changed and record.verb in UPDATES:
             hooks = (*hooks, *self._unchanged)
+        pending, self._pending = self._pending, None
+        if pending is not None and pending.revision == record.revision:
+            hooks = (*hooks, *(partial(hook, pending) for hook in self._finalized))
         if not hooks or record.user_agent == self._own or record.user.startswith(COMPONENTS):
             return
         doing = self.doing()
@@ -186,7 +209,16 @@ class Detection:
 
     def _commit(self, change: Change) -> None:
         doing = self.doing()
+        if doing is not None:
+            doing.has_changed = True
+        before, after = change.before, change.after
+        if (before.object["metadata"].get("finalizers") if before is not None else None) != (
+            after.object["metadata"].get("finalizers") if after is not None else None
+        ):
+            self._pending = change
         for hook in self._committed:
+            hook(change, doing)
+        for hook in self._committed_in.get(change.collection, ()):
             hook(change, doing)
 
     @contextmanager
@@ -285,9 +317,10 @@ class Detection:
                 retire()
         self.detectors = ()
         self._started = self._called = self._finished = self._committed = ()
-        self._answered, self._denied, self._unchanged = {}, (), ()
+        self._answered, self._denied, self._unchanged, self._committed_in = {}, (), (), {}
+        self._refused, self._created, self._finalized = (), (), ()
         self.scene.operators.clear()
-        self.scene.report = _unreported
+        self.scene.report, self.scene.listen = _unreported, _unlistened
         self.scene.fail, self.scene.inspected = _unfailed, frozenset
 
 
@@ -320,6 +353,15 @@ class OperatorObserver(Observer):
 
 def _unreported(detector: str, text: str, *, who: str = "", key: object = None) -> None:
     """Ignores what is reported after the end of the cluster."""
+
+
+def _unlistened(verbs: Iterable[str], hook: Callable[[Exchange], None]) -> None:
+    """Ignores who would listen after the end of the cluster."""
+
+
+def _parts(detector: Detector) -> Iterable[str]:
+    """The collections that its hook `committed` looks at; none if it looks at all."""
+    return getattr(detector, "collections", ())
 
 
 def _unfailed(detector: str, error: BaseException) -> None:

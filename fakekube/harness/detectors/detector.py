@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, NamedTuple, Protocol
@@ -46,9 +46,11 @@ class Detector(Protocol):
     open(surroundings): before anything happens
     started(doing) · called(doing, call, code, answer) · finished(doing, outcome): of reconciles of controllerlib
     answered(exchange): of requests with a verb in its `verbs`, without those of the test and of the cluster
-    denied(exchange): the same, of all verbs, answered with 403
+    denied(exchange): the same, of all verbs, answered with 403; these are not `answered`
+    refused(exchange), created(exchange): the same, of all verbs, answered with 400 and more, or with 201
     unchanged(exchange): the same, of updates and patches that succeed and change nothing
-    committed(change, doing): of the store
+    finalized(change, exchange): the same, of writes that have changed finalizers
+    committed(change, doing): of the store; only of the `collections` that it has, if it has any
     logged(record, program): of log records of operators, tasks and threads
     task_created(task): of tasks in the bubble
     closed(): when operators, tasks and threads have been ended after the test
@@ -151,6 +153,8 @@ class Doing:
     faults: int
     sent: list[Sent] = field(default_factory=list)
     is_over: bool = False
+    #: whether it has changed something in the store
+    has_changed: bool = False
     #: the operator, the controller and the key
     who: tuple[int, str, str] = field(init=False)
 
@@ -252,6 +256,8 @@ class Scene:
     scripts: list[LaterScript] = field(default_factory=list)
     #: raises an exception where the test waits, unless the detector is off
     fail: Callable[[str, BaseException], None] = lambda detector, error: None
+    #: calls a hook with each answered request of these verbs from now on: for what few tests need
+    listen: Callable[[Iterable[str], Callable[[Exchange], None]], None] = lambda verbs, hook: None
     #: OPERATOR/CONTROLLER whose errors the test reads itself, and users whose permissions it compares
     inspected: Callable[[], frozenset[str]] = frozenset
 

@@ -28,7 +28,6 @@ class Children:
     """
 
     levels: Mapping[str, Level] = {"missing-owner": "error", "duplicate-child": "error"}
-    verbs: frozenset[str] = frozenset({"create", "patch"})
 
     def __init__(self, scene: Scene) -> None:
         self._scene = scene
@@ -45,9 +44,9 @@ class Children:
         if generated := meta_of(answer).get("generateName"):
             self._check_twice(child, generated)
 
-    def answered(self, exchange: Exchange) -> None:
+    def created(self, exchange: Exchange) -> None:
         """Report a reference to an owner in another namespace."""
-        if exchange.record.code != 201 or not isinstance(exchange.response.body, StoredObject):
+        if not isinstance(exchange.response.body, StoredObject):
             return
         obj = exchange.response.body.entry.object
         for reference in obj["metadata"].get("ownerReferences") or ():

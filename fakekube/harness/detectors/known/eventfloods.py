@@ -19,16 +19,15 @@ class EventFloods:
     """
 
     levels: Mapping[str, Level] = {"event-flood": "warn"}
-    verbs: frozenset[str] = frozenset({"create"})
 
     def __init__(self, scene: Scene) -> None:
         self._scene = scene
         #: by the program and the object: when the first Event was recorded, and the number since
         self._counts: dict[tuple[str, str, str, str], tuple[float, int]] = {}
 
-    def answered(self, exchange: Exchange) -> None:
+    def created(self, exchange: Exchange) -> None:
         record = exchange.record
-        if record.resource != "events" or record.code != 201:
+        if record.resource != "events":
             return
         body = exchange.body()
         about = (body.get("involvedObject") or body.get("regarding")) if isinstance(body, Mapping) else None

@@ -24,12 +24,13 @@ class UnusedFaults:
     """
 
     levels: Mapping[str, Level] = {"unused-fault": "error", "unused-script": "warn"}
+    collections: frozenset[str] = frozenset({"pods"})
 
     def __init__(self, scene: Scene) -> None:
         self._scene = scene
 
     def committed(self, change: Change, doing: Doing | None) -> None:
-        if self._scene.scripts and change.collection == "pods" and change.after is not None:
+        if self._scene.scripts and change.after is not None:
             for script in self._scene.scripts:
                 if not script.has_matched:
                     script.observe(change.after.object)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from fakekube.apiserver.storage.store import Change
-from fakekube.harness.detectors.detector import CHANGES, Doing, Exchange, Scene, meta_of
+from fakekube.harness.detectors.detector import Exchange, Scene, meta_of
 from fakekube.harness.detectors.levels import Level
 
 #: Finalizers that the cluster itself processes.
@@ -25,28 +25,15 @@ class ForeignFinalizers:
     """
 
     levels: Mapping[str, Level] = {"foreign-finalizer": "warn"}
-    verbs: frozenset[str] = CHANGES
 
     def __init__(self, scene: Scene) -> None:
         self._scene = scene
-        #: the last change of finalizers, until its request is answered
-        self._pending: Change | None = None
         #: by the finalizer: the programs that have added it
         self._added: dict[str, set[str]] = {}
         #: by the program: the domains of the finalizers that it has added
         self._domains: dict[str, set[str]] = {}
 
-    def committed(self, change: Change, doing: Doing | None) -> None:
-        before, after = change.before, change.after
-        old = before.object["metadata"].get("finalizers") if before is not None else None
-        new = after.object["metadata"].get("finalizers") if after is not None else None
-        if old != new:
-            self._pending = change
-
-    def answered(self, exchange: Exchange) -> None:
-        change, self._pending = self._pending, None
-        if change is None or change.revision != exchange.record.revision:
-            return
+    def finalized(self, change: Change, exchange: Exchange) -> None:
         old = tuple(meta_of(change.before.object).get("finalizers") or ()) if change.before is not None else ()
         new = tuple(meta_of(change.after.object).get("finalizers") or ()) if change.after is not None else ()
         program = exchange.program
@@ -92,9 +79,6 @@ class ForeignFinalizers:
 
     def finish(self) -> None:
         """Nothing is left to report."""
-
-    def retire(self) -> None:
-        self._pending = None
 
 
 def _domain(finalizer: str) -> str:

@@ -16,6 +16,8 @@ from fakekube.harness.detectors.levels import Level
 #: Answers that say that a write is invalid, not allowed, or has failed. Conflicts have a detector of their own.
 REFUSALS = frozenset({400, 403, 413, 422})
 
+WRITES = frozenset({"create", "update", "patch", "delete"})
+
 #: What is tried without being needed: records, locks, and questions to the server.
 _TRIED = re.compile(r"events|leases|tokenrequests|.*reviews|evictions?")
 
@@ -50,10 +52,10 @@ class IgnoredErrors:
     """
 
     levels: Mapping[str, Level] = {"ignored-error": "warn"}
-    verbs: frozenset[str] = frozenset({"create", "update", "patch", "delete"})
 
     def __init__(self, scene: Scene) -> None:
         self._scene = scene
+        self._is_listening = False
         #: by the identity of the reconcile in progress, and the object
         self._refused: dict[int, dict[Place, Refused]] = {}
         #: by the key: the last reconcile, what it has ignored, and the seconds until the key is requeued
@@ -63,26 +65,21 @@ class IgnoredErrors:
         #: without reconciles: by the client and the object
         self._open: dict[tuple[str, Place], Refused] = {}
 
-    def denied(self, exchange: Exchange) -> None:
-        if (
-            exchange.record.verb in self.verbs
-            and f'User "{exchange.record.user}" cannot' not in exchange.record.message
-        ):
-            self.answered(exchange)
-
-    def answered(self, exchange: Exchange) -> None:
-        record = exchange.record
-        if record.code < 300:
-            if self._refused or self._open:
-                self._succeeded(exchange)
-        elif _is_refusal(exchange):
-            doing = exchange.doing
-            if doing is not None:
-                self._refused.setdefault(id(doing), {})[_place(exchange)] = Refused(exchange)
-            else:
-                self._open[exchange.program, _place(exchange)] = Refused(exchange)
+    def refused(self, exchange: Exchange) -> None:
+        if not _is_refusal(exchange):
+            return
+        if not self._is_listening:
+            self._is_listening = True
+            self._scene.listen(WRITES, self._succeeded)
+        doing = exchange.doing
+        if doing is not None:
+            self._refused.setdefault(id(doing), {})[_place(exchange)] = Refused(exchange)
+        else:
+            self._open[exchange.program, _place(exchange)] = Refused(exchange)
 
     def _succeeded(self, exchange: Exchange) -> None:
+        if exchange.record.code >= 300 or not (self._refused or self._open):
+            return
         doing, place = exchange.doing, _place(exchange)
         if doing is not None:
             refused = self._refused.get(id(doing), {})
@@ -159,9 +156,11 @@ class IgnoredErrors:
 
 
 def _is_refusal(exchange: Exchange) -> bool:
-    """Whether a write was refused that the client needs."""
+    """Whether a write was refused that the client needs, other than by RBAC."""
     record, query = exchange.record, exchange.request.query
-    is_refused = record.code in REFUSALS or record.code >= 500
+    is_refused = record.verb in WRITES and (record.code in REFUSALS or record.code >= 500)
+    if record.code == 403 and f'User "{record.user}" cannot' in record.message:
+        return False
     return is_refused and not _TRIED.fullmatch(record.resource) and not (query and exchange.request.option("dryRun"))
 
 

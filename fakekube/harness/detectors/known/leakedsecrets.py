@@ -39,7 +39,7 @@ class LeakedSecrets:
     """
 
     levels: Mapping[str, Level] = {"leaked-secret": "warn"}
-    verbs: frozenset[str] = CHANGES
+    collections: frozenset[str] = frozenset({"secrets"})
 
     def __init__(self, scene: Scene) -> None:
         self._scene = scene
@@ -47,15 +47,17 @@ class LeakedSecrets:
         self._values: dict[str, tuple[str, str]] = {}
 
     def committed(self, change: Change, doing: Doing | None) -> None:
-        if change.collection == "secrets" and change.after is not None:
+        if change.after is not None:
             for key, raw in (change.after.object.get("data") or {}).items():
                 if _SECRET.search(key) and not _PUBLIC.search(key):
                     for text in _texts(raw, key):
+                        if not self._values:
+                            self._scene.listen(CHANGES, self._wrote)
                         self._values[text] = (change.path, key)
 
-    def answered(self, exchange: Exchange) -> None:
+    def _wrote(self, exchange: Exchange) -> None:
         body = exchange.response.body
-        if not self._values or exchange.record.code >= 300 or not isinstance(body, StoredObject):
+        if exchange.record.code >= 300 or not isinstance(body, StoredObject):
             return
         obj = body.entry.object
         for path, text in _public(exchange.record.resource, obj):

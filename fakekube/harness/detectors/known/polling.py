@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from controllerlib.controller import Outcome
-from fakekube.apiserver.storage.store import Change
 from fakekube.harness.detectors.detector import CHANGES, Doing, Exchange, Scene
 from fakekube.harness.detectors.levels import Level
 
@@ -58,7 +57,7 @@ class PolledLists:
     """
 
     levels: Mapping[str, Level] = {"poll-list": "warn"}
-    verbs: frozenset[str] = frozenset({"list", "watch", *CHANGES, "delete"})
+    verbs: frozenset[str] = frozenset({"list", "watch"})
 
     def __init__(self, scene: Scene) -> None:
         self._scene = scene
@@ -74,8 +73,11 @@ class PolledLists:
             self._listed(exchange)
         elif record.verb == "watch":
             self._watched.add((exchange.agent, record.group, record.resource))
-        elif self._latest and record.resource != "leases":
-            at, listed = self._latest.pop(exchange.program, (0.0, ()))
+
+    def _wrote(self, exchange: Exchange) -> None:
+        record = exchange.record
+        if record.resource != "leases":
+            at, listed = self._latest.get(exchange.program, (0.0, ()))
             if at == record.at:
                 for polled in listed:
                     polled.is_idle = False
@@ -93,6 +95,8 @@ class PolledLists:
             self._lists[place] = Polled(record.at, record.at, revision)
         elif record.at != polled.last:
             polled.add(record.at, revision)
+            if not self._latest:
+                self._scene.listen((*CHANGES, "delete"), self._wrote)
             at, listed = self._latest.get(exchange.program, (0.0, []))
             self._latest[exchange.program] = record.at, [*listed, polled] if at == record.at else [polled]
 
@@ -124,17 +128,10 @@ class ShortRequeues:
     def __init__(self, scene: Scene) -> None:
         self._scene = scene
         self._counts: dict[tuple[int, str, str], int] = {}
-        #: by their identity: the reconciles in progress that have changed something
-        self._writing: set[int] = set()
-
-    def committed(self, change: Change, doing: Doing | None) -> None:
-        if doing is not None and not doing.is_over:
-            self._writing.add(id(doing))
 
     def finished(self, doing: Doing, outcome: Outcome) -> None:
-        after, has_written = outcome.requeue_after, id(doing) in self._writing or _was_refused(doing)
-        self._writing.discard(id(doing))
-        if outcome.error is not None or after is None or after >= 1 or has_written:
+        after = outcome.requeue_after
+        if outcome.error is not None or after is None or after >= 1 or doing.has_changed or _was_refused(doing):
             if self._counts:
                 self._counts.pop(doing.who, None)
             return

@@ -11,7 +11,7 @@ from typing import Any
 import orjson
 
 from fakekube.apiserver.storage.store import Change, Entry
-from fakekube.harness.detectors.detector import CHANGES, FAR, Doing, Exchange, Scene, meta_of
+from fakekube.harness.detectors.detector import FAR, Exchange, Scene, meta_of
 from fakekube.harness.detectors.levels import Level
 from fakekube.server.clients import ClientProcess
 
@@ -37,25 +37,14 @@ class UnremovedFinalizers:
     """
 
     levels: Mapping[str, Level] = {"unremoved-finalizer": "warn"}
-    verbs: frozenset[str] = CHANGES
 
     def __init__(self, scene: Scene) -> None:
         self._scene = scene
-        #: the last change that has added finalizers, until its request is answered
-        self._pending: Change | None = None
         #: by the object's collection and path
         self._held: dict[tuple[str, str], list[Held]] = {}
 
-    def committed(self, change: Change, doing: Doing | None) -> None:
-        if change.after is None or doing is not None:
-            return
-        new = change.after.object["metadata"].get("finalizers")
-        if new and new != (change.before.object["metadata"].get("finalizers") if change.before is not None else None):
-            self._pending = change
-
-    def answered(self, exchange: Exchange) -> None:
-        change, self._pending = self._pending, None
-        if change is None or change.revision != exchange.record.revision or exchange.doing is not None:
+    def finalized(self, change: Change, exchange: Exchange) -> None:
+        if change.after is None or exchange.doing is not None:
             return
         client = self._scene.runner.client
         process = next((one.process for one in self._scene.operators if one.process is client), None)
@@ -103,7 +92,6 @@ class UnremovedFinalizers:
         return any(watch.client is not None and watch.client[1] is process for watch in self._scene.runner.watches)
 
     def retire(self) -> None:
-        self._pending = None
         self._held.clear()
 
 
