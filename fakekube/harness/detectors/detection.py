@@ -93,7 +93,7 @@ class Detection:
         self._finalized = _hooks(self.detectors, "finalized")
         #: the last change of finalizers, until its request is answered
         self._pending: Change | None = None
-        self.scene.listen = self._listen
+        self.scene.listen, self.scene.follow = self._listen, self._follow
         self._answered: dict[str, Sequence[Callable[[Exchange], None]]] = {}
         for detector in self.detectors:
             for verb in getattr(detector, "verbs", ()):
@@ -107,6 +107,9 @@ class Detection:
     def _listen(self, verbs: Iterable[str], hook: Callable[[Exchange], None]) -> None:
         for verb in verbs:
             self._answered[verb] = (*self._answered.get(verb, ()), hook)
+
+    def _follow(self, hook: Callable[[Doing, Outcome], None]) -> None:
+        self._finished = (*self._finished, hook)
 
     def open(self, bubble: Bubble, has_threads: Callable[[], bool]) -> None:
         """Observe the tasks, threads and blocking calls of a bubble, too."""
@@ -320,7 +323,7 @@ class Detection:
         self._answered, self._denied, self._unchanged, self._committed_in = {}, (), (), {}
         self._refused, self._created, self._finalized = (), (), ()
         self.scene.operators.clear()
-        self.scene.report, self.scene.listen = _unreported, _unlistened
+        self.scene.report, self.scene.listen, self.scene.follow = _unreported, _unlistened, _unfollowed
         self.scene.fail, self.scene.inspected = _unfailed, frozenset
 
 
@@ -357,6 +360,10 @@ def _unreported(detector: str, text: str, *, who: str = "", key: object = None) 
 
 def _unlistened(verbs: Iterable[str], hook: Callable[[Exchange], None]) -> None:
     """Ignores who would listen after the end of the cluster."""
+
+
+def _unfollowed(hook: Callable[[Doing, Outcome], None]) -> None:
+    """Ignores who would follow reconciles after the end of the cluster."""
 
 
 def _parts(detector: Detector) -> Iterable[str]:

@@ -8,7 +8,14 @@ from datetime import datetime
 from typing import Any, NamedTuple, Protocol
 
 from controllerlib import Manager
-from controllerlib.controller import EnqueueRequestForObject, EnqueueRequestForOwner, KindSource, OwnerKind, Run
+from controllerlib.controller import (
+    EnqueueRequestForObject,
+    EnqueueRequestForOwner,
+    KindSource,
+    Outcome,
+    OwnerKind,
+    Run,
+)
 from fakekube.apiserver.faults import FaultRule
 from fakekube.apiserver.requestlog import RequestRecord
 from fakekube.apiserver.response import Response
@@ -258,6 +265,8 @@ class Scene:
     fail: Callable[[str, BaseException], None] = lambda detector, error: None
     #: calls a hook with each answered request of these verbs from now on: for what few tests need
     listen: Callable[[Iterable[str], Callable[[Exchange], None]], None] = lambda verbs, hook: None
+    #: calls a hook with each reconcile that has finished, and its outcome, from now on
+    follow: Callable[[Callable[[Doing, Outcome], None]], None] = lambda hook: None
     #: OPERATOR/CONTROLLER whose errors the test reads itself, and users whose permissions it compares
     inspected: Callable[[], frozenset[str]] = frozenset
 

@@ -71,6 +71,7 @@ class IgnoredErrors:
         if not self._is_listening:
             self._is_listening = True
             self._scene.listen(WRITES, self._succeeded)
+            self._scene.follow(self._finished)
         doing = exchange.doing
         if doing is not None:
             self._refused.setdefault(id(doing), {})[_place(exchange)] = Refused(exchange)
@@ -94,7 +95,7 @@ class IgnoredErrors:
             if doing is not None:
                 self._told.add(doing.who)
 
-    def finished(self, doing: Doing, outcome: Outcome) -> None:
+    def _finished(self, doing: Doing, outcome: Outcome) -> None:
         if not self._refused and not self._ignored:
             return
         refused = [one for one in self._refused.pop(id(doing), {}).values() if not one.reported]

@@ -63,6 +63,7 @@ class LoggedErrors:
         self._scene = scene
         self._logged: dict[tuple[str, str, str, str], Logged] = {}
         self._hits = 0
+        self._follows = False
         self._doing: Callable[[], Doing | None] = _nothing
         #: by the identity of the reconcile in progress: what it has logged
         self._in_reconciles: dict[int, list[tuple[logging.LogRecord, str]]] = {}
@@ -79,6 +80,9 @@ class LoggedErrors:
         if doing is None:
             self._note(record, program)
         else:
+            if not self._follows:
+                self._follows = True
+                self._scene.follow(self._finished)
             self._in_reconciles.setdefault(id(doing), []).append((record, program))
 
     def _is_excused(self) -> bool:
@@ -86,11 +90,10 @@ class LoggedErrors:
         before, self._hits = self._hits, self._scene.fault_hits() if self._scene.faults else 0
         return self._hits > before or self._scene.runner.is_down
 
-    def finished(self, doing: Doing, outcome: Outcome) -> None:
-        if self._in_reconciles:
-            for record, program in self._in_reconciles.pop(id(doing), ()):
-                if outcome.error is None:  # otherwise it has a finding as an error of the reconcile
-                    self._note(record, program)
+    def _finished(self, doing: Doing, outcome: Outcome) -> None:
+        for record, program in self._in_reconciles.pop(id(doing), ()):
+            if outcome.error is None:  # otherwise it has a finding as an error of the reconcile
+                self._note(record, program)
 
     def _note(self, record: logging.LogRecord, program: str) -> None:
         assert record.exc_info is not None
