@@ -72,9 +72,9 @@ def test_an_invalid_object_that_only_a_log_knows_of(kube, then):
     assert "has neither repeated it, failed nor requeued: nothing but a log knows of it; raise the error" in text
 
 
-@pytest.mark.parametrize("code", [403, 500, 503])
+@pytest.mark.parametrize("code", [400, 403, 422, 500, 503])
 def test_a_write_that_fails_once(kube, code):
-    with kube.fault(verb="create", resource="configmaps", error=code, times=1):
+    with kube.fault(verb="create", resource="configmaps", error=code, times=1, unrealistic=True):
         run(kube, trying(CHILD, nothing))
     assert found(kube) == ["ignored-error"]
 
@@ -110,16 +110,27 @@ def test_a_reconcile_that_raises_has_an_error_of_its_own(kube):
 
 
 def test_a_question_to_the_server_is_no_write(kube):
-    """A dry run that validates, and an Event that may be lost."""
+    """A dry run that validates, an Event that may be lost, a lock that another replica may have, and a review."""
+    meta = {"name": "x", "namespace": "default"}
+    event = {"apiVersion": "v1", "kind": "Event", "metadata": meta, "involvedObject": {"namespace": "other"}}
+    lease = {
+        "apiVersion": "coordination.k8s.io/v1",
+        "kind": "Lease",
+        "metadata": meta,
+        "spec": {"leaseTransitions": -1},
+    }
+    review = {"apiVersion": "authorization.k8s.io/v1", "kind": "SelfSubjectAccessReview", "metadata": {}, "spec": {}}
+    codes = []
 
     async def reconcile(request, client):
-        for obj in (INVALID, {"apiVersion": "v1", "kind": "Event", "metadata": {"name": "x", "namespace": "default"}}):
+        for obj in (INVALID, event, lease, review):
             try:
                 await client.create(obj, dry_run=obj is INVALID)
             except ApiError as error:
-                assert error.code == 422
+                codes.append(error.code)
 
     run(kube, reconcile)
+    assert codes == [422] * 4
     assert found(kube) == []
 
 

@@ -159,6 +159,21 @@ def test_the_log_of_the_test_itself_and_records_without_a_traceback(kube):
     assert found(kube) == []
 
 
+def test_errors_while_the_server_is_down(kube):
+    def program(api):
+        while True:
+            try:
+                api.list_namespaced_secret("default", _request_timeout=1)
+            except Exception:
+                log.exception("it failed")
+            time.sleep(20)
+
+    start_program(kube, program, seconds=30)
+    kube.restart_server(down=300)
+    kube.advance(300)
+    assert "logged-error" not in found(kube)
+
+
 def test_an_error_of_a_library(kube):
     """No code of the operator takes part in it."""
 

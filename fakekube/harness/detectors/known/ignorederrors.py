@@ -14,7 +14,7 @@ from fakekube.harness.detectors.detector import FAR, Doing, Exchange, Scene
 from fakekube.harness.detectors.levels import Level
 
 #: Answers that say that a write is invalid, not allowed, or has failed. Conflicts have a detector of their own.
-REFUSALS = frozenset({400, 403, 413, 422})
+REFUSALS = frozenset({400, 403, 422})
 
 WRITES = frozenset({"create", "update", "patch", "delete"})
 
@@ -25,6 +25,9 @@ _TRIED = re.compile(r"events|leases|tokenrequests|.*reviews|evictions?")
 _WORDS = re.compile(
     rb"fail|error|denied|forbid|invalid|degraded|reject|refuse|exceed|warning|unable|False", re.IGNORECASE
 )
+
+#: Characters of a message that a finding shows.
+SHOWN = 300
 
 Place = tuple[str, str, str, str, str]
 
@@ -39,11 +42,11 @@ class Refused:
     def text(self) -> str:
         """What was refused."""
         record = self.exchange.record
-        return f"{record}: {record.message}" if record.message else str(record)
+        return f"{record}: {record.message[:SHOWN]}" if record.message else str(record)
 
 
 class IgnoredErrors:
-    """Writes that were answered with 400, 403, 413, 422 or 5xx, and that the client has neither repeated nor reported.
+    """Writes that were answered with 400, 403, 422 or 5xx, and that the client has neither repeated nor reported.
 
     In a reconcile: it succeeds, is not requeued within five minutes, and nothing runs again for the key. Without
     reconciles: the client goes on and neither writes nor reads the object within five minutes, if the test lasts as
