@@ -346,7 +346,7 @@ def test_the_table_of_types_of_the_official_client():
 
 
 def test_kopf_has_the_cause_of_a_handler_in_a_context_variable():
-    """harness.detectors.known.handlertasks: the object for which a handler has started a task."""
+    """harness.detectors.known.remaining.handlertasks: the object for which a handler has started a task."""
     import contextvars
     import dataclasses
 

@@ -47,7 +47,7 @@ from fakekube.harness.connecting.webhookserver import CONFIGURATIONS, WebhookSer
 from fakekube.harness.detectors.detection import Detection
 from fakekube.harness.detectors.finalchecks import FinalChecks
 from fakekube.harness.detectors.finding import Finding, FindingWarning
-from fakekube.harness.detectors.known.faultuse import hit_summary, shown
+from fakekube.harness.detectors.known.requesting.faultuse import hit_summary, shown
 from fakekube.harness.detectors.knowndetectors import levels_of
 from fakekube.harness.detectors.remains.swallowed import Swallowed
 from fakekube.harness.driving.again import factory_of

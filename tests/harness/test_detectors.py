@@ -847,11 +847,11 @@ def test_the_documentation_has_a_row_for_every_detector_and_no_other():
 def test_a_module_of_known_detectors_needs_no_other_registration():
     """Each class with the members of a detector, in any module of the package, is discovered."""
     from importlib import import_module
-    from pkgutil import iter_modules
+    from pkgutil import walk_packages
 
     from fakekube.harness.detectors import known
 
-    modules = [import_module(one.name) for one in iter_modules(known.__path__, f"{known.__name__}.")]
+    modules = [import_module(one.name) for one in walk_packages(known.__path__, f"{known.__name__}.")]
     classes = {
         one for module in modules for one in vars(module).values() if hasattr(one, "levels") and hasattr(one, "finish")
     }

@@ -8,8 +8,8 @@ from contextlib import suppress
 from fakekube.apiserver.storage.store import Change
 from fakekube.harness.detectors.detection import Detection
 from fakekube.harness.detectors.isolation import isolated
-from fakekube.harness.detectors.known.restwrites import RestWrites
-from fakekube.harness.detectors.known.timestamps import Suspect, TimestampLoops
+from fakekube.harness.detectors.known.reconciling.restwrites import RestWrites
+from fakekube.harness.detectors.known.reconciling.timestamps import Suspect, TimestampLoops
 from fakekube.harness.operator import ControllerView, Operator
 from fakekube.virtualtime import Bubble, Deadlock, HotLoop, NotQuiescent
 

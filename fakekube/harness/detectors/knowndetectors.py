@@ -1,6 +1,6 @@
-"""The detectors: every class in `DETECTORS` of a module of the package `known`, and their default levels.
+"""The detectors: every class in `DETECTORS` of a module of a group of `known`, and their default levels.
 
-To add a detector, add a module to `known`, its test, and its rows to docs/detectors.md.
+To add a detector, add a module to a group, its test, and its rows to docs/detectors.md.
 """
 
 from __future__ import annotations
@@ -16,9 +16,10 @@ from fakekube.harness.detectors.levels import ALL, Level
 
 
 def discovered() -> Iterator[DetectorClass]:
-    """Import all modules of the package and yield their detectors."""
-    for module in iter_modules(known.__path__, f"{known.__name__}."):
-        yield from import_module(module.name).DETECTORS
+    """Import all modules of the groups and yield their detectors."""
+    for group in iter_modules(known.__path__, f"{known.__name__}."):
+        for module in iter_modules(import_module(group.name).__path__, f"{group.name}."):
+            yield from import_module(module.name).DETECTORS
 
 
 def defaults_of(detectors: Collection[DetectorClass]) -> dict[str, Level]:

@@ -1,1 +1,1 @@
-"""One module for each kind of defect: `DETECTORS` has its detectors, which `knowndetectors` discovers."""
+"""The detectors in groups, one module for each kind of defect; `knowndetectors` discovers its `DETECTORS`."""

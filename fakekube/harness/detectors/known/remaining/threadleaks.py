@@ -20,7 +20,7 @@ from fakekube.virtualtime.simulatedprocess import SimulatedProcess, current_clie
 _LIBRARIES = (
     *(sysconfig.get_path(name) for name in ("stdlib", "purelib", "platlib")),
     str(Path(controllerlib.__file__ or "").parent),
-    str(Path(__file__).parents[3]),
+    str(Path(__file__).parents[4]),
 )
 
 

@@ -32,8 +32,8 @@ class UnremovedFinalizers:
     """Finalizers of clients without reconciles on objects that have been terminating for five minutes.
 
     Reported if the client still runs (it has an open watch, or has made other requests since the deletion), has made no
-    request about the object for five minutes and does not wait for a retry: one of kopf, as far as its progress in the
-    object tells.
+    request about the object for five minutes and does not wait for a retry: one of kopf, as far as the object has its
+    progress.
     """
 
     levels: Mapping[str, Level] = {"unremoved-finalizer": "warn"}
