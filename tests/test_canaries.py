@@ -394,6 +394,23 @@ def test_the_table_of_types_of_the_official_client():
     assert [table["date"], table["datetime"]] == [datetime.date, datetime.datetime]
 
 
+# --- kopf
+
+
+def test_kopf_has_the_cause_of_a_handler_in_a_context_variable():
+    """harness.detectors.known.remaining.handlertasks: the object for which a handler has started a task."""
+    import contextvars
+    import dataclasses
+
+    from kopf._core.actions import execution
+    from kopf._core.intents import causes
+
+    assert isinstance(execution.cause_var, contextvars.ContextVar)
+    assert {"body", "resource"} <= {one.name for one in dataclasses.fields(causes.ResourceCause)}
+    assert "reason" in {one.name for one in dataclasses.fields(causes.ChangingCause)}
+    assert causes.Reason.DELETE.value == "delete"
+
+
 def test_the_thread_of_kopf_runner_is_started_by_its_module():
     """virtualtime.patches.starts: `_RUNNERS`."""
     from kopf.testing import KopfRunner

@@ -20,7 +20,7 @@ from fakekube.harness.connecting.outside import Environment, OutsideConnection, 
 from fakekube.harness.connecting.realservers import RealServers
 from fakekube.harness.connecting.webhookserver import WebhookServers
 from fakekube.harness.detectors.detection import Detection
-from fakekube.harness.detectors.levels import levels_of
+from fakekube.harness.detectors.knowndetectors import levels_of
 from fakekube.harness.detectors.remains.swallowed import Swallowed
 from fakekube.harness.driving.driver import Driver
 from fakekube.harness.faultinjection.disruptions import Disruptions
@@ -117,7 +117,7 @@ class Assembly:
             self.stepping, settings.transport,
         )  # fmt: skip
         self.controllers: ControllerSimulation = ControllerSimulation(
-            self.bubble, self.server, self.ledger, self.operators, self.stepping
+            self.bubble, self.server, self.ledger, self.operators, self.stepping, self.detection.scene.scripts.append
         )
         self.state: ClusterState = ClusterState(
             self.server, random, self.bubble, self.objects, self.timeline, self.background

@@ -127,10 +127,18 @@ class ControllerSimulation:
     """The cluster's own controllers with their metrics, and the kubelets that tests script."""
 
     def __init__(
-        self, bubble: Bubble, runner: ServerRunner, ledger: Ledger, operators: Operators, stepping: Stepping
+        self,
+        bubble: Bubble,
+        runner: ServerRunner,
+        ledger: Ledger,
+        operators: Operators,
+        stepping: Stepping,
+        note_script: Callable[[LaterScript], None],
     ) -> None:
+        """`note_script` is called with each script for pods that are created later."""
         self._bubble, self._runner, self._ledger = bubble, runner, ledger
         self._operators, self._stepping = operators, stepping
+        self._note_script = note_script
         self._metrics: Metrics | None = None
         self.running: ClusterControllers | None = None
 
@@ -181,4 +189,4 @@ class ControllerSimulation:
         from fakekube.controllers.kubelet.podscripts import PodScripts
         from fakekube.harness.pods.simulatedpods import Scope
 
-        return Scope(kubelets, PodScripts(kubelets), self._stepping.settle)
+        return Scope(kubelets, PodScripts(kubelets), self._stepping.settle, self._note_script)

@@ -22,6 +22,10 @@ class ClientProcess(Protocol):
     def fenced(self) -> bool:
         """Whether it has been killed: its requests have no effect."""
 
+    @property
+    def ended(self) -> bool:
+        """Whether the task that it was started with has ended."""
+
     def refuse(self, what: str) -> BaseException:
         """Record a request that has no effect. Returns the exception that ends the code which makes it."""
 

@@ -1,6 +1,7 @@
 """Each detector with an operator that deserves its finding, and with one that does similar things and does not."""
 
 import asyncio
+import re
 import time
 from datetime import UTC, datetime, timedelta
 
@@ -11,7 +12,7 @@ from controllerlib import ApiError, Client, ControllerOptions, Result
 from controllerlib.controller import UpdateEvent
 from controllerlib.leaderelection import LeaderElection, LeaderElectionOptions
 from fakekube import FakeKube, FindingError, HotLoop
-from fakekube.harness.detectors.levels import DEFAULTS
+from fakekube.harness.detectors.knowndetectors import DEFAULTS, KNOWN, defaults_of
 from fakekube.harness.engine import engine_of
 from tests.harness.operators import build, config_map, counting, every, failing, nothing, stamping
 from tests.harness.planted import API, CRD, database
@@ -807,7 +808,7 @@ def test_what_a_test_allows(kube):
     kube.findings.allow("reconcile-error", reason="the backend is down", match="it failed")
     run(kube, failing(10_000))
     assert found(kube) == []
-    with pytest.raises(ValueError, match=r"there is no detector 'noop' \(detectors: reconcile-error, "):
+    with pytest.raises(ValueError, match=r"there is no detector 'noop' \(detectors: blocking-call, "):
         kube.findings.allow("noop", reason="x")
     with pytest.raises(TypeError, match="the reason is text"):
         kube.findings.allow("noop-write", reason="")
@@ -841,9 +842,29 @@ def test_detectors_that_are_off_cost_nothing():
         run(kube, failing(10_000))
 
 
-def test_every_detector_is_documented():
+def test_the_documentation_has_a_row_for_every_detector_and_no_other():
     from pathlib import Path
 
     text = (Path(__file__).parents[2] / "docs" / "detectors.md").read_text()
-    missing = [name for name, level in DEFAULTS.items() if f"| `{name}` | {level} |" not in text]
-    assert missing == []
+    rows = re.findall(r"^\| `([a-z-]+)` \| (error|warn|off) \|", text, re.MULTILINE)
+    assert dict(rows) == dict(DEFAULTS)
+    assert len(rows) == len(DEFAULTS)
+
+
+def test_a_module_of_known_detectors_needs_no_other_registration():
+    """Each class with the members of a detector, in any module of the package, is discovered."""
+    from importlib import import_module
+    from pkgutil import walk_packages
+
+    from fakekube.harness.detectors import known
+
+    modules = [import_module(one.name) for one in walk_packages(known.__path__, f"{known.__name__}.")]
+    classes = {
+        one for module in modules for one in vars(module).values() if hasattr(one, "levels") and hasattr(one, "finish")
+    }
+    assert set(KNOWN) == classes
+
+
+def test_two_detectors_cannot_disagree_about_the_level_of_a_name():
+    with pytest.raises(ValueError, match="Other: 'noop-write' has the default level 'warn' in another detector"):
+        defaults_of([*KNOWN, type("Other", (), {"levels": {"noop-write": "error"}})])

@@ -14,7 +14,7 @@ from fakekube.apiserver.wire.request import RequestInfo
 from fakekube.harness import arguments
 from fakekube.harness.callbacks import reported
 from fakekube.harness.detectors.detection import Detection
-from fakekube.harness.detectors.faultuse import hit_summary, shown
+from fakekube.harness.detectors.known.requesting.faultuse import hit_summary, shown
 from fakekube.harness.faultinjection.disruptions import Disruptions
 from fakekube.harness.faultinjection.leases import taken
 from fakekube.harness.faultinjection.watchhold import Hold

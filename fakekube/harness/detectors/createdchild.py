@@ -24,6 +24,12 @@ class Child:
     def key(self) -> str:
         return f"{self.namespace}/{self.name}" if self.namespace else self.name
 
+    @property
+    def can_be_owned(self) -> bool:
+        """Whether it is in the namespace of the key: references across namespaces are not possible."""
+        namespace = getattr(self.doing.run.request, "namespace", "")
+        return not namespace or namespace == self.namespace
+
     def stored(self, scene: Scene) -> Mapping[str, Any] | None:
         """The metadata of the object, if it still exists."""
         resource = scene.runner.apiserver.catalog.find_kind(self.api_version, self.kind)

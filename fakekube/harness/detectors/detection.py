@@ -19,21 +19,25 @@ from fakekube.apiserver.requestlog import RequestRecord
 from fakekube.apiserver.response import Response
 from fakekube.apiserver.storage.store import Change
 from fakekube.apiserver.wire.request import Request, RequestInfo
-from fakekube.harness.detectors.children import note_kinds
-from fakekube.harness.detectors.detector import COMPONENTS, Detector, Doing, Exchange, Observed, Scene, Sent
+from fakekube.harness.detectors.detector import (
+    COMPONENTS,
+    UPDATES,
+    Detector,
+    Doing,
+    Exchange,
+    Observed,
+    Scene,
+    Sent,
+    Surroundings,
+    note_kinds,
+)
 from fakekube.harness.detectors.finding import Finding, FindingError, FindingWarning, shortened
-from fakekube.harness.detectors.knowndetectors import detectors_for
-from fakekube.harness.detectors.leadership import FollowerWrites, UnelectedWrites
-from fakekube.harness.detectors.levels import Level, check_name
-from fakekube.harness.detectors.remains.stuck import Stuck
-from fakekube.harness.detectors.remains.tasknames import work_in_progress
-from fakekube.harness.detectors.remains.tasks import Tasks
-from fakekube.harness.detectors.remains.threadleaks import Threads
-from fakekube.harness.detectors.updates import UPDATES
+from fakekube.harness.detectors.knowndetectors import check_name, detectors_for
+from fakekube.harness.detectors.levels import Level
+from fakekube.harness.detectors.logrecords import LogRecords
 from fakekube.server.runner import ServerRunner
 from fakekube.virtualtime import Bubble
 from fakekube.virtualtime.simulatedprocess import SimulatedProcess
-from fakekube.virtualtime.threads.callers import Place
 
 T = TypeVar("T")
 
@@ -57,6 +61,7 @@ class Detection:
     ) -> None:
         self.levels: Mapping[str, Level] = levels
         self._bubble: Bubble | None = None
+        self._logs: LogRecords | None = None
         self.scene: Scene = Scene(runner, now, self.report)
         self._own = own
         self._findings: dict[tuple[str, object], Finding] = {}
@@ -77,54 +82,51 @@ class Detection:
         self._started = _hooks(self.detectors, "started")
         self._called = _hooks(self.detectors, "called")
         self._finished = _hooks(self.detectors, "finished")
-        self._committed = _hooks(self.detectors, "committed")
+        self._committed = _hooks([one for one in self.detectors if not _parts(one)], "committed")
+        #: by the collection: the hooks of detectors that look at some collections only
+        self._committed_in: dict[str, Sequence[Callable[[Change, Doing | None], None]]] = {}
+        for detector in self.detectors:
+            for name in _parts(detector):
+                self._committed_in[name] = (*self._committed_in.get(name, ()), detector.committed)  # type: ignore[attr-defined]
+        self._refused = _hooks(self.detectors, "refused")
+        self._created = _hooks(self.detectors, "created")
+        self._finalized = _hooks(self.detectors, "finalized")
+        #: the last change of finalizers, until its request is answered
+        self._pending: Change | None = None
+        self.scene.listen, self.scene.follow = self._listen, self._follow
         self._answered: dict[str, Sequence[Callable[[Exchange], None]]] = {}
         for detector in self.detectors:
             for verb in getattr(detector, "verbs", ()):
                 self._answered[verb] = (*self._answered.get(verb, ()), detector.answered)  # type: ignore[attr-defined]
         self._denied = _hooks(self.detectors, "denied")
         self._unchanged = _hooks(self.detectors, "unchanged")
-        if self._answered or self._denied or self._unchanged:
+        if self.detectors:
             runner.on_answer(self._answer)
-        if self._committed:
             runner.on_write(self._commit)
+
+    def _listen(self, verbs: Iterable[str], hook: Callable[[Exchange], None]) -> None:
+        for verb in verbs:
+            self._answered[verb] = (*self._answered.get(verb, ()), hook)
+
+    def _follow(self, hook: Callable[[Doing, Outcome], None]) -> None:
+        self._finished = (*self._finished, hook)
 
     def open(self, bubble: Bubble, has_threads: Callable[[], bool]) -> None:
         """Observe the tasks, threads and blocking calls of a bubble, too."""
-        for detector in self.detectors:
-            if isinstance(detector, Tasks):
-                detector.open(bubble.loop, self.doing)
-            elif isinstance(detector, UnelectedWrites):
-                detector.open(bubble.loop.tasks.creator)
-            elif isinstance(detector, FollowerWrites):
-                detector.open(partial(work_in_progress, bubble.loop.tasks.creator))
-            elif isinstance(detector, Stuck):
-                detector.open(bubble.loop, lambda: tuple(self._doing.values()))
-            elif isinstance(detector, Threads):
-                detector.open(has_threads, bubble.loop.threads.find, self.doing)
-                bubble.on_thread(detector.started_thread)
         self._bubble, self.scene.fail = bubble, self._fail
-        bubble.on_blocking_call(self._blocked, self._waiting)
+        surroundings = Surroundings(
+            bubble, self.doing, self._in_step, has_threads, lambda: tuple(self._doing.values())
+        )
+        for hook in _hooks(self.detectors, "open"):
+            hook(surroundings)
+        if created := _hooks(self.detectors, "task_created"):
+            bubble.loop.on_task = _each([*([bubble.loop.on_task] if bubble.loop.on_task is not None else ()), *created])
+        if logged := _hooks(self.detectors, "logged"):
+            self._logs = LogRecords(logged)
+            self._logs.install()
 
-    def _blocked(self, place: Place) -> None:
-        doing = self.doing()
-        if doing is not None or self.steps:
-            self.report(
-                "blocking-request",
-                f"{f'{doing}, ' if doing is not None else ''}{place} makes a blocking call to the API server in a "
-                "coroutine: nothing else on the event loop runs until it is answered; use an async client or a thread",
-                key=place,
-            )
-
-    def _waiting(self, what: str, place: Place) -> None:
-        doing = self.doing()
-        if doing is not None or self.steps:
-            self.report(
-                "blocking-call",
-                f"{f'{doing}, ' if doing is not None else ''}{place} {what} in a coroutine: nothing else on the event "
-                "loop runs meanwhile; use what can be awaited, or a thread",
-                key=place,
-            )
+    def _in_step(self) -> bool:
+        return self.steps > 0
 
     @contextmanager
     def step(self) -> Iterator[None]:
@@ -184,8 +186,10 @@ class Detection:
 
     def waiting_for(self, run: Run) -> str:
         """Where a reconcile in progress waits without a timeout; empty if it does not, or if that is not observed."""
-        doing, stuck = self._doing.get(id(run)), self.first(Stuck)
-        return "" if doing is None or stuck is None else stuck.waiting_for(doing)
+        doing = self._doing.get(id(run))
+        if doing is None:
+            return ""
+        return next((text for hook in _hooks(self.detectors, "waiting_for") if (text := hook(doing))), "")
 
     def first(self, kind: type[T]) -> T | None:
         """The detector of a class, if it is on."""
@@ -193,9 +197,18 @@ class Detection:
 
     def _answer(self, request: Request, info: RequestInfo, response: Response, record: RequestRecord) -> None:
         changed, self._revision = record.revision != self._revision, record.revision
-        hooks = self._denied if record.code == 403 else self._answered.get(record.verb, ())
-        if not changed and record.code == 200 and record.verb in UPDATES:
+        code = record.code
+        hooks = self._denied if code == 403 else self._answered.get(record.verb, ())
+        if code != 200:
+            if code == 201:
+                hooks = (*hooks, *self._created)
+            elif code >= 400:
+                hooks = (*hooks, *self._refused)
+        elif not changed and record.verb in UPDATES:
             hooks = (*hooks, *self._unchanged)
+        pending, self._pending = self._pending, None
+        if pending is not None and pending.revision == record.revision:
+            hooks = (*hooks, *(partial(hook, pending) for hook in self._finalized))
         if not hooks or record.user_agent == self._own or record.user.startswith(COMPONENTS):
             return
         doing = self.doing()
@@ -208,7 +221,16 @@ class Detection:
 
     def _commit(self, change: Change) -> None:
         doing = self.doing()
+        if doing is not None:
+            doing.has_changed = True
+        before, after = change.before, change.after
+        if (before.object["metadata"].get("finalizers") if before is not None else None) != (
+            after.object["metadata"].get("finalizers") if after is not None else None
+        ):
+            self._pending = change
         for hook in self._committed:
+            hook(change, doing)
+        for hook in self._committed_in.get(change.collection, ()):
             hook(change, doing)
 
     @contextmanager
@@ -292,21 +314,25 @@ class Detection:
     def retire(self) -> None:
         """Drop what refers to operators and the server, so that controllers that remain do not keep it alive."""
         if self._bubble is not None:
+            self._bubble.loop.on_task = None
             self._bubble.on_blocking_call(_nothing, _nothing)
             self._bubble.on_thread(_nothing)
         for observer in self._observers:
             observer.detection = None
         self._observers.clear()
         self._doing.clear()
+        if self._logs is not None:
+            self._logs.remove()
         for detector in self.detectors:
             retire = getattr(detector, "retire", None)
             if retire is not None:
                 retire()
         self.detectors = ()
         self._started = self._called = self._finished = self._committed = ()
-        self._answered, self._denied, self._unchanged = {}, (), ()
+        self._answered, self._denied, self._unchanged, self._committed_in = {}, (), (), {}
+        self._refused, self._created, self._finalized = (), (), ()
         self.scene.operators.clear()
-        self.scene.report = _unreported
+        self.scene.report, self.scene.listen, self.scene.follow = _unreported, _unlistened, _unfollowed
         self.scene.fail, self.scene.inspected, self.scene.note = _unfailed, frozenset, _nothing
 
 
@@ -341,6 +367,19 @@ def _unreported(detector: str, text: str, *, who: str = "", key: object = None) 
     """Ignores what is reported after the end of the cluster."""
 
 
+def _unlistened(verbs: Iterable[str], hook: Callable[[Exchange], None]) -> None:
+    """Ignores who would listen after the end of the cluster."""
+
+
+def _unfollowed(hook: Callable[[Doing, Outcome], None]) -> None:
+    """Ignores who would follow reconciles after the end of the cluster."""
+
+
+def _parts(detector: Detector) -> Iterable[str]:
+    """The collections that its hook `committed` looks at; none if it looks at all."""
+    return getattr(detector, "collections", ())
+
+
 def _unfailed(detector: str, error: BaseException) -> None:
     """Ignores what would end a step after the end of the cluster."""
 
@@ -352,6 +391,16 @@ def _hooks(detectors: Iterable[Detector], name: str) -> tuple[Callable[..., None
 @cache
 def _has(detector: type, hook: str) -> bool:
     return hasattr(detector, hook)
+
+
+def _each(listeners: Sequence[Callable[[T], None]]) -> Callable[[T], None]:
+    """Calls all of them."""
+
+    def call(value: T) -> None:
+        for one in listeners:
+            one(value)
+
+    return call
 
 
 def _nothing(*_: object) -> None:

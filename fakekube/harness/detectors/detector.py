@@ -2,19 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, NamedTuple, Protocol
 
 from controllerlib import Manager
-from controllerlib.controller import OwnerKind, Run
+from controllerlib.controller import (
+    EnqueueRequestForObject,
+    EnqueueRequestForOwner,
+    KindSource,
+    Outcome,
+    OwnerKind,
+    Run,
+)
 from fakekube.apiserver.faults import FaultRule
 from fakekube.apiserver.requestlog import RequestRecord
 from fakekube.apiserver.response import Response
 from fakekube.apiserver.storage.store import Entry, Store, path_of
 from fakekube.apiserver.wire.request import Request, RequestInfo, parse
+from fakekube.harness.detectors.levels import Level
+from fakekube.harness.pods.simulatedpods import LaterScript
 from fakekube.server.runner import ServerRunner
+from fakekube.virtualtime import Bubble
 from fakekube.virtualtime.simulatedprocess import SimulatedProcess
 
 Object = dict[str, Any]
@@ -25,6 +35,11 @@ COMPONENTS = ("system:serviceaccount:kube-system:", "system:node:", "system:kube
 #: Verbs that change one object.
 CHANGES = frozenset({"create", "update", "patch"})
 
+#: Those of them that need an object.
+UPDATES = frozenset({"update", "patch"})
+
+#: Seconds after which a requeue, or another request, is no answer to a refusal.
+FAR = 300.0
 
 #: Reconciles of one key that have started tasks or threads which still run.
 REPEATED = 3
@@ -35,20 +50,50 @@ class Detector(Protocol):
 
     Besides `finish` it has those of these methods that it needs; `Detection` finds them by name:
 
+    open(surroundings): before anything happens
     started(doing) · called(doing, call, code, answer) · finished(doing, outcome): of reconciles of controllerlib
     answered(exchange): of requests with a verb in its `verbs`, without those of the test and of the cluster
-    denied(exchange): the same, of all verbs, answered with 403
+    denied(exchange): the same, of all verbs, answered with 403; these are not `answered`
+    refused(exchange), created(exchange): the same, of all verbs, answered with 400 and more, or with 201
     unchanged(exchange): the same, of updates and patches that succeed and change nothing
-    committed(change, doing): of the store
+    finalized(change, exchange): the same, of writes that have changed finalizers
+    committed(change, doing): of the store; only of the `collections` that it has, if it has any
+    logged(record, program): of log records of operators, tasks and threads
+    task_created(task): of tasks in the bubble
     closed(): when operators, tasks and threads have been ended after the test
+    retire(): at the end of the cluster: drop what refers to operators and the server
     """
 
-    @property
-    def names(self) -> tuple[str, ...]:
-        """The names of what it reports."""
+    levels: Mapping[str, Level]
+    """The names of what it reports, with the default level of each."""
 
     def finish(self) -> None:
         """Report what can be known only at the end of the test."""
+
+
+class DetectorClass(Protocol):
+    """A class of detectors. One that raises in the hook `started` has `raises = True`."""
+
+    __name__: str
+    levels: Mapping[str, Level]
+
+    def __call__(self, scene: Scene) -> Detector: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """What is around the code under test.
+
+    doing: the reconcile of the calling code. in_step: whether the test waits in a step (`settle`, `advance`), so that
+    what happens is not its own doing. has_threads: whether the test has started threads of its own.
+    in_progress: the reconciles that run.
+    """
+
+    bubble: Bubble
+    doing: Callable[[], Doing | None]
+    in_step: Callable[[], bool]
+    has_threads: Callable[[], bool]
+    in_progress: Callable[[], Iterable[Doing]]
 
 
 @dataclass(slots=True)
@@ -82,6 +127,20 @@ class Observed:
         )
 
 
+def note_kinds(observed: Observed) -> None:
+    """Note what the controllers of an operator reconcile and own. To be called before its manager starts."""
+    assert observed.manager is not None
+    for name, controller in observed.manager.controllers.items():
+        for source in controller.unsynced_sources:
+            if not isinstance(source, KindSource):
+                continue
+            handler = source.handler
+            if isinstance(handler, EnqueueRequestForOwner):
+                observed.owned.setdefault(name, {})[source.api_version, source.kind] = handler.owner
+            elif isinstance(handler, EnqueueRequestForObject):
+                observed.reconciled.setdefault(name, (source.api_version, source.kind))
+
+
 class Sent(NamedTuple):
     """A request of a reconcile and its answer."""
 
@@ -103,6 +162,8 @@ class Doing:
     faults: int
     sent: list[Sent] = field(default_factory=list)
     is_over: bool = False
+    #: whether it has changed something in the store
+    has_changed: bool = False
     #: the operator, the controller and the key
     who: tuple[int, str, str] = field(init=False)
 
@@ -157,6 +218,11 @@ class Exchange:
         return self.record.user_agent or self.record.user
 
     @property
+    def program(self) -> str:
+        """What made it: the operator, task or thread; the User-Agent, if it is none of the cluster's."""
+        return self.client or self.agent
+
+    @property
     def who(self) -> str:
         """The client in a text: the operator, task or thread, and the library; in a reconcile, its controller."""
         agent = self.agent
@@ -202,10 +268,16 @@ class Scene:
     report: Report
     operators: list[Observed] = field(default_factory=list)
     faults: list[FaultRule] = field(default_factory=list)
+    #: what `pods(...).always()` is to do with pods that come later
+    scripts: list[LaterScript] = field(default_factory=list)
     #: raises an exception where the test waits, unless the detector is off
     fail: Callable[[str, BaseException], None] = lambda detector, error: None
     #: adds a row to the timeline: who, and what happened
     note: Callable[[str, str], None] = lambda who, what: None
+    #: calls a hook with each answered request of these verbs from now on: for what few tests need
+    listen: Callable[[Iterable[str], Callable[[Exchange], None]], None] = lambda verbs, hook: None
+    #: calls a hook with each reconcile that has finished, and its outcome, from now on
+    follow: Callable[[Callable[[Doing, Outcome], None]], None] = lambda hook: None
     #: OPERATOR/CONTROLLER whose errors the test reads itself, and users whose permissions it compares
     inspected: Callable[[], frozenset[str]] = frozenset
 

@@ -8,8 +8,8 @@ from contextlib import suppress
 from fakekube.apiserver.storage.store import Change
 from fakekube.harness.detectors.detection import Detection
 from fakekube.harness.detectors.isolation import isolated
-from fakekube.harness.detectors.restwrites import RestWrites
-from fakekube.harness.detectors.timestamps import Suspect, TimestampLoops
+from fakekube.harness.detectors.known.reconciling.restwrites import RestWrites
+from fakekube.harness.detectors.known.reconciling.timestamps import Suspect, TimestampLoops
 from fakekube.harness.operators.operator import ControllerView, Operator
 from fakekube.virtualtime import Bubble, Deadlock, HotLoop, NotQuiescent
 

@@ -40,13 +40,41 @@ _TRY = 1.0
 _OOM = Exit(137, "OOMKilled")
 
 
+@dataclass(slots=True)
+class LaterScript:
+    """What `pods(...).always()` is to do with pods that come later.
+
+    text: as the test has written it. has_matched: whether there was a container on a simulated node that it concerns.
+    only_now: it concerns nothing that comes later.
+    """
+
+    text: str
+    selector: PodSelector
+    container: str
+    has_matched: bool
+    only_now: bool = False
+
+    def observe(self, pod: Object) -> None:
+        """Note a pod as it is stored now."""
+        spec = pod["spec"]
+        if spec.get("nodeName") and not self.only_now and self.selector.matches(pod):
+            names = [one["name"] for part in ("containers", "initContainers") for one in spec.get(part) or ()]
+            self.has_matched = not self.container or any(fnmatchcase(name, self.container) for name in names)
+
+
+def _unnoted(script: LaterScript) -> None:
+    """Ignores a script."""
+
+
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """What the scripts of a test reach: the kubelets, and how to settle afterwards."""
+    """What the scripts of a test reach: the kubelets, how to settle afterwards, and what notes the scripts of
+    `always()`."""
 
     kubelets: Kubelets
     scripts: PodScripts
     settle: Callable[[], Awaitable[None]]
+    note: Callable[[LaterScript], None] = _unnoted
 
 
 class SimulatedPods:
@@ -116,7 +144,9 @@ class SimulatedPods:
 
     def evict(self, reason: str = "Evicted", message: str = "The node was low on resource: memory.") -> Awaitable[None]:
         """The kubelet stops the pods, whose phase becomes Failed with this reason."""
-        self._scope.scripts.evict(self._uids(), reason, message)
+        uids = self._uids()
+        self._note("evict", "", only_now=True)
+        self._scope.scripts.evict(uids, reason, message)
         return self._scope.settle()
 
     def _end(self, how: Exit, container: str) -> Awaitable[None]:
@@ -194,6 +224,7 @@ class SimulatedPods:
         """
         check_log(text)
         self._uids(container)
+        self._note("logs", container)
         handler = text if callable(text) else constant(text)
         self._scope.kubelets.answers.script_logs(self._concerned(), container, handler)
 
@@ -201,6 +232,7 @@ class SimulatedPods:
         """The result of commands in containers: an output, or a function of the request (ExecRequest -> output)."""
         check_command(handler)
         self._uids(container)
+        self._note("exec", container)
         found: ExecHandler = handler if callable(handler) else lambda request: handler
         self._scope.kubelets.answers.script_exec(self._concerned(), container, found)
 
@@ -213,12 +245,20 @@ class SimulatedPods:
         return self._scope.settle()
 
     def _add(self, name: str, at: Moment, action: Action, container: str, *, delay: float = 0.0) -> None:
+        self._note(name, container)
         stage = Stage(name, at, action, self._concerned(), container or "*", delay, main_only=not container)
         self._scope.kubelets.stages.add(stage)
 
     def _concerned(self) -> PodSelector:
         """The selector of new stages: of exactly the present pods, unless they are to apply always."""
         return self._selector if self._always else replace(self._selector, uids=frozenset(self._uids()))
+
+    def _note(self, what: str, container: str, *, only_now: bool = False) -> None:
+        """Note a script that concerns later pods, too."""
+        if self._always:
+            has_matched = bool(self._containers(self._present(), container))
+            text = f"pods({self._text!r}).always(): {what!r}{f' of container {container!r}' if container else ''}"
+            self._scope.note(LaterScript(text, self._selector, container, has_matched, only_now))
 
     def _found(self) -> Sequence[Any]:
         return self._scope.scripts.select(self._selector)

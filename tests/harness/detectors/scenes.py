@@ -1,5 +1,7 @@
 """What the tests of detectors have in common: an operator of Databases, and the findings at the end."""
 
+import kopf
+import kubernetes
 from fakekube.harness.engine import engine_of
 from tests.harness.planted import API, CRD, database
 
@@ -40,3 +42,23 @@ def run(kube, reconcile, *, owns=(), seconds=60, **options):
 
 def resize(kube, size=2):
     kube.patch(API, "Database", "a", {"spec": {"size": size}})
+
+
+def start_kopf(kube, register, seconds=60):
+    """Start an operator of kopf for Databases, whose handlers `register(registry)` adds, and create one."""
+    kube.apply(CRD)
+    kube.configure()
+    registry = kopf.OperatorRegistry()
+    kopf.on.login(registry=registry)(kopf.login_with_kubeconfig)
+    register(registry)
+    task = kube.task(kopf.operator(registry=registry, namespaces=["default"], standalone=True), name="kopf-op")
+    kube.apply(database())
+    kube.advance(seconds)
+    return task
+
+
+def start_program(kube, function, *arguments, seconds=60):
+    """Start a thread with the official client, which is the first argument of `function`, and a Database."""
+    kube.apply(CRD, database())
+    kube.thread(function, kubernetes.client.CoreV1Api(kube.api_client()), *arguments, name="program")
+    kube.advance(seconds)

@@ -44,7 +44,7 @@ def test_r2_an_object_of_the_cache_without_a_resource_version(kube):
 
 
 def test_r2_an_object_of_the_cache_without_a_name(kube):
-    text = watched(kube, in_place("name", "resourceVersion"))[-1]
+    text = " ".join(watched(kube, in_place("name", "resourceVersion")))
     assert "has modified the cached Database default/a: .metadata.resourceVersion is missing in the cache" in text
 
 

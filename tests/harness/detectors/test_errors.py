@@ -8,6 +8,7 @@ from controllerlib.controller import add_finalizer, remove_finalizer
 from tests.harness.detectors.scenes import read, run, texts
 from tests.harness.planted import API
 
+CONFLICT = ApiError(409, "Conflict", "the object has been modified")
 FINALIZER = "planted.example.com/x"
 
 
@@ -79,3 +80,47 @@ def test_a_reconcile_that_deletes_its_own_object_succeeds(kube):
     run(kube, reconcile)
     (text,) = texts(kube)
     assert text.endswith("then succeeded")
+
+
+def test_n5_each_kind_of_error_has_its_own_count_and_verdict(kube):
+    """One TypeError and five conflicts: the first is a bug, the others are repaired by the retry."""
+    left = iter([TypeError("a bug"), *[CONFLICT] * 5])
+
+    async def reconcile(request):
+        error = next(left, None)
+        if error is not None:
+            raise error
+
+    run(kube, reconcile)
+    (text,) = texts(kube)
+    assert text.startswith("[reconcile-error] c reconciling default/a [added] failed with RecoveredPanic: panic: TypeE")
+    assert text.endswith("[recovered], which is a bug although a retry succeeded")
+
+
+def test_n5_each_kind_of_error_that_remains_is_counted(kube):
+    """Conflicts count if there are several; another kind of error counts from the first one on."""
+    left = iter([ConnectionError("backend"), *[CONFLICT] * 2, *[LookupError("no host")] * 3])
+    last = LookupError("no host")
+
+    async def reconcile(request):
+        raise next(left, last)
+
+    run(kube, reconcile, seconds=0.2)
+    assert [text.partition("failed with ")[2] for text in texts(kube)] == [
+        "ConnectionError: backend, and has not succeeded since",
+        "LookupError: no host (3 times), and has not succeeded since",
+    ]
+
+
+def test_n5_a_repaired_error_among_conflicts_is_counted_alone(kube):
+    left = iter([*[CONFLICT] * 4, ConnectionError("backend"), ConnectionError("backend")])
+
+    async def reconcile(request):
+        error = next(left, None)
+        if error is not None:
+            raise error
+
+    run(kube, reconcile)
+    assert [text.partition("failed with ")[2] for text in texts(kube)] == [
+        "ConnectionError: backend (2 times), then succeeded"
+    ]

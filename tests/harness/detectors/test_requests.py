@@ -1,13 +1,18 @@
 """Lists, watches and writes of operators, as the server sees them."""
 
 import asyncio
+import itertools
+import time
 from datetime import UTC, datetime
 
+import kopf
+import kubernetes
 import pytest
 
-from controllerlib import ApiError, Client
-from fakekube import FakeKube
-from tests.harness.detectors.scenes import read, run, texts
+from controllerlib import ApiError, Client, Result
+from fakekube import FakeKube, HotLoop
+from tests.harness.detectors.scenes import read, run, start_kopf, start_program, texts
+from tests.harness.planted import API
 
 ROLE = {
     "apiVersion": "rbac.authorization.k8s.io/v1",
@@ -88,14 +93,14 @@ def test_m4_the_operator_of_a_runnable_is_named(transport):
     def build(manager):
         async def publish():
             for _ in range(2):
-                obj = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "x", "namespace": "default"}}
-                await manager.client.apply(obj, field_manager="publisher", force=True)
+                await manager.client.patch(CONFIG_MAP, {"metadata": {"labels": {"x": "y"}}})
                 await asyncio.sleep(60)
             await asyncio.Event().wait()
 
         manager.add(publish)
 
     with FakeKube(detect={"all": "warn"}, transport=transport) as kube:
+        kube.apply(CONFIG_MAP)
         kube.start(build, name="lab")
         kube.advance(120)
         (text,) = texts(kube)
@@ -177,3 +182,129 @@ def test_r11_a_conflict_about_a_deleted_object(kube):
     kube.delete("v1", "ConfigMap", "x")
     kube.advance(hours=2)
     assert texts(kube) == []
+
+
+# --- N5: server-side apply is meant to be repeated ---
+
+
+def applying(**options):
+    async def reconcile(request, client):
+        await client.apply({**CONFIG_MAP, "data": {"a": "1"}}, field_manager="c", force=True)
+        return Result(**options)
+
+    return reconcile
+
+
+def test_n5_the_same_content_that_is_applied_in_each_reconcile(kube):
+    run(kube, applying(requeue_after=30), seconds=600)
+    assert len(kube.requests(verb="patch")) > 10
+    assert texts(kube) == []
+
+
+def test_n5_the_same_content_that_is_patched_in_each_reconcile(kube):
+    async def reconcile(request, client):
+        await client.patch(CONFIG_MAP, {"data": {"a": "1"}})
+        return Result(requeue_after=30)
+
+    kube.apply(CONFIG_MAP)
+    run(kube, reconcile, seconds=600)
+    (text,) = texts(kube)
+    assert text.startswith("[noop-write] controllerlib/c: patch configmaps default/x -> 200 changed nothing")
+
+
+def test_n5_an_apply_that_changes_nothing_is_no_write_of_a_short_requeue(kube):
+    run(kube, applying(requeue_after=0.1))
+    (text,) = texts(kube)
+    assert text.startswith("[short-requeue] c: default/a was requeued 50 times in a row after less than a second")
+
+
+def test_n5_a_short_requeue_that_applies_something_new(kube):
+    number = itertools.count()
+
+    async def reconcile(request, client):
+        data = {"step": str(next(number) // 10)}
+        await client.apply({**CONFIG_MAP, "data": data}, field_manager="c", force=True)
+        return Result(requeue_after=0.5) if data["step"] != "10" else None
+
+    run(kube, reconcile)
+    assert texts(kube) == []
+
+
+def test_n5_a_hot_loop_of_applies(kube):
+    """Each apply has a new number and changes the object that the operator watches."""
+    number = itertools.count()
+
+    async def reconcile(request, client):
+        status = next(number)
+        obj = {"apiVersion": API, "kind": "Database", "metadata": {"name": "a", "namespace": "default"}}
+        await client.apply({**obj, "spec": {"size": status}}, field_manager="c", force=True)
+
+    with pytest.raises(HotLoop, match="100 times in reconciles of default/a that its own writes trigger"):
+        run(kube, reconcile)
+
+
+# --- P9: what a watch would have saved
+
+
+def test_p9_what_a_watch_would_have_saved_is_named(kube):
+    kube.task(listing(kube, 20), name="poller")
+    kube.advance(500)
+    assert texts(kube) == [
+        "[poll-list] poller (poller): lists /api/v1/secrets every 20 s (20 times) and does not watch it: a watch would "
+        "have saved 18 of these requests; use one, or an informer"
+    ]
+
+
+def test_p9_retries_of_a_reconcile_do_not_poll(kube):
+    async def reconcile(request, client):
+        await client.raw_get("/api/v1/secrets")
+        raise ConnectionError("backend")
+
+    run(kube, reconcile, seconds=600)
+    assert [text.partition("]")[0] for text in texts(kube)] == ["[reconcile-error"]
+
+
+def test_p9_retries_of_a_handler_of_kopf_do_not_poll(kube):
+    """It waits for its pods with a retry, and kopf writes its progress each time."""
+
+    def register(registry):
+        @kopf.on.create(*API.split("/"), "databases", registry=registry)
+        def handle(**_):
+            kubernetes.config.load_kube_config()
+            kubernetes.client.CoreV1Api().list_namespaced_secret("default")
+            raise kopf.TemporaryError("not yet", delay=10)
+
+    start_kopf(kube, register, seconds=3600)
+    assert len(kube.requests(verb="list", resource="secrets")) > 300
+    assert texts(kube) == []
+
+
+@pytest.mark.parametrize(("seconds", "expected"), [(5, True), (60, False)])
+def test_p9_a_timer_of_kopf_that_polls(kube, seconds, expected):
+    """Each five seconds, a watch would save 700 requests in an hour; each minute, it would hardly save any."""
+
+    def register(registry):
+        @kopf.timer(*API.split("/"), "databases", interval=seconds, registry=registry)
+        def handle(**_):
+            kubernetes.config.load_kube_config()
+            kubernetes.client.CoreV1Api().list_namespaced_secret("default")
+
+    start_kopf(kube, register, seconds=3600)
+    assert [text.partition("]")[0] for text in texts(kube)] == (["[poll-list"] if expected else [])
+
+
+@pytest.mark.parametrize(("changes", "expected"), [(False, True), (True, False)])
+def test_p9_a_program_that_polls_what_changes_all_the_time(kube, changes, expected):
+    """Polling every second what others change every second costs no more than a watch."""
+
+    def program(api):
+        while True:
+            api.list_namespaced_secret("default")
+            time.sleep(1)
+
+    start_program(kube, program, seconds=0)
+    for number in range(60):
+        if changes:
+            kube.apply({**CONFIG_MAP, "kind": "Secret", "stringData": {"n": str(number)}})
+        kube.advance(1)
+    assert [text.partition("]")[0] for text in texts(kube)] == (["[poll-list"] if expected else [])

@@ -67,6 +67,11 @@ def is_ours(coro: Any) -> bool:
     return name.startswith(_OWN) or any(one in name for one in _CONNECTIONS)
 
 
+def is_library(coro: Any) -> bool:
+    """Whether a coroutine is a function of a library, or of the project itself."""
+    return _file_of(coro).startswith(_LIBRARIES)
+
+
 def _file_of(coro: Any) -> str:
     code = getattr(coro, "cr_code", None) or getattr(coro, "gi_code", None)
     return getattr(code, "co_filename", "")

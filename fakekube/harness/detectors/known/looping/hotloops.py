@@ -1,0 +1,129 @@
+"""Detects operators that trigger themselves: hot loops and slow ones."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from controllerlib.controller import Outcome
+from controllerlib.observer import Call
+from fakekube.harness.detectors.detector import Doing, Scene, version_of
+from fakekube.harness.detectors.levels import Level
+from fakekube.virtualtime.errors import HotLoop
+
+#: Writes to one object in a chain of reconciles that trigger each other.
+LIMIT = 100
+
+#: The same, where the chain continues by retries and short requeues.
+SLOW_LIMIT = 20
+
+#: Requeues after fewer seconds continue a chain; longer ones are a period that the operator has chosen.
+SHORT = 1.0
+
+#: How many written versions are remembered.
+REMEMBERED = 20_000
+
+#: The causes that carry the object of an event.
+EVENTS = frozenset({"added", "updated", "deleted"})
+
+
+@dataclass(slots=True)
+class Chain:
+    """Reconciles of one key, each caused only by the writes of those before it.
+
+    writes: their number by the path of the object. path, times: the object that was written most, and how often.
+    """
+
+    writes: dict[str, int] = field(default_factory=dict)
+    path: str = ""
+    times: int = 0
+    events: int = 0
+
+    def wrote(self, path: str) -> None:
+        """Count a write."""
+        times = self.writes[path] = self.writes.get(path, 0) + 1
+        if times > self.times:
+            self.path, self.times = path, times
+
+
+class HotLoops:
+    """Raises HotLoop in a controller whose reconcile writes an object again because of its own last write.
+
+    A chain ends when anything else triggers the key. A chain that continues by retries and short requeues is reported
+    at the end.
+    """
+
+    levels: Mapping[str, Level] = {"hot-loop": "error"}
+    raises: bool = True
+
+    def __init__(self, scene: Scene) -> None:
+        self._scene = scene
+        self._chains: dict[tuple[int, str, str], Chain] = {}
+        self._made: dict[str, tuple[int, str, str]] = {}
+        #: the keys that were last requeued after a short time
+        self._short: set[tuple[int, str, str]] = set()
+
+    def started(self, doing: Doing) -> None:
+        who = doing.who
+        chain = self._chains.get(who)
+        if chain is None:
+            return
+        if not self._continues(doing):
+            del self._chains[who]
+            return
+        if doing.run.causes and doing.run.causes[0].kind in EVENTS:
+            chain.events += 1
+        path, times = chain.path, chain.times
+        if chain.events >= LIMIT and times >= LIMIT:
+            causes = ", ".join(map(str, doing.run.causes))
+            raise HotLoop(
+                f"controller {doing.run.controller!r} has written {path} {times} times in reconciles of {doing.key} "
+                f"that its own writes trigger, while nothing else changed; the last time because of: {causes}"
+            )
+        if times == SLOW_LIMIT and chain.events < SLOW_LIMIT // 2:
+            self._report(doing, path, times)
+
+    def _report(self, doing: Doing, path: str, times: int) -> None:
+        text = f"has written {path} {times} times in reconciles of {doing.key}, while nothing else changed"
+        self._scene.report("hot-loop", text, who=doing.run.controller, key=doing.who)
+
+    def _continues(self, doing: Doing) -> bool:
+        """Whether all causes are the controller's own writes to this key, retries or short requeues."""
+        for cause in doing.run.causes:
+            if cause.kind in EVENTS:
+                if self._made.get(cause.resource_version) != doing.who:
+                    return False
+            elif cause.kind == "requeue_after":
+                if doing.who not in self._short:
+                    return False
+            elif cause.kind not in ("retry", "requeue"):
+                return False
+        return True
+
+    def called(self, doing: Doing, call: Call, code: int, answer: object) -> None:
+        if call.verb not in ("create", "update", "patch", "delete") or not 200 <= code < 300:
+            return
+        version = version_of(answer)
+        if not version or version in self._made:
+            return
+        self._made[version] = doing.who
+        if len(self._made) > REMEMBERED:
+            del self._made[next(iter(self._made))]
+        if call.verb in ("update", "patch") and version != version_of(call.body):
+            chain = self._chains.get(doing.who)
+            if chain is None:
+                chain = self._chains[doing.who] = Chain()
+            chain.wrote(call.path)
+
+    def finished(self, doing: Doing, outcome: Outcome) -> None:
+        after = outcome.requeue_after
+        if after is not None and after < SHORT:
+            self._short.add(doing.who)
+        elif self._short:
+            self._short.discard(doing.who)
+
+    def finish(self) -> None:
+        """Nothing is left to report."""
+
+
+DETECTORS = (HotLoops,)

@@ -1,0 +1,1 @@
+"""Detectors of children, finalizers and what objects have in public."""

@@ -1,0 +1,1 @@
+"""Detectors of requests and their answers."""

@@ -1,0 +1,66 @@
+"""Detects faults that no request has matched."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import fields
+
+from fakekube.apiserver.faults import FaultRule
+from fakekube.apiserver.requestlog import namespace_of_object
+from fakekube.apiserver.storage.store import Change
+from fakekube.apiserver.wire.request import RequestInfo
+from fakekube.harness.detectors.detector import Doing, Scene
+from fakekube.harness.detectors.levels import Level
+from fakekube.harness.records.entry import Summary
+
+#: Arguments that the harness sets.
+_OF_THE_HARNESS = ("except_agent", "draw")
+
+
+class UnusedFaults:
+    """Faults that a test has injected and that have affected nothing: the test does not test what it says.
+
+    `unused-script`: the same of what `pods(...).always()` was to do with pods. A fixture of several tests may describe
+    pods that not every test has.
+    """
+
+    levels: Mapping[str, Level] = {"unused-fault": "error", "unused-script": "warn"}
+    collections: frozenset[str] = frozenset({"pods"})
+
+    def __init__(self, scene: Scene) -> None:
+        self._scene = scene
+
+    def committed(self, change: Change, doing: Doing | None) -> None:
+        if self._scene.scripts and change.after is not None:
+            for script in self._scene.scripts:
+                if not script.has_matched:
+                    script.observe(change.after.object)
+
+    def finish(self) -> None:
+        for script in self._scene.scripts:
+            if not script.has_matched:
+                self._scene.report(
+                    "unused-script",
+                    f"{script.text} has matched no pod on a simulated node: compare the selector, the namespace and "
+                    "the name of the container with those of the pods",
+                )
+        for rule in self._scene.faults:
+            if rule.seen == 0 and not rule.abandoned:
+                self._scene.report("unused-fault", f"{shown(rule)} matched no request")
+
+
+def hit_summary(fault: str, info: RequestInfo) -> Summary:
+    """The row of the timeline for a request that a fault affects; that of the request follows."""
+    where = "/".join(filter(None, (namespace_of_object(info.group, info.resource, info.namespace), info.name)))
+    what = f"fault injected into {info.verb} {info.resource or info.path} {where}".rstrip()
+    return Summary("test", what, cause=fault)
+
+
+def shown(rule: FaultRule) -> str:
+    """The rule as the test has written it: `fault(verb='update', error=409)`."""
+    said = {one.name: getattr(rule, one.name) for one in fields(rule) if one.init and one.name not in _OF_THE_HARNESS}
+    defaults = {one.name: one.default for one in fields(rule)}
+    return f"fault({', '.join(f'{name}={value!r}' for name, value in said.items() if value != defaults[name])})"
+
+
+DETECTORS = (UnusedFaults,)

@@ -1,1 +1,0 @@
-"""Detectors of operators that trigger themselves, or each other."""

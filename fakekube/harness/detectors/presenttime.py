@@ -1,0 +1,104 @@
+"""Recognizes the present time in what clients write."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+import orjson
+
+from fakekube.harness.detectors.detector import Doing, leaves, meta_of
+
+Field = tuple[str | int, ...]
+
+#: Fields that the server sets.
+_OF_THE_SERVER = frozenset({"creationTimestamp", "deletionTimestamp", "managedFields"})
+
+
+def writes_present(body: Any, now: datetime) -> bool:
+    """Whether an object has the present time in a field that is not the time of a change."""
+    return any(not _is_transition(one) for one in present_fields(body, now))
+
+
+def has_kept_times(doing: Doing, body: Any, now: datetime) -> bool:
+    """Whether all present times in an object were copied from the operator's cache."""
+    return all(is_kept(doing, body, one) for one in present_fields(body, now) if not _is_transition(one))
+
+
+def _is_transition(field: Field) -> bool:
+    """Whether a field has by convention the time of a change, as those of conditions."""
+    return str(field[-1]).endswith("TransitionTime")
+
+
+def is_kept(doing: Doing, body: Any, field: Field) -> bool:
+    """Whether a value is the same Python object as in the operator's cache: a copy of an object shares its leaves."""
+    manager = doing.operator.manager
+    if manager is None or not isinstance(body, Mapping):
+        return False
+    informer = manager.cache.informers.find(body.get("apiVersion", ""), body.get("kind", ""))
+    meta = meta_of(body)
+    key = f"{meta['namespace']}/{meta.get('name')}" if meta.get("namespace") else str(meta.get("name"))
+    stores = [shared.indexer for shared in informer.informers.values()] if informer is not None else []
+    value = at_path(body, field)
+    return any(at_path(obj, field) is value for store in stores if (obj := store.get_by_key(key)) is not None)
+
+
+def at_path(value: Any, field: Field) -> Any:
+    """The value at a path; None if it does not exist."""
+    for step in field:
+        try:
+            value = value[step]
+        except (KeyError, IndexError, TypeError):
+            return None
+    return value
+
+
+def present_fields(body: Any, now: datetime) -> tuple[Field, ...]:
+    """The fields of an object that have the present time: a date and time, or seconds or milliseconds since 1970."""
+    if not isinstance(body, dict | list):
+        return ()
+    text = texts_of(now)
+    try:
+        raw = orjson.dumps(body)
+    except TypeError:
+        return ()
+    if not any(one in raw for one in text.raw):
+        return ()
+    return tuple(
+        path for path, value in leaves(body) if is_present(value, text) and not _OF_THE_SERVER.intersection(path)
+    )
+
+
+class Texts(NamedTuple):
+    """A time in the forms in which objects have it."""
+
+    date: str
+    time: str
+    seconds: int
+    since_1970: str
+    #: as they are in JSON
+    raw: tuple[bytes, bytes, bytes]
+
+
+@lru_cache(maxsize=1)  # many objects are written at one instant
+def texts_of(now: datetime) -> Texts:
+    """The forms of a time."""
+    date, time, seconds = now.strftime("%Y-%m-%d"), now.strftime("%H:%M:%S"), int(now.timestamp())
+    raw = (f"{date}T{time}".encode(), f"{date} {time}".encode(), str(seconds).encode())
+    return Texts(date, time, seconds, str(seconds), raw)
+
+
+def is_number(value: Any) -> bool:
+    """Whether a value is a number, or text of digits."""
+    return isinstance(value, int | float) or (isinstance(value, str) and value.isdigit())
+
+
+def is_present(value: Any, text: Texts) -> bool:
+    """Whether a value is a time, of any precision."""
+    if isinstance(value, str):
+        return (value[11:19] == text.time and value[:10] == text.date) or value.startswith(text.since_1970)
+    if not isinstance(value, int | float) or isinstance(value, bool):
+        return False
+    return int(value) == text.seconds or int(value) // 1000 == text.seconds
