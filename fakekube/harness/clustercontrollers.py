@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from fakekube.controllers.hold import HoldGate
     from fakekube.controllers.scalingmetrics import Metrics
     from fakekube.controllers.settings import Settings
-    from fakekube.harness.pods.simulatedpods import Scope
+    from fakekube.harness.pods.simulatedpods import LaterScript, Scope
     from fakekube.server.certificates import Authority
 
 

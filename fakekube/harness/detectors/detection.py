@@ -114,9 +114,7 @@ class Detection:
     def open(self, bubble: Bubble, has_threads: Callable[[], bool]) -> None:
         """Observe the tasks, threads and blocking calls of a bubble, too."""
         self._bubble, self.scene.fail = bubble, self._fail
-        surroundings = Surroundings(
-            bubble, self.doing, self._in_step, has_threads, lambda: tuple(self._doing.values())
-        )
+        surroundings = Surroundings(bubble, self.doing, self._in_step, has_threads, lambda: tuple(self._doing.values()))
         for hook in _hooks(self.detectors, "open"):
             hook(surroundings)
         if created := _hooks(self.detectors, "task_created"):
@@ -187,9 +185,8 @@ class Detection:
     def waiting_for(self, run: Run) -> str:
         """Where a reconcile in progress waits without a timeout; empty if it does not, or if that is not observed."""
         doing = self._doing.get(id(run))
-        if doing is None:
-            return ""
-        return next((text for hook in _hooks(self.detectors, "waiting_for") if (text := hook(doing))), "")
+        places = [] if doing is None else [hook(doing) for hook in _hooks(self.detectors, "waiting_for")]
+        return "".join(place or "" for place in places)
 
     def first(self, kind: type[T]) -> T | None:
         """The detector of a class, if it is on."""

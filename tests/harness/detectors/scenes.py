@@ -2,6 +2,7 @@
 
 import kopf
 import kubernetes
+
 from fakekube.harness.engine import engine_of
 from tests.harness.planted import API, CRD, database
 
@@ -47,7 +48,7 @@ def resize(kube, size=2):
 def start_kopf(kube, register, seconds=60):
     """Start an operator of kopf for Databases, whose handlers `register(registry)` adds, and create one."""
     kube.apply(CRD)
-    kube.configure()
+    kube.access.configure()
     registry = kopf.OperatorRegistry()
     kopf.on.login(registry=registry)(kopf.login_with_kubeconfig)
     register(registry)
@@ -60,5 +61,5 @@ def start_kopf(kube, register, seconds=60):
 def start_program(kube, function, *arguments, seconds=60):
     """Start a thread with the official client, which is the first argument of `function`, and a Database."""
     kube.apply(CRD, database())
-    kube.thread(function, kubernetes.client.CoreV1Api(kube.api_client()), *arguments, name="program")
+    kube.thread(function, kubernetes.client.CoreV1Api(kube.access.api_client()), *arguments, name="program")
     kube.advance(seconds)

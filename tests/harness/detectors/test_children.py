@@ -192,7 +192,7 @@ def test_n5_a_thread_with_the_official_client_and_a_reference_to_another_namespa
     def program(owner):
         import kubernetes
 
-        api = kubernetes.client.CoreV1Api(kube.api_client())
+        api = kubernetes.client.CoreV1Api(kube.access.api_client())
         api.create_namespaced_config_map("kube-public", with_reference(owner, child("kube-public")))
         api.create_namespaced_config_map("default", with_reference(owner, child("default")))
 

@@ -151,7 +151,7 @@ def watching(kube, times, *, pause=1.0, lists=False):
     """Watches from an expired resourceVersion."""
 
     async def work():
-        client = Client(kube.transport(), user_agent="watcher/1")
+        client = Client(kube.access.transport(), user_agent="watcher/1")
         version = "1"
         for number in range(times):
             query = [("watch", "1"), ("resourceVersion", version)]
@@ -166,7 +166,7 @@ def watching(kube, times, *, pause=1.0, lists=False):
 
 
 def test_a_watch_that_never_lists_again(kube):
-    kube.compact()
+    kube.faults.compact()
     kube.task(watching(kube, 20), name="watcher")
     kube.advance(60)
     assert texts(kube) == [
@@ -177,7 +177,7 @@ def test_a_watch_that_never_lists_again(kube):
 
 
 def test_a_watch_that_never_lists_again_and_never_waits(kube):
-    kube.compact()
+    kube.faults.compact()
     kube.task(watching(kube, 1000, pause=0), name="watcher")
     with pytest.raises(HotLoop, match="from the expired resourceVersion 1 again and again"):
         kube.advance(60)
@@ -185,7 +185,7 @@ def test_a_watch_that_never_lists_again_and_never_waits(kube):
 
 @pytest.mark.parametrize("options", [{"times": 4}, {"times": 20, "lists": True}], ids=["some tries", "with lists"])
 def test_watches_that_are_tried_again_and_listed(kube, options):
-    kube.compact()
+    kube.faults.compact()
     kube.task(watching(kube, **options), name="watcher")
     kube.advance(60)
     assert found(kube) == []
@@ -200,9 +200,9 @@ def test_informers_and_kopf_after_a_compaction(kube):
     start_kopf(kube, lambda registry: kopf.on.event(*API.split("/"), "databases", registry=registry)(lambda **_: None))
     run(kube, reconcile)
     for _ in range(8):
-        with kube.fault(verb="watch", resource="databases", gone_after=0, times=2):
+        with kube.faults.disturb_watches(resource="databases", gone_after=0, times=2):
             kube.patch(API, "Database", "a", {"spec": {"size": 1}})
-            kube.compact()
+            kube.faults.compact()
             kube.advance(700)
     assert "expired-watch" not in found(kube)
 
@@ -220,7 +220,7 @@ def test_the_official_client_with_a_fixed_version(kube):
                 assert error.status == 410
             time.sleep(10)
 
-    kube.compact()
+    kube.faults.compact()
     kube.apply(CRD, database())
     start_program(kube, program, True, seconds=600)
     assert found(kube) == []

@@ -169,7 +169,7 @@ def test_errors_while_the_server_is_down(kube):
             time.sleep(20)
 
     start_program(kube, program, seconds=30)
-    kube.restart_server(down=300)
+    kube.faults.restart_server(down=300)
     kube.advance(300)
     assert "logged-error" not in found(kube)
 

@@ -69,7 +69,7 @@ def is_ours(coro: Any) -> bool:
 
 def is_library(coro: Any) -> bool:
     """Whether a coroutine is a function of a library, or of the project itself."""
-    return _file_of(coro).startswith(_LIBRARIES)
+    return _file_of(coro).startswith(LIBRARIES)
 
 
 def _file_of(coro: Any) -> str:

@@ -11,7 +11,7 @@ from controllerlib.controller import Outcome
 from controllerlib.controller.invocation import PANICS
 from fakekube.harness.detectors.detector import Doing, Scene, Surroundings
 from fakekube.harness.detectors.levels import Level
-from fakekube.harness.detectors.remains.coroutines import raised_at
+from fakekube.harness.detectors.texts.places import raised_at
 
 #: Loggers whose errors other detectors report.
 _REPORTED = frozenset({"asyncio", "controllerlib", "fakekube"})
