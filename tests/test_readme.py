@@ -13,7 +13,7 @@ from tests import face
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text()
-PROSE = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "SECURITY.md", *sorted((ROOT / "docs").glob("*.md"))]
+PROSE = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "SECURITY.md", *sorted((ROOT / "docs").rglob("*.md"))]
 EXAMPLES = "\n".join(path.read_text() for path in sorted((ROOT / "tests" / "examples").glob("*.py")))
 
 
@@ -22,7 +22,7 @@ def test_python_blocks_are_text_of_examples(block):
     assert block in EXAMPLES
 
 
-HOW_TO = (ROOT / "docs" / "controllers.md").read_text().partition("## How to test")[2].partition("\n## ")[0]
+HOW_TO = (ROOT / "docs" / "desks" / "controllers.md").read_text().partition("## How to test")[2].partition("\n## ")[0]
 
 
 @pytest.mark.parametrize("block", re.findall(r"^```python\n(.*?)^```", HOW_TO, re.M | re.S))
@@ -30,7 +30,7 @@ def test_the_how_to_of_controllers_is_text_of_examples(block):
     assert block in EXAMPLES
 
 
-FAULTS = (ROOT / "docs" / "faults.md").read_text()
+FAULTS = (ROOT / "docs" / "desks" / "faults.md").read_text()
 
 
 @pytest.mark.parametrize("block", re.findall(r"^```python\n(.*?)^```", FAULTS, re.M | re.S))
@@ -48,9 +48,9 @@ def test_the_second_command_runs_all_tests():
     assert re.findall(r"^```sh\n(.*?)^```", README, re.M | re.S)[1].endswith("/pytest -n 2 -m ''\n")
 
 
-#: Options of other programs: pip, pytest, kubectl, and the replay of the packs.
+#: Options of other programs: pip, pytest, kubectl, kopf, and the replay of the packs.
 FOREIGN = frozenset(
-    {"--cascade", "--config-file", "--editable", "--help", "--lf", "--pdb", "--quiet", "--url", "--wait"}
+    "--all-namespaces --cascade --config-file --editable --help --lf --namespace --pdb --quiet --url --wait".split()
 )
 
 

@@ -1,4 +1,4 @@
-"""The examples of docs/faults.md."""
+"""The examples of docs/desks/faults.md."""
 
 from functools import partial
 

@@ -1,4 +1,4 @@
-"""The examples of docs/timeline.md."""
+"""The examples of docs/howto/timeline.md."""
 
 import re
 from pathlib import Path
