@@ -50,7 +50,19 @@ def test_the_second_command_runs_all_tests():
 
 #: Options of other programs: pip, pytest, kubectl, kopf, and the replay of the packs.
 FOREIGN = frozenset(
-    "--all-namespaces --cascade --config-file --editable --help --lf --namespace --pdb --quiet --url --wait".split()
+    [
+        "--all-namespaces",
+        "--cascade",
+        "--config-file",
+        "--editable",
+        "--help",
+        "--lf",
+        "--namespace",
+        "--pdb",
+        "--quiet",
+        "--url",
+        "--wait",
+    ]
 )
 
 
