@@ -22,7 +22,7 @@ def test_python_blocks_are_text_of_examples(block):
     assert block in EXAMPLES
 
 
-HOW_TO = (ROOT / "docs" / "desks" / "controllers.md").read_text().partition("## How to test")[2].partition("\n## ")[0]
+HOW_TO = (ROOT / "docs" / "howto" / "wait-for-a-deployment.md").read_text()
 
 
 @pytest.mark.parametrize("block", re.findall(r"^```python\n(.*?)^```", HOW_TO, re.M | re.S))
