@@ -117,15 +117,16 @@ def desk_rows(name: str) -> Iterator[str]:
 
 def setting_rows() -> Iterator[str]:
     """The rows of the table of the settings: the fields of ClusterSettings."""
-    yield "| Setting | Default | Meaning | Ini value, option of pytest | `fakekube serve` | Other backends |"
+    yield "| Setting | Default | Meaning (type) | pytest | `fakekube serve` | Other backends |"
     yield "|---|---|---|---|---|---|"
     types = inspect.get_annotations(ClusterSettings)
     for name, field in SETTINGS.items():
-        ini = f"`fakekube_{name}`, `--fakekube-{name.replace('_', '-')}`" if field.metadata["ini"] else ""
+        option = f"`--fakekube-{name.replace('_', '-')}`" if field.metadata["ini"] else ""
         flag = f"`{field.metadata['flag']}`" if field.metadata["flag"] else ""
-        kind = types[name].replace("|", "\\|")
+        kind = types[name].replace(" | ", " or ")
         elsewhere = "no effect" if field.metadata["portable"] else "skips the test"
-        yield f"| `{name}`: `{kind}` | `{field.default!r}` | {field.metadata['text']} | {ini} | {flag} | {elsewhere} |"
+        cells = f"`{name}`", f"`{field.default!r}`", f"{field.metadata['text']} ({kind})", option, flag, elsewhere
+        yield f"| {' | '.join(cells)} |"
 
 
 # --- pages -----------------------------------------------------------------------------------------------------------

@@ -838,6 +838,6 @@ def test_detectors_that_are_off_cost_nothing():
 def test_every_detector_is_documented():
     from pathlib import Path
 
-    text = (Path(__file__).parents[2] / "docs" / "detectors.md").read_text()
+    text = (Path(__file__).parents[2] / "docs" / "desks" / "findings.md").read_text()
     missing = [name for name, level in DEFAULTS.items() if f"| `{name}` | {level} |" not in text]
     assert missing == []

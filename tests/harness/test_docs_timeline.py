@@ -7,7 +7,7 @@ from controllerlib import Result
 from fakekube import FakeKube, compare_timelines
 from tests.harness.operators import config_map
 
-PAGE = Path(__file__).parents[2] / "docs" / "timeline.md"
+PAGE = Path(__file__).parents[2] / "docs" / "howto" / "timeline.md"
 
 
 def backup(manager):
