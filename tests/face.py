@@ -11,7 +11,7 @@ from pathlib import Path
 
 from fakekube.clustersettings import SETTINGS, ClusterSettings
 from fakekube.harness import desks, face
-from fakekube.harness.members import members_of, public_names
+from fakekube.harness.members import Need, label, members_of, public_names
 
 ROOT = Path(__file__).parent.parent
 
@@ -112,6 +112,24 @@ def desk_rows(name: str) -> Iterator[str]:
         yield f"| `{_usage(one, member)}` | {_first_sentence(member)}{awaited} |"
 
 
+# --- other backends --------------------------------------------------------------------------------------------------
+
+
+def need_rows() -> Iterator[str]:
+    """The rows of the table of what a real cluster does not have, and of the members that need it."""
+    yield "| A real cluster does not have | Members that skip the test |"
+    yield "|---|---|"
+    for need in (one for one in Need if one is not Need.API):
+        names = [
+            label(made, name)
+            for made in (face.Cluster, *map(desk, face.DESKS))
+            for name, mark in members_of(made).items()
+            if mark.needs is need and name not in ("__iter__", "__len__")
+        ]
+        shown = (one.replace(".__getitem__", '["name"]') for one in names)
+        yield f"| {need.value} | {', '.join(f'`{one}`' for one in shown)} |"
+
+
 # --- settings --------------------------------------------------------------------------------------------------------
 
 
@@ -136,8 +154,8 @@ PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 
 
 def table(name: str) -> str:
-    """A table by its name: "readme", "start", "settings", or that of a desk."""
-    made = {"readme": rows, "start": lambda: rows(linked=True), "settings": setting_rows}
+    """A table by its name: "readme", "start", "needs", "settings", or that of a desk."""
+    made = {"readme": rows, "start": lambda: rows(linked=True), "settings": setting_rows, "needs": need_rows}
     return "\n".join(made[name]() if name in made else desk_rows(name)) + "\n"
 
 

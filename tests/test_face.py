@@ -49,6 +49,7 @@ def test_the_readme_has_the_table():
 TABLES = {
     "README.md": "readme",
     "docs/index.md": "start",
+    "docs/concepts/backends.md": "needs",
     "docs/reference/settings.md": "settings",
     **{f"docs/desks/{name}.md": name for name in DESKS},
 }
