@@ -78,6 +78,12 @@ def test_options_exist(page, pytestconfig):
     assert set(named) - options_of(cli.main) - plugin - FOREIGN == set()
 
 
+def test_the_page_of_the_settings_has_all_options_of_pytest(pytestconfig):
+    page = (ROOT / "docs" / "reference" / "settings.md").read_text()
+    options = [f"--{name.replace('_', '-')}" for name in vars(pytestconfig.option) if name.startswith("fakekube_")]
+    assert [name for name in options if f"`{name}`" not in page] == []
+
+
 #: Packages that pages name.
 PACKAGES = {path.stem for path in (ROOT / "fakekube").iterdir()}
 
