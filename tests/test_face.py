@@ -45,6 +45,27 @@ def test_the_readme_has_the_table():
     assert "\n".join(face.rows()) in README
 
 
+#: The tables that pages must have.
+TABLES = {
+    "README.md": "readme",
+    "docs/index.md": "start",
+    "docs/concepts/backends.md": "needs",
+    "docs/reference/settings.md": "settings",
+    **{f"docs/desks/{name}.md": name for name in DESKS},
+}
+
+
+@pytest.mark.parametrize("page", TABLES)
+def test_a_page_has_its_table(page):
+    assert TABLES[page] in face.tables(ROOT / page)
+
+
+@pytest.mark.parametrize("page", face.PAGES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_the_tables_of_a_page_are_those_of_the_code(page):
+    """`python -m tests.face` writes them."""
+    assert {name: face.table(name) for name in face.tables(page)} == face.tables(page)
+
+
 @pytest.mark.parametrize("made", [FakeKube, RealCluster])
 @pytest.mark.parametrize("name", sorted(members_of(Cluster)))
 def test_a_cluster_implements_the_protocol(made, name):

@@ -13,7 +13,7 @@ from tests import face
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text()
-PROSE = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "SECURITY.md", *sorted((ROOT / "docs").glob("*.md"))]
+PROSE = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "SECURITY.md", *sorted((ROOT / "docs").rglob("*.md"))]
 EXAMPLES = "\n".join(path.read_text() for path in sorted((ROOT / "tests" / "examples").glob("*.py")))
 
 
@@ -22,7 +22,7 @@ def test_python_blocks_are_text_of_examples(block):
     assert block in EXAMPLES
 
 
-HOW_TO = (ROOT / "docs" / "controllers.md").read_text().partition("## How to test")[2].partition("\n## ")[0]
+HOW_TO = (ROOT / "docs" / "howto" / "wait-for-a-deployment.md").read_text()
 
 
 @pytest.mark.parametrize("block", re.findall(r"^```python\n(.*?)^```", HOW_TO, re.M | re.S))
@@ -30,7 +30,7 @@ def test_the_how_to_of_controllers_is_text_of_examples(block):
     assert block in EXAMPLES
 
 
-FAULTS = (ROOT / "docs" / "faults.md").read_text()
+FAULTS = (ROOT / "docs" / "desks" / "faults.md").read_text()
 
 
 @pytest.mark.parametrize("block", re.findall(r"^```python\n(.*?)^```", FAULTS, re.M | re.S))
@@ -48,20 +48,22 @@ def test_the_second_command_runs_all_tests():
     assert re.findall(r"^```sh\n(.*?)^```", README, re.M | re.S)[1].endswith("/pytest -n 2 -m ''\n")
 
 
-#: Options of other programs: pip, pytest, kubectl, and the replay of the packs.
+#: Options of other programs: pip, pytest, kubectl, kopf, and the replay of the packs.
 FOREIGN = frozenset(
-    {
+    [
+        "--all-namespaces",
         "--cascade",
         "--config-file",
         "--editable",
         "--full-trace",
         "--help",
         "--lf",
+        "--namespace",
         "--pdb",
         "--quiet",
         "--url",
         "--wait",
-    }
+    ]
 )
 
 
@@ -75,6 +77,12 @@ def test_options_exist(page, pytestconfig):
     plugin = {f"--{name.replace('_', '-')}" for name in vars(pytestconfig.option) if name.startswith("fakekube_")}
     named = re.findall(r"(?<![\w-])--[a-z][a-z0-9-]*", page.read_text())
     assert set(named) - options_of(cli.main) - plugin - FOREIGN == set()
+
+
+def test_the_page_of_the_settings_has_all_options_of_pytest(pytestconfig):
+    page = (ROOT / "docs" / "reference" / "settings.md").read_text()
+    options = [f"--{name.replace('_', '-')}" for name in vars(pytestconfig.option) if name.startswith("fakekube_")]
+    assert [name for name in options if f"`{name}`" not in page] == []
 
 
 #: Packages that pages name.

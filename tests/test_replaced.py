@@ -1,4 +1,4 @@
-"""docs/what-is-replaced.md lists every attribute that an open cluster replaces, and no other."""
+"""docs/concepts/what-is-replaced.md lists every attribute that an open cluster replaces, and no other."""
 
 import json
 import re
@@ -78,7 +78,7 @@ def replaced():
 def listed():
     """The attributes in the first column of the tables, with the heading of their section."""
     section, found = "", {}
-    for line in (ROOT / "docs" / "what-is-replaced.md").read_text().splitlines():
+    for line in (ROOT / "docs" / "concepts" / "what-is-replaced.md").read_text().splitlines():
         if line.startswith("## "):
             section = line[3:]
         elif line.startswith("| ") and not line.startswith("| Replaced"):
@@ -127,7 +127,7 @@ PARTS = {
 
 
 def test_the_other_parts_are_listed(replaced):
-    text = (ROOT / "docs" / "what-is-replaced.md").read_text()
+    text = (ROOT / "docs" / "concepts" / "what-is-replaced.md").read_text()
     changed = set(replaced["plain"][1]) | set(replaced["frozen"][1])
     assert {"sys.meta_path", "os.environ", "random", "concurrent.futures"} <= changed
     assert [name for name in changed if f"{name}`" not in text and name != "SIGRTMIN"] == []

@@ -145,7 +145,7 @@ def phrases(source: str) -> Iterator[str]:
 def language() -> Iterator[str]:
     for source in SOURCES.values():
         yield from (line for line in phrases(source) if line not in WIRE_MESSAGES)
-    for path in sorted(ROOT.glob("*.md")):
+    for path in sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")]):
         yield from (line.strip() for line in path.read_text().splitlines() if WORDS.search(line))
 
 

@@ -271,8 +271,8 @@ class Cluster(Protocol):
         """Run a coroutine beside the test, for example a hand-written controller, until the cluster closes.
 
         `work` may be a function without arguments that returns the coroutine. Where an exploration kills the task, it
-        is called again; for a coroutine its function is, with the same arguments. The next step of the test raises what
-        it raises.
+        is called again; for a coroutine its function is, with the same arguments. The next call of the test that
+        settles or moves time raises what it raises.
         """
         found: asyncio.Task[None] = lacking()
         return found
@@ -295,8 +295,8 @@ class Cluster(Protocol):
         """Run sync code beside the test, for example an operator of the official client, under the same clock.
 
         The function gets `args` and the keyword arguments `kwargs`, as in `threading.Thread`. It may install handlers
-        of signals, as in a process of its own (`faults.signal`), and run an event loop. The next step of the test
-        raises what it raises; `join()` of the thread waits for its end.
+        of signals, as in a process of its own (`faults.signal`), and run an event loop. The next call of the test
+        that settles or moves time raises what it raises; `join()` of the thread waits for its end.
         """
         found: BubbleThread = lacking()
         return found
@@ -418,9 +418,10 @@ class Cluster(Protocol):
 
     @changes(Need.CLOCK)
     def always(self, predicate: Predicate, text: str) -> Invariant:
-        """Check `predicate(cluster)` after each stored change: the next step raises AssertionError if it was false.
+        """Check `predicate(cluster)` after each stored change.
 
-        `cluster` is a ReadOnlyCluster. It is checked until `stop()`, or the end of a `with` block.
+        If it was false, the next call of the test that settles or moves time raises AssertionError. `cluster` is a
+        ReadOnlyCluster. The predicate is checked until `stop()`, or the end of a `with` block.
         """
         found: Invariant = lacking()
         return found

@@ -1,4 +1,4 @@
-"""The operators of docs/recipes.md: each creates a child for a labelled ConfigMap, and looks again every hour."""
+"""The operators of docs/howto/start-an-operator.md: each creates a child for a labelled ConfigMap, every hour."""
 
 import asyncio
 import threading

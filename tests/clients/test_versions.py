@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-README = Path(__file__).parents[2] / "docs" / "clients.md"
+README = Path(__file__).parents[2] / "docs" / "server" / "clients.md"
 
 
 @pytest.mark.parametrize("package", ["kubernetes_asyncio", "kr8s", "lightkube", "pykube-ng", "kopf"])

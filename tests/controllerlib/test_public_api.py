@@ -15,7 +15,7 @@ import controllerlib
 PACKAGES = ("client", "cache", "workqueue", "leaderelection", "record", "controller", "manager", "metrics")
 MODULES = ("clock", "random", "wait", "tasks", "observer")
 ROOT = Path(__file__).parents[2]
-PAGE = (ROOT / "docs" / "controllerlib.md").read_text()
+PAGE = (ROOT / "docs" / "reference" / "controllerlib-for-go.md").read_text()
 SECTION = PAGE
 ROWS = [line.split("|")[2] for line in SECTION.splitlines() if line.startswith("| ") and "---" not in line]
 NAMES = sorted({name for row in ROWS for name in re.findall(r"`([A-Za-z_.]+)`", row)} - {"prometheus_client"})

@@ -1,5 +1,7 @@
-"""The examples of docs/faults.md."""
+"""The examples of docs/desks/faults.md."""
 
+import signal
+import threading
 from functools import partial
 
 from controllerlib import ApiError, LeaderElectionOptions
@@ -78,3 +80,62 @@ def test_failover(fakekube):
     lease = fakekube.get("coordination.k8s.io/v1", "Lease", "pool")
     assert lease["spec"]["holderIdentity"] == "two"
     assert standby["pool"].reconciles() == 1
+
+
+def test_a_watch_that_ends_early(fakekube):
+    with fakekube.faults.disturb_watches(resource="configmaps", cut_after=1, times=1) as rule:
+        fakekube.start(build)
+        fakekube.apply(pool("a", size=1), pool("b", size=1))
+        fakekube.advance(60)
+    assert rule.hits == 1
+    assert fakekube.get("v1", "ConfigMap", "b")["data"]["ready"] == "1"
+
+
+def test_an_answer_that_is_cut(fakekube):
+    fakekube.apply(pool("a", size=1))
+    with fakekube.faults.damage_bodies(verb="update", resource="configmaps", body="cut", times=1):
+        controller = fakekube.start(build)["pool"]
+        fakekube.advance(1)
+    assert controller.results("default/a")[0] == "error"
+    assert fakekube.get("v1", "ConfigMap", "a")["data"]["ready"] == "1"
+
+
+def test_the_server_restarts(fakekube):
+    fakekube.start(build)
+    fakekube.faults.restart_server(down="30s")
+    fakekube.apply(pool("a", size=1))
+    fakekube.advance(20)
+    assert "ready" not in fakekube.get("v1", "ConfigMap", "a")["data"]
+    fakekube.advance(40)
+    assert fakekube.get("v1", "ConfigMap", "a")["data"]["ready"] == "1"
+
+
+def test_the_clock_of_the_server_is_ahead(fakekube):
+    fakekube.faults.jump("1h")
+    created = fakekube.create(pool("a", size=1))["metadata"]["creationTimestamp"]
+    assert created == "2026-01-01T01:00:00Z"
+    assert fakekube.clock.now().hour == 0
+
+
+def test_a_leader_that_was_stopped_writes_late(fakekube):
+    fakekube.findings.allow("follower-write", reason="this test makes it happen")
+    election = LeaderElection(LeaderElectionOptions("pool", "default", identity="one"))
+    leader = fakekube.start(build, election=election)
+    fakekube.faults.pause(leader)
+    fakekube.advance(60)
+    fakekube.faults.take_lease("pool", holder="two")
+    fakekube.apply(pool("a", size=1))
+    fakekube.faults.resume(leader)
+    assert fakekube.get("v1", "ConfigMap", "a")["data"]["ready"] == "1"
+
+
+def test_an_operator_that_ends_at_a_signal(fakekube):
+    ended = threading.Event()
+
+    def main():
+        signal.signal(signal.SIGTERM, lambda number, frame: ended.set())
+        ended.wait()
+
+    operator = fakekube.thread(main)
+    fakekube.faults.signal(operator, signal.SIGTERM)
+    assert not operator.is_alive()

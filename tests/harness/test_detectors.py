@@ -845,7 +845,7 @@ def test_detectors_that_are_off_cost_nothing():
 def test_the_documentation_has_a_row_for_every_detector_and_no_other():
     from pathlib import Path
 
-    text = (Path(__file__).parents[2] / "docs" / "detectors.md").read_text()
+    text = (Path(__file__).parents[2] / "docs" / "desks" / "findings.md").read_text()
     rows = re.findall(r"^\| `([a-z-]+)` \| (error|warn|off) \|", text, re.MULTILINE)
     assert dict(rows) == dict(DEFAULTS)
     assert len(rows) == len(DEFAULTS)

@@ -1,4 +1,4 @@
-"""The examples of docs/timeline.md."""
+"""The examples of docs/howto/timeline.md."""
 
 import re
 from pathlib import Path
@@ -7,7 +7,7 @@ from controllerlib import Result
 from fakekube import FakeKube, compare_timelines
 from tests.harness.operators import config_map
 
-PAGE = Path(__file__).parents[2] / "docs" / "timeline.md"
+PAGE = Path(__file__).parents[2] / "docs" / "howto" / "timeline.md"
 
 
 def backup(manager):

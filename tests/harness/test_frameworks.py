@@ -222,7 +222,7 @@ def test_row19_the_policy_of_uvloop(run):
 
 
 def test_the_example_of_the_page(run):
-    page = (Path(__file__).parents[2] / "docs" / "test-frameworks.md").read_text()
+    page = (Path(__file__).parents[2] / "docs" / "concepts" / "test-frameworks.md").read_text()
     (example,) = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
     run(example).assert_outcomes(passed=2)
 

@@ -1,4 +1,4 @@
-"""The table in docs/time-sources.md: each row is backed by the test that it names."""
+"""The table in docs/concepts/time-sources.md: each row is backed by the test that it names."""
 
 import _thread
 import asyncio
@@ -63,7 +63,7 @@ def refused(bubble, function, match="blocks the event loop"):
 
 
 def test_each_row_names_a_test():
-    table = Path(__file__).parents[2].joinpath("docs/time-sources.md").read_text()
+    table = Path(__file__).parents[2].joinpath("docs/concepts/time-sources.md").read_text()
     named = set(re.findall(r"`(test_\w+)`", table))
     assert named == {name for name in globals() if name.startswith("test_")} - {"test_each_row_names_a_test"}
 

@@ -13,7 +13,7 @@ E = TypeVar("E", bound=Iterable[Any])
 
 
 class Exploration:
-    """The run of an exploration that this test is in, if it is explored (docs/simulation.md)."""
+    """The run of an exploration that this test is in, if it is explored (docs/concepts/explorations.md)."""
 
     def __init__(self, perturbation: Perturbation) -> None:
         self._perturbation = perturbation

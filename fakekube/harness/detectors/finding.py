@@ -39,7 +39,7 @@ class FindingError(AssertionError):
         super().__init__(
             f"{listed(self.findings)}\n"
             f"(to allow what is intended: fakekube.findings.allow({names}, reason=...), or the marker "
-            f'@pytest.mark.fakekube(detect={{{names}: "off"}}); see docs/detectors.md)'
+            f'@pytest.mark.fakekube(detect={{{names}: "off"}}); see docs/desks/findings.md)'
         )
 
 
