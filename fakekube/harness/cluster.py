@@ -46,7 +46,7 @@ from fakekube.harness.timeline import Timeline
 from fakekube.virtualtime import VirtualClock
 from fakekube.virtualtime.durations import Duration, TimeUnits
 from fakekube.virtualtime.processes import ProcessOptions
-from fakekube.virtualtime.threads.scheduler import BubbleThread
+from fakekube.virtualtime.threads.bubblethread import BubbleThread
 
 T = TypeVar("T")
 

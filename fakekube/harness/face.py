@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     from fakekube.virtualtime.clock import VirtualClock
     from fakekube.virtualtime.durations import Duration, TimeUnits
     from fakekube.virtualtime.processes import ProcessOptions
-    from fakekube.virtualtime.threads.scheduler import BubbleThread
+    from fakekube.virtualtime.threads.bubblethread import BubbleThread
 
 T = TypeVar("T")
 Args = TypeVarTuple("Args")

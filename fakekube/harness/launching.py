@@ -29,7 +29,7 @@ from fakekube.server.direct import DirectTransport
 from fakekube.server.runner import ServerRunner
 from fakekube.virtualtime import Bubble
 from fakekube.virtualtime.simulatedprocess import SimulatedProcess, running_in
-from fakekube.virtualtime.threads.scheduler import BubbleThread
+from fakekube.virtualtime.threads.bubblethread import BubbleThread
 
 #: Frames between the test and a warning about an operator that was started.
 _STACKLEVEL = 4

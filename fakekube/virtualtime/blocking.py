@@ -12,8 +12,8 @@ from typing import Any, NoReturn, TypeVar
 from fakekube.virtualtime.loop import VirtualTimeLoop
 from fakekube.virtualtime.notifier import Notifier
 from fakekube.virtualtime.simulatedprocess import current_client
+from fakekube.virtualtime.threads.bubblethread import BubbleThread
 from fakekube.virtualtime.threads.callers import Place, caller
-from fakekube.virtualtime.threads.scheduler import BubbleThread
 
 T = TypeVar("T")
 

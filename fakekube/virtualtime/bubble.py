@@ -19,7 +19,7 @@ from fakekube.virtualtime.gate import Gate
 from fakekube.virtualtime.hotloop import MAX_TURNS
 from fakekube.virtualtime.loop import VirtualTimeLoop
 from fakekube.virtualtime.network.network import TransportKind
-from fakekube.virtualtime.patches.childprocesses import Children
+from fakekube.virtualtime.patches.commands.childprocesses import Children
 from fakekube.virtualtime.patches.wallclocks.freezer import Freezer
 from fakekube.virtualtime.patches.wallclocks.travel import TimeMachine
 from fakekube.virtualtime.patching import patched
@@ -27,8 +27,8 @@ from fakekube.virtualtime.processes import Processes, ProcessOptions
 from fakekube.virtualtime.quiescence import HORIZON, LINGER, PATIENCE
 from fakekube.virtualtime.seeds import Seed
 from fakekube.virtualtime.shutdown import shutdown
+from fakekube.virtualtime.threads.bubblethread import BubbleThread
 from fakekube.virtualtime.threads.callers import Place
-from fakekube.virtualtime.threads.scheduler import BubbleThread
 from fakekube.virtualtime.trace import Note
 from fakekube.virtualtime.wallclock import RealWallClock, WallClock
 from fakekube.virtualtime.watchdog import Watchdog

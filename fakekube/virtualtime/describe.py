@@ -62,3 +62,8 @@ def _innermost(coroutine: object) -> FrameType | None:
             frame = here
         waiting = getattr(waiting, "cr_await", None)
     return frame
+
+
+def running(task: asyncio.Task[Any] | None) -> str:
+    """What an event loop runs, for error messages."""
+    return f"task {name(task)}" if task is not None else "a callback"

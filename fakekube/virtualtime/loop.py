@@ -10,7 +10,7 @@ from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import ExitStack, suppress
 from contextvars import Context
 from datetime import datetime, timedelta
-from typing import Any, TypeVar, TypeVarTuple, Unpack
+from typing import Any, TypeVar, TypeVarTuple, Unpack, cast
 
 from fakekube.virtualtime import describe
 from fakekube.virtualtime.clock import VirtualClock
@@ -358,8 +358,7 @@ class VirtualTimeLoop(NetworkLoop):
         task = self.create_task(work)
         self.tasks.own(task)
         try:
-            outcome: T = self.run_until_complete(task)
-            return outcome
+            return cast("T", self.run_until_complete(task))
         except BaseException:
             task.cancel()
             raise
@@ -371,8 +370,7 @@ class VirtualTimeLoop(NetworkLoop):
         guard = self._quiescence.guard
         before, guard.test = guard.test, task
         try:
-            outcome: T = self.run_until_complete(task)
-            return outcome
+            return cast("T", self.run_until_complete(task))
         except BaseException:
             if not task.done():
                 task.cancel()
@@ -394,13 +392,11 @@ class VirtualTimeLoop(NetworkLoop):
 
     def running(self) -> str:
         """What runs at present, for error messages."""
-        task = asyncio.current_task(self)
-        return f"task {describe.name(task)}" if task is not None else "a callback"
+        return describe.running(asyncio.current_task(self))
 
     def runs_cancelled(self) -> bool:
         """Whether a task runs at present that was cancelled before."""
-        task = asyncio.current_task(self)
-        return task is not None and task.cancelling() > 0
+        return (task := asyncio.current_task(self)) is not None and task.cancelling() > 0
 
     def why(self) -> str:
         """What is runnable, what waits and where, what is in flight and what holds time: one fact a line."""

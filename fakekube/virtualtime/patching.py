@@ -6,14 +6,15 @@ from contextlib import ExitStack, contextmanager
 from fakekube.virtualtime.blocking import Blocking
 from fakekube.virtualtime.loop import VirtualTimeLoop
 from fakekube.virtualtime.patches.accepting import AcceptingPatches
-from fakekube.virtualtime.patches.childprocesses import Children
+from fakekube.virtualtime.patches.commands.childprocesses import Children
+from fakekube.virtualtime.patches.commands.popens import PopenPatches
+from fakekube.virtualtime.patches.commands.subprocesses import SubprocessPatches
 from fakekube.virtualtime.patches.endings import EndingPatches
 from fakekube.virtualtime.patches.importers import look_for_modules
 from fakekube.virtualtime.patches.joins import JoinPatches
 from fakekube.virtualtime.patches.locks import LockPatches
 from fakekube.virtualtime.patches.patch import PatchSet
 from fakekube.virtualtime.patches.pools import PoolPatches
-from fakekube.virtualtime.patches.popens import PopenPatches
 from fakekube.virtualtime.patches.portals import PortalPatches
 from fakekube.virtualtime.patches.randomness import RandomnessPatches
 from fakekube.virtualtime.patches.schedulers import SchedulerPatches
@@ -22,7 +23,6 @@ from fakekube.virtualtime.patches.signals import SignalPatches
 from fakekube.virtualtime.patches.sleep import SleepPatches
 from fakekube.virtualtime.patches.sockets import SocketPatches
 from fakekube.virtualtime.patches.starts import StartPatches
-from fakekube.virtualtime.patches.subprocesses import SubprocessPatches
 from fakekube.virtualtime.patches.tasklists import TaskListPatches
 from fakekube.virtualtime.patches.taskorder import TaskOrderPatches
 from fakekube.virtualtime.patches.tls import TlsPatches

@@ -10,7 +10,7 @@ from typing import Any, TypedDict, Unpack
 from fakekube.virtualtime.blocking import HELPER, Blocking
 from fakekube.virtualtime.errors import BubbleClosed
 from fakekube.virtualtime.loop import VirtualTimeLoop
-from fakekube.virtualtime.patches.childprocesses import Children, kill_tree
+from fakekube.virtualtime.patches.commands.childprocesses import Children, kill_tree
 
 Completed = subprocess.CompletedProcess[str]
 

@@ -11,7 +11,7 @@ from fakekube.virtualtime.durations import SECOND
 from fakekube.virtualtime.errors import NotQuiescent
 from fakekube.virtualtime.loop import VirtualTimeLoop
 from fakekube.virtualtime.taskregistry import MAX_CANCELS, never_log
-from fakekube.virtualtime.threads.scheduler import BubbleThread
+from fakekube.virtualtime.threads.bubblethread import BubbleThread
 
 #: Virtual seconds in which a cancelled task may clean up; the default terminationGracePeriodSeconds of a pod.
 GRACE = 30

@@ -33,7 +33,7 @@ def test_it(fakekube):
 #: On one core the thread often sends the signal before the main thread waits in the kernel, where signals end a wait.
 SIGNALS = """
 import os, signal, threading, time
-from fakekube.virtualtime.threads.scheduler import BubbleThread
+from fakekube.virtualtime.threads.bubblethread import BubbleThread
 
 if hasattr(os, "sched_setaffinity"):
     os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import builtins
-import inspect
 import itertools
 import os
 from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping, Sequence
@@ -275,7 +274,7 @@ class RealCluster(Cluster):
     ) -> asyncio.Task[None]:
         """Run a coroutine beside the test, while it settles, until the cluster closes."""
         coroutine = work() if callable(work) else work
-        if not inspect.iscoroutine(coroutine):
+        if not asyncio.iscoroutine(coroutine):
             raise TypeError(f"task() takes a coroutine: call the async function, task(work()), not {work!r}")
         self._tasks.append(self._loop.create_task(self._guarded(coroutine), name=name or None))
         return self._tasks[-1]

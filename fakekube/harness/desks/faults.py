@@ -28,7 +28,7 @@ from fakekube.harness.timeline import Timeline
 from fakekube.server.runner import ServerRunner
 from fakekube.virtualtime import Bubble, VirtualClock
 from fakekube.virtualtime.durations import Duration
-from fakekube.virtualtime.threads.scheduler import BubbleThread
+from fakekube.virtualtime.threads.bubblethread import BubbleThread
 
 Object = dict[str, Any]
 

@@ -17,7 +17,7 @@ from fakekube.virtualtime import Bubble
 from fakekube.virtualtime.errors import BubbleClosed, ProcessEnded
 from fakekube.virtualtime.shutdown import end_tasks, left_after_grace
 from fakekube.virtualtime.simulatedprocess import SimulatedProcess, running_in
-from fakekube.virtualtime.threads.scheduler import BubbleThread
+from fakekube.virtualtime.threads.bubblethread import BubbleThread
 
 #: What cancelled tasks and futures raise.
 _CANCELLED = (asyncio.CancelledError, CancelledError)

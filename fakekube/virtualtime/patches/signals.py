@@ -11,7 +11,8 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from fakekube.virtualtime.patches.patch import Patch
-from fakekube.virtualtime.threads.scheduler import BubbleThread, ThreadScheduler
+from fakekube.virtualtime.threads.bubblethread import BubbleThread
+from fakekube.virtualtime.threads.scheduler import ThreadScheduler
 
 
 class SignalPatches:

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from types import FrameType
 
 from fakekube.virtualtime.patches.locks import Lock
+from fakekube.virtualtime.threads.bubblethread import BubbleThread, State
 from fakekube.virtualtime.threads.callers import caller
-from fakekube.virtualtime.threads.scheduler import BubbleThread, State
 
 #: What a thread says where it waits for another thread, not for a connection or a moment.
 _FOR_OTHERS = ("waiting for a lock", "waiting for a queue", "waiting for an event", "waiting for the end of")

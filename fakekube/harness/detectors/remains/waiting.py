@@ -15,7 +15,7 @@ from typing import Any
 from fakekube.harness.detectors.texts.places import is_of_library
 from fakekube.virtualtime.patches.threadwaits import frames_of
 from fakekube.virtualtime.patches.threadwaits import wait_of as wait_of_thread
-from fakekube.virtualtime.threads.scheduler import BubbleThread
+from fakekube.virtualtime.threads.bubblethread import BubbleThread
 
 #: Modules whose waits are named by the code that calls them.
 _PRIMITIVES = ("asyncio.", "anyio.")

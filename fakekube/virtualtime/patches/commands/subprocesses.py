@@ -12,7 +12,7 @@ from typing import Any
 
 from fakekube.virtualtime.errors import BubbleClosed
 from fakekube.virtualtime.loop import VirtualTimeLoop
-from fakekube.virtualtime.patches.childprocesses import Children, named
+from fakekube.virtualtime.patches.commands.childprocesses import Children, named
 from fakekube.virtualtime.patches.patch import Patch
 
 

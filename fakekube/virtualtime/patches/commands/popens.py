@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from fakekube.virtualtime.blocking import Blocking
-from fakekube.virtualtime.patches.childprocesses import Children, named
+from fakekube.virtualtime.patches.commands.childprocesses import Children, named
 from fakekube.virtualtime.patches.patch import Patch
 
 #: The positions of `timeout` among the arguments.
