@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from fakekube.apiserver.versions import RECORDED, UnknownVersion
+from fakekube.clustersettings import SETTINGS, text_of
 
 if TYPE_CHECKING:
     from fakekube.server.standalone import Options, Running
@@ -61,14 +62,13 @@ _CONTROLLERS = click.option(
     "--controllers",
     multiple=True,
     callback=_known_controllers,
-    help="The cluster's own controllers to run, by name and separated by commas: `*` for those of "
-    "kube-controller-manager, `-NAME` to leave one out.",
+    help=f"{text_of('controllers')} Separated by commas; may be repeated.",
 )
 
 _NODES = click.option(
     "--nodes",
     type=click.IntRange(0),
-    help="Number of simulated nodes. Any switch on the scheduler and the kubelet, and the Node authorizer beside RBAC.",
+    help=f"{text_of('nodes')} With RBAC, the Node authorizer is on, too.",
 )
 
 _SERVER_OPTIONS = (
@@ -102,13 +102,13 @@ _SERVER_OPTIONS = (
         "--enable-admission-plugins",
         multiple=True,
         callback=_names,
-        help="Admission plugins to enable, separated by commas; off by default are NodeRestriction and ServiceAccount.",
+        help=f"{text_of('enable_admission_plugins')} Separated by commas.",
     ),
     click.option(
         "--disable-admission-plugins",
         multiple=True,
         callback=_names,
-        help="Admission plugins to disable, separated by commas.",
+        help=f"{text_of('disable_admission_plugins')} Separated by commas.",
     ),
     click.option(
         "--service-account-issuer",
@@ -135,10 +135,10 @@ _SERVER_OPTIONS = (
     click.option("--tls", is_flag=True, help="Serve HTTPS with a newly created certificate authority."),
     click.option(
         "--service-cluster-ip-range",
-        default="10.0.0.0/12",
+        default=SETTINGS["service_cluster_ip_range"].default,
         show_default=True,
         metavar="CIDR[,CIDR]",
-        help="Range of the addresses of Services; two ranges of different families for dual stack.",
+        help=text_of("service_cluster_ip_range"),
     ),
     click.option(
         "--webhook-service",
@@ -148,10 +148,10 @@ _SERVER_OPTIONS = (
     ),
     click.option(
         "--history-window",
-        default=20_000,
+        default=SETTINGS["history_window"].default,
         show_default=True,
         type=click.IntRange(1),
-        help="Number of changes that watches can resume from; older ones get 410 Gone.",
+        help=f"{text_of('history_window')} Older ones get 410 Gone.",
     ),
     click.option(
         "--kubernetes-version",

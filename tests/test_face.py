@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from fakekube import Cluster, ClusterSettings, FakeKube
+from fakekube import Cluster, ClusterSettings, FakeKube, cli
+from fakekube.clustersettings import SETTINGS
 from fakekube.harness.backends.realcluster import RealCluster
 from fakekube.harness.face import DESKS
 from fakekube.harness.members import members_of
@@ -87,6 +88,15 @@ def test_a_cluster_takes_the_fields_of_its_settings():
     assert list(inspect.signature(FakeKube).parameters) == list(inspect.signature(ClusterSettings).parameters)
     with pytest.raises(TypeError, match=r"FakeKube\(\) has no argument sed \(accepted: seed, "):
         FakeKube(sed=1)  # type: ignore[call-arg]
+
+
+@pytest.mark.parametrize("name", [name for name, one in SETTINGS.items() if one.metadata["flag"]])
+def test_serve_has_an_option_for_a_setting(name):
+    options = {flag: option for option in cli.serve.params for flag in option.opts}
+    option = options[SETTINGS[name].metadata["flag"]]
+    if name not in ("version", "authorization_mode"):  # serve has defaults of its own
+        assert option.help.startswith(SETTINGS[name].metadata["text"])
+        assert option.multiple or option.default == SETTINGS[name].default or SETTINGS[name].default is None
 
 
 # --- members of others -----------------------------------------------------------------------------------------------

@@ -61,6 +61,7 @@ FOREIGN = frozenset(
         "--namespace",
         "--pdb",
         "--quiet",
+        "--standalone",
         "--url",
         "--wait",
     ]
