@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from importlib.resources import files
+from fakekube import webpages
 
 #: The most entries of a page; of two timelines, the most lines.
 LAST = 5_000
@@ -34,4 +34,4 @@ def page(document: str, *, compares: bool = False) -> str:
 
 
 def _asset(name: str) -> str:
-    return files("fakekube.harness.records").joinpath(name).read_text(encoding="utf-8")
+    return webpages.read(f"timeline/{name}")
