@@ -55,6 +55,9 @@ TIMELINE_LINES = 60
 
 _CLUSTER: pytest.StashKey[FakeKube] = pytest.StashKey()
 
+#: The failures of a test: of its call, then of its teardown.
+_FAILURES: pytest.StashKey[list[str]] = pytest.StashKey()
+
 #: What is wrong with the marker of a test that is explored.
 _PROBLEM: pytest.StashKey[str] = pytest.StashKey()
 
@@ -678,6 +681,7 @@ def pytest_runtest_makereport(
             report.sections.append(("fakekube findings", "\n".join(map(str, findings))))
     if report.when == "teardown":
         del item.stash[_CLUSTER]  # the session keeps its items
+        item.stash[_FAILURES] = []
         if cluster.access.backend == "fakekube" and driven(cluster).bubble.loop.processes.left_clients:
             _free_clients()
     return report
@@ -716,7 +720,14 @@ def _write_page(item: pytest.Item, cluster: FakeKube, report: pytest.TestReport)
     if plan is not None and (plan.atoms or not (report.failed or item.stash[PAGED])):
         return None  # one of many runs of an exploration, which writes its page itself
     path = _page_of(item, report.failed) if report.failed or report.when == "call" else None
-    return None if path is None else cluster.timeline.html(path, title=f"{item.nodeid} {report.outcome}")
+    if path is None:
+        return None
+    from fakekube.harness.records.testfailure import failure_text
+
+    failures = item.stash.setdefault(_FAILURES, [])
+    if report.failed:
+        failures.append(failure_text(report.longrepr, item.config.rootpath))
+    return cluster.timeline.html(path, title=f"{item.nodeid} {report.outcome}", failure="\n\n".join(failures))
 
 
 def _page_of(item: pytest.Item, failed: bool) -> Path | None:

@@ -3,11 +3,13 @@
 import json
 import re
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
 from controllerlib import Result
 from fakekube import FakeKube
+from fakekube.harness.records.testfailure import failure_text
 from fakekube.pytest_plugin import page_name
 from tests.harness.browser import CONTRAST, in_a_browser, in_browser
 from tests.harness.operators import config_map
@@ -28,9 +30,27 @@ def test_fails(fakekube):
     fakekube.apply(config_map("a"))
     assert fakekube.exists("v1", "ConfigMap", "b")
 
+@pytest.fixture
+def cleaned(fakekube):
+    yield
+    raise OSError("the disk is full")
+
+def test_fails_twice(fakekube, cleaned):
+    fakekube.apply(config_map("a"))
+    assert not fakekube.exists("v1", "ConfigMap", "a")
+
+async def broken(request, client):
+    raise TypeError("the operator is broken")
+
+def test_has_a_finding(fakekube):
+    fakekube.apply(config_map("a"))
+    fakekube.start(build(broken))
+
 def test_without_a_cluster():
     assert True
 """
+
+FAILING = ["test_fails", "test_fails_twice", "test_has_a_finding"]
 
 
 @pytest.fixture
@@ -51,23 +71,71 @@ def run(pytester, monkeypatch):
 
 def test_each_test_with_a_cluster_has_a_page(run):
     result, pages = run("--fakekube-timeline=pages")
-    result.assert_outcomes(passed=4, failed=1)
-    assert len(pages) == 4
+    result.assert_outcomes(passed=4, failed=3, errors=1)
+    assert len(pages) == 6
     assert all(re.fullmatch(r"[A-Za-z0-9_.-]+\.html", name) for name in pages)
     assert page_name("test_pages.py::test_fails") in pages
 
 
 def test_a_failing_test_names_its_page(run, pytester):
     result, pages = run("--fakekube-timeline=pages", "--fakekube-timeline-for=failed")
-    result.assert_outcomes(passed=4, failed=1)
-    assert list(pages) == [page_name("test_pages.py::test_fails")]
+    result.assert_outcomes(passed=4, failed=3, errors=1)
+    assert sorted(pages) == sorted(page_name(f"test_pages.py::{which}") for which in FAILING)
     result.stdout.fnmatch_lines([f"the whole timeline: {pytester.path}/pages/test_pages.py-test_fails-*.html"])
 
 
 def test_pages_are_set_in_the_ini_file(run, pytester):
     pytester.makeini("[pytest]\nfakekube_timeline = pages\nfakekube_timeline_for = failed\n")
     _, pages = run()
-    assert len(pages) == 1
+    assert len(pages) == 3
+
+
+def test_a_page_has_the_error_of_the_call_and_of_the_teardown(run):
+    """The title said "failed", and the panel "Nothing failed"."""
+    _, pages = run("--fakekube-timeline=pages")
+    failures = {name: document_of(text)["failure"] for name, text in pages.items()}
+    line = SUITE[: SUITE.index('assert fakekube.exists("v1", "ConfigMap", "b")')].count("\n")
+    fails, twice, finding = (failures.pop(page_name(f"test_pages.py::{name}")) for name in FAILING)
+    assert fails.startswith(f"test_pages.py:{line}: AssertionError: assert False\n")
+    assert re.match(r"test_pages.py:\d+: AssertionError: assert not True\n", twice)
+    assert re.search(r"\n\ntest_pages.py:\d+: OSError: the disk is full$", twice)
+    assert re.search(r"^Failed: \[reconcile-error\] minder reconciling default/a ", finding)
+    assert set(failures.values()) == {""}
+
+
+class Crash(NamedTuple):
+    path: str
+    lineno: int
+    message: str
+
+
+class Longrepr(NamedTuple):
+    """What pytest's report of a failure has."""
+
+    reprcrash: Crash | None
+
+
+@pytest.mark.parametrize(
+    ("path", "message", "shown"),
+    [
+        pytest.param("/root/a/test_a.py", "ValueError: a", "a/test_a.py:3: ValueError: a", id="below-the-root"),
+        pytest.param("/other/a.py", "ValueError: a\nb", "/other/a.py:3: ValueError: a\nb", id="elsewhere"),
+        pytest.param(str(ROOT / "fakekube/x.py"), "FindingError: a", "FindingError: a", id="in-this-package"),
+        pytest.param("/root/.venv/lib/site-packages/x.py", "Failed: a", "Failed: a", id="in-an-installed-package"),
+        pytest.param("/root/a.py", "\n".join("a" * 40), "a.py:3: " + "a\n" * 25 + "(15 more lines)", id="long"),
+        pytest.param("/root/a.py", "a" * 5000, "a.py:3: " + "a" * 3992, id="wide"),
+    ],
+)
+def test_the_text_of_a_failure(path, message, shown):
+    assert failure_text(Longrepr(Crash(path, 3, message)), Path("/root")) == shown
+
+
+def test_the_text_of_a_failure_without_a_place():
+    assert failure_text("SKIPPED\n", Path("/root")) == "SKIPPED"
+
+
+def document_of(page):
+    return json.loads(re.search(r'id="document">(.*)</script>', page)[1])
 
 
 def test_no_page_is_written_without_the_option(run):
@@ -78,8 +146,8 @@ def test_no_page_is_written_without_the_option(run):
 
 def test_the_workers_of_xdist_write_all_pages(run):
     result, pages = run("--fakekube-timeline=pages", "-n2", "-p", "xdist")
-    result.assert_outcomes(passed=4, failed=1)
-    assert len(pages) == 4
+    result.assert_outcomes(passed=4, failed=3, errors=1)
+    assert len(pages) == 6
 
 
 def test_an_unknown_choice_is_refused(run):
@@ -96,9 +164,9 @@ def test_names_of_pages_are_safe_and_unique():
 
 def test_a_page_has_the_document_of_the_timeline(fakekube, tmp_path):
     fakekube.apply(config_map("a", text="</script><b>&"))
-    text = fakekube.timeline.html(tmp_path / "t.html", title="mine").read_text()
+    text = fakekube.timeline.html(tmp_path / "t.html", title="mine", failure="a.py:1: b").read_text()
     (document,) = re.findall(r'<script type="application/json" id="document">(.*)</script>', text)
-    assert json.loads(document) == json.loads(fakekube.timeline.to_json(title="mine"))
+    assert json.loads(document) == json.loads(fakekube.timeline.to_json(title="mine", failure="a.py:1: b"))
     assert not re.search(r"""(src|href)\s*=|url\(|@import|https?://(?!www\.w3\.org)""", text)
 
 
