@@ -258,20 +258,22 @@ class TestInABrowser:
             zoomed = await opened.evaluate(wide)
             await opened.click("#fit")
             fitted = await opened.evaluate(wide)
+            lanes = [await opened.texts("#names button")]
             await opened.click("#query")
             await opened.command("Input.insertText", text="default/b failed")
-            return before, zoomed, fitted, await opened.texts("#names button"), await opened.texts(".row .what")
+            lanes.append(await opened.texts("#names button"))
+            return before, zoomed, fitted, lanes, await opened.texts(".row .what")
 
         before, zoomed, fitted, lanes, rows = in_browser(page[0], act)
         assert zoomed > before * 1.5
         assert fitted == before
-        assert lanes == ["test", "backup"]
+        assert lanes == [["test", "backup"], ["backup"]]  # one without an entry that is shown is hidden
         assert [row.partition(" failed")[0] for row in rows] == ["reconcile default/b #1"]
 
     def test_it_requests_nothing_and_runs_no_script_of_the_data(self, page):
         async def act(opened):
-            await opened.click("#time")
             dots = await opened.evaluate("document.querySelectorAll('.dot').length")
+            await opened.click("#time")
             return opened.requested, await opened.evaluate("document.title"), await opened.text("h1"), dots
 
         requested, title, heading, dots = in_browser(page[0], act)
