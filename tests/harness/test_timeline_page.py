@@ -9,6 +9,7 @@ import pytest
 
 from controllerlib import Result
 from fakekube import FakeKube
+from fakekube.harness.records.page import page as page_of
 from fakekube.harness.records.testfailure import failure_text
 from fakekube.pytest_plugin import page_name
 from tests.harness.browser import CONTRAST, in_a_browser, in_browser
@@ -179,7 +180,7 @@ def backup(manager):
 
     async def reconcile(request, client):
         found = await client.get("v1", "ConfigMap", request.name, namespace=request.namespace)
-        count = int(found["data"]["count"])
+        count = int(found["data"].get("count", 2))
         if request.name == "b" and not failed:
             failed.append(request)
             raise RuntimeError("no space </script><script>document.title = 'broken'</script>")
@@ -294,3 +295,247 @@ class TestInABrowser:
 
         worst = in_browser(page[0], act)
         assert worst["ratio"] >= 4.5, worst
+
+
+@pytest.fixture(scope="module")
+def busy(tmp_path_factory):
+    """The page of a failed test with two operators, all controllers of the cluster, and a node."""
+    with FakeKube(seed=1, controllers=["*"], nodes=1, detect={"all": "off"}) as kube:
+        kube.apply(config_map("a", count="0"), config_map("b", count="0"))
+        operator = kube.start(backup, name="db")
+        kube.advance(hours=1)
+        first = operator["backup"].history("default/a")[0]
+        failure = "test_backup.py:12: AssertionError: a is counted\nassert 2 == 3"
+        page = kube.timeline.html(tmp_path_factory.mktemp("pages") / "a.html", title="test failed", failure=failure)
+        return page.as_uri(), first.serial
+
+
+#: Whether the middle of the selected dot, and of the selected row, are in the part of their list that is in sight.
+IN_SIGHT = """(() => { const inside = (one, all, left = 0) => { if (!one) return null;
+    const a = one.getBoundingClientRect(), b = all.getBoundingClientRect(), x = a.x + a.width / 2, y = a.y + a.height / 2;
+    return x >= b.left + left && x <= b.left + all.clientWidth && y >= b.top && y <= b.top + all.clientHeight; };
+  const of = id => document.getElementById(id);
+  return [inside(document.querySelector(".dot.selected"), of("lanes"), of("names").offsetWidth),
+    inside(document.querySelector(".row.selected"), of("rows"))]; })()"""
+
+#: The texts of the rows in sight that are cut, apart from their causes.
+CUT = """[...document.querySelectorAll(".row .what, .row .who")].filter(one => one.scrollWidth > one.clientWidth)
+  .map(one => [one.innerText, one.parentElement.querySelector(".cause")?.innerText.length || 0])"""
+
+
+async def frames(opened):
+    """Wait until the page has been drawn, with what its scroll events have added."""
+    for _ in range(2):
+        await opened.evaluate("new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")
+
+
+async def sized(opened, width, height=900):
+    await opened.command(
+        "Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=False
+    )
+    await frames(opened)
+
+
+class TestABusyPage:
+    """The page of a cluster that has controllers of its own: eleven system lanes stood above the test's."""
+
+    pytestmark = in_a_browser
+
+    def test_the_test_and_operators_are_first_and_system_lanes_are_folded(self, busy):
+        async def act(opened):
+            folded = await opened.texts("#names button")
+            await opened.click(".fold")
+            unfolded = await opened.texts("#names button")
+            open_now = await opened.evaluate("document.querySelector('.fold').getAttribute('aria-expanded')")
+            await opened.click(".fold")
+            return folded, unfolded, open_now, await opened.texts("#names button")
+
+        folded, unfolded, open_now, again = in_browser(busy[0], act)
+        assert folded[:2] == ["test", "backup"]
+        (count,) = re.fullmatch(r"system \((\d+)\)", folded[2]).groups()
+        assert again == folded
+        assert unfolded[:3] == folded
+        assert len(unfolded) == 3 + int(count)
+        assert {"kubelet-node", "cluster", "node-lifecycle-controller"} <= set(unfolded[3:])
+        assert open_now == "true"
+
+    def test_system_entries_are_hidden_by_a_button_and_lanes_without_entries_are_hidden(self, busy):
+        async def act(opened):
+            whole = await opened.evaluate("document.querySelector('.sheet').style.height")
+            await opened.evaluate("[...document.querySelectorAll('.kind')].at(-1).click()")
+            own = await opened.texts("#names button"), set(await opened.texts(".row .who"))
+            shorter = await opened.evaluate("document.querySelector('.sheet').style.height")
+            await opened.click('#names [data-lane="backup"]')
+            return own, await opened.texts("#names button"), set(await opened.texts(".row .who")), whole, shorter
+
+        own, lanes, actors, whole, shorter = in_browser(busy[0], act)
+        assert own == (["test", "backup"], {"test", "backup"})
+        assert lanes == ["test", "backup"]  # a lane that the user has hidden can be shown again
+        assert actors == {"test"}
+        assert float(shorter[:-2]) < float(whole[:-2])
+
+    @pytest.mark.parametrize("width", [1400, 400])
+    def test_it_opens_where_the_test_begins(self, busy, width):
+        async def act(opened):
+            await sized(opened, width)
+            await opened.open(busy[0])
+            await frames(opened)
+            script = """(() => { const rows = document.getElementById("rows").getBoundingClientRect();
+              return [...document.querySelectorAll(".row")].filter(row => { const box = row.getBoundingClientRect();
+                return box.top >= rows.top && box.bottom <= rows.bottom; }).map(row => row.querySelector(".who").innerText); })()"""
+            return await opened.evaluate(script)
+
+        assert "test" in in_browser(busy[0], act)
+
+    @pytest.mark.parametrize("width", [1400, 400])
+    def test_what_is_selected_is_in_sight(self, busy, width):
+        """By its address, by a key, in all modes, alone with its chain, zoomed, and with all lanes."""
+        address, serial = busy
+
+        async def act(opened):
+            await sized(opened, width)
+            found = [await opened.evaluate(IN_SIGHT)]
+            for click in (
+                "#only", "#only", "#time", "#order", "#in", "#in", "#in", "#only", "#in", "#only", "#fit", ".fold",
+            ):  # fmt: skip
+                await opened.evaluate(f"document.querySelector('{click}').click()")
+                await frames(opened)
+                found.append(await opened.evaluate(IN_SIGHT))
+            for key in ("ArrowRight", "ArrowRight", "ArrowLeft", *["ArrowDown"] * 30):
+                await opened.command("Input.dispatchKeyEvent", type="keyDown", key=key)
+                await frames(opened)
+                found.append(await opened.evaluate(IN_SIGHT))
+            return found
+
+        assert in_browser(f"{address}#e={serial}", act) == [[True, True]] * 46
+
+    def test_a_chain_alone_fills_the_lanes(self, busy):
+        """The zoom of all entries remained, so that the chain was off screen."""
+        address, serial = busy
+
+        async def act(opened):
+            wide = "[document.querySelector('#chart svg').clientWidth, document.getElementById('lanes').clientWidth - document.getElementById('names').offsetWidth]"
+            for _ in range(4):
+                await opened.click("#in")
+            before = await opened.evaluate(wide)
+            await opened.click("#only")
+            return before, await opened.evaluate(wide)
+
+        (before, room), (after, room_after) = in_browser(f"{address}#e={serial}", act)
+        assert before > 5 * room
+        assert after == room_after
+
+    def test_only_a_selected_entry_has_a_chain(self, busy):
+        address, serial = busy
+
+        async def act(opened):
+            disabled = [await opened.evaluate("document.getElementById('only').disabled")]
+            await opened.command("Input.dispatchKeyEvent", type="keyDown", key="Escape")
+            return [*disabled, await opened.evaluate("document.getElementById('only').disabled")]
+
+        assert in_browser(f"{address}#e={serial}", act) == [False, True]
+
+    def test_the_error_of_the_test_is_shown(self, busy):
+        """The title said "failed", and the panel "Nothing failed"."""
+        address, serial = busy
+
+        async def act(opened):
+            line = await opened.text("#failure")
+            selected = await opened.text("#error")
+            await opened.click("#failure")
+            return line, selected, await opened.text("#error")
+
+        line, selected, error = in_browser(f"{address}#e={serial}", act)
+        assert line == "test_backup.py:12: AssertionError: a is counted"
+        assert selected is None
+        assert error == "test_backup.py:12: AssertionError: a is counted\nassert 2 == 3"
+
+    def test_what_is_cut_only_beside_a_cause_that_needs_the_place(self, busy):
+        async def act(opened):
+            await sized(opened, 1400)
+            cut = []
+            for top in range(0, 6000, 600):
+                await opened.evaluate(f"document.getElementById('rows').scrollTop = {top}")
+                await frames(opened)
+                cut += await opened.evaluate(CUT)
+            return cut
+
+        cut = in_browser(busy[0], act)
+        assert [text for text, cause in cut if cause <= 14 and len(text) < 60 and " " in text] == []
+
+    @pytest.mark.parametrize("width", [1400, 400])
+    def test_nothing_is_wider_than_the_window(self, busy, width):
+        async def act(opened):
+            await sized(opened, width)
+            return await opened.evaluate(
+                """["html", "#rows", "#details", "header"].filter(name => { const one = document.querySelector(name);
+                  return one.scrollWidth > one.clientWidth; })"""
+            )
+
+        assert in_browser(f"{busy[0]}#e={busy[1]}", act) == []
+
+    def test_a_row_keeps_the_focus_of_the_keyboard(self, busy):
+        address, serial = busy
+
+        async def act(opened):
+            await opened.click(f'.row[data-serial="{serial}"]')
+            await opened.command("Input.dispatchKeyEvent", type="keyDown", key="ArrowDown")
+            await frames(opened)
+            return await opened.evaluate("document.activeElement.classList.contains('selected')")
+
+        assert in_browser(address, act) is True
+
+
+def test_system_entries_are_those_of_the_clusters_own_controllers():
+    with FakeKube(seed=1, controllers=["*"], nodes=1, detect={"all": "off"}) as kube:
+        kube.apply(config_map("a", count="0"))
+        kube.start(backup, name="db")
+        kube.advance(minutes=5)
+        entries = json.loads(kube.timeline.to_json())["entries"]
+    own = {one["actor"] for one in entries if not one["system"]}
+    system = {one["actor"] for one in entries if one["system"]}
+    assert own == {"test", "backup"}
+    assert {"cluster", "kubelet-node", "serviceaccount-controller"} <= system
+
+
+class TestManyEntries:
+    pytestmark = in_a_browser
+
+    def test_many_entries_are_drawn_in_part(self, tmp_path):
+        """20,000 entries: only those in sight are in the document, and the lanes have at most one dot for a pixel."""
+        entry = {
+            "took": 0,
+            "kind": "note",
+            "rv": "",
+            "cause": "",
+            "object": "",
+            "facts": [],
+            "changes": [],
+            "failed": False,
+        }
+        entries = [
+            {
+                **entry,
+                "serial": n,
+                "at": n * 1000,
+                "actor": "test",
+                "what": f"note {n}",
+                "because": [n - 1] if n > 1 else [],
+            }
+            for n in range(1, 20_001)
+        ]
+        path = tmp_path / "many.html"
+        path.write_text(page_of(json.dumps({"title": "many", "failure": "", "dropped": 0, "entries": entries})))
+
+        async def act(opened):
+            counts = "[document.querySelectorAll('.row').length, document.querySelectorAll('.dot').length]"
+            await opened.evaluate("document.getElementById('rows').scrollTop = 1e9")
+            await frames(opened)
+            found, last = [await opened.evaluate(counts)], (await opened.texts(".row .what"))[-1]
+            await opened.click("#fit")
+            await frames(opened)
+            return [*found, await opened.evaluate(counts)], last
+
+        counts, last = in_browser(path.as_uri(), act)
+        assert last == "note 20000"
+        assert all(rows < 150 and 0 < dots < 4_000 for rows, dots in counts), counts

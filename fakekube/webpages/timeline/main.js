@@ -114,4 +114,12 @@ function listen() {
   addEventListener("hashchange", fromAddress);
 }
 
-export function start() { listen(); drawHeader(); view.header(); fromAddress(); view.opened(); }
+/** Show the first entry of the test or an operator: parts of the cluster may have been busy before. */
+function toBeginning() {
+  const first = all.find(e => !e.system);
+  if (state.selected || !first) return;
+  reveal(first.serial);
+  scrollToEntry(first.serial, .15);
+}
+
+export function start() { listen(); drawHeader(); view.header(); fromAddress(); toBeginning(); view.opened(); }

@@ -7,6 +7,9 @@ import { clock, span } from "./text.js";
 /** Pixels above and below the window that are in the document, too. */
 const BEYOND = 600, SECOND = 1e6;
 
+/** The most characters of a cause that is never cut. */
+const SHORT = 14;
+
 let list = {items: [], tops: [0], made: new Map(), of: new Map()};
 
 /** Whether there is room for two lines of a row only. */
@@ -79,7 +82,7 @@ view.rows = (shown, marks) => {
 
 function row(e, marks) {
   const mark = e.serial === state.selected ? " selected" : marks.has(e.serial) ? ` is-${marks.get(e.serial)}` : "";
-  return el("button", {class: `row${e.failed ? " failed" : ""}${mark}`, "data-serial": e.serial, style: `--lane:${color(e)}`,
+  return el("button", {class: `row${e.cause.length > SHORT ? "" : " short"}${e.failed ? " failed" : ""}${mark}`, "data-serial": e.serial, style: `--lane:${color(e)}`,
     "aria-current": e.serial === state.selected ? "true" : null}, el("span", {class: "time"}, clock(e.at)), el("span", {class: "who", title: e.actor}, e.actor),
     el("span", {class: "what", title: e.what}, e.what), ...(e.cause ? [el("span", {class: "cause", title: e.cause}, e.cause)] : []));
 }
