@@ -498,24 +498,21 @@ def test_system_entries_are_those_of_the_clusters_own_controllers():
     assert {"cluster", "kubelet-node", "serviceaccount-controller"} <= system
 
 
+#: An entry of a page's document.
+ENTRY = {
+    "at": 0, "took": 0, "actor": "test", "kind": "note", "rv": "", "cause": "", "object": "", "because": [],
+    "failed": False, "system": False, "facts": [], "changes": [],
+}  # fmt: skip
+
+
 class TestManyEntries:
     pytestmark = in_a_browser
 
     def test_many_entries_are_drawn_in_part(self, tmp_path):
         """20,000 entries: only those in sight are in the document, and the lanes have at most one dot for a pixel."""
-        entry = {
-            "took": 0,
-            "kind": "note",
-            "rv": "",
-            "cause": "",
-            "object": "",
-            "facts": [],
-            "changes": [],
-            "failed": False,
-        }
         entries = [
             {
-                **entry,
+                **ENTRY,
                 "serial": n,
                 "at": n * 1000,
                 "actor": "test",
@@ -539,3 +536,15 @@ class TestManyEntries:
         counts, last = in_browser(path.as_uri(), act)
         assert last == "note 20000"
         assert all(rows < 150 and 0 < dots < 4_000 for rows, dots in counts), counts
+
+    def test_failures_of_the_test_and_of_operators_are_listed_first(self, tmp_path):
+        failed = {**ENTRY, "failed": True}
+        entries = [
+            {**failed, "serial": 1, "actor": "kubelet", "what": "a", "system": True},
+            {**failed, "serial": 2, "actor": "backup", "what": "b"},
+            {**failed, "serial": 3, "actor": "test", "what": "c"},
+        ]
+        path = tmp_path / "failed.html"
+        path.write_text(page_of(json.dumps({"title": "many", "failure": "", "dropped": 0, "entries": entries})))
+        found = in_browser(path.as_uri(), lambda opened: opened.texts("#details .step b"))
+        assert found == ["backup", "test", "kubelet"]

@@ -38,4 +38,3 @@ def page(document: str, *, compares: bool = False) -> str:
         head, tail = tail.split(f"/*{name}*/")
         found += head + text
     return found + tail
-

@@ -41,7 +41,7 @@ function changed(c) {
 export function drawDetails() {
   const e = bySerial.get(state.selected), panel = $("details");
   if (!e) {
-    const failed = all.filter(x => x.failed);
+    const failed = all.filter(x => x.failed).sort((a, b) => (a.system || 0) - (b.system || 0));
     panel.replaceChildren(el("h2", {}, "What happened"), ...(doc.failure ? [el("h3", {}, "The test failed"), el("pre", {id: "error"}, doc.failure)] : []), ...view.overview(),
       el("h3", {}, "Failed requests and reconciles"), ...(failed.length ? steps(failed.map(x => [x.serial, 1]), "bad") : [el("p", {class: "soft"}, "None.")]),
       ...(failed.length > MOST ? [el("p", {class: "soft"}, `${failed.length - MOST} more`)] : []),

@@ -4,7 +4,11 @@ import { $, el } from "./element.js";
 import { lanesOf, state, view, visible } from "./state.js";
 import { clock } from "./text.js";
 
-const LANE = 30, MARGIN = 30, SPACE = 9, WIDEST = 400;
+/** Pixels: of a lane, beside the first and the last entry, for each entry, and the space below which dots touch. */
+const LANE = 30, MARGIN = 30, SPACE = 9, DENSE = 6;
+
+/** The greatest zoom. */
+const WIDEST = 400;
 
 /** The place of each shown entry in the lanes: x, y. */
 export let place = new Map();
@@ -20,7 +24,7 @@ export function drawLanes(shown, marks) {
   const first = shown.reduce((t, e) => Math.min(t, e.at), shown.length ? shown[0].at : 0), last = shown.reduce((t, e) => Math.max(t, e.at + e.took), first + 1);
   const x = e => MARGIN + inner * (state.mode === "time" ? (e.at - first) / (last - first) : count < 2 ? .5 : column.get(e.serial) / (count - 1));
   place = new Map(shown.map(e => [e.serial, [x(e), laneOf(e) * LANE + LANE / 2]]));
-  drawn = {shown: shown.toSorted((a, b) => x(a) - x(b)), marks, lanes, height, width, zoom, inner, total: last - first,
+  drawn = {shown: shown.toSorted((a, b) => x(a) - x(b)), marks, lanes, height, width, zoom, inner, count, total: last - first,
     radius: Math.max(3, Math.min(7, inner / Math.max(1, count) / 2.2)), from: NaN, to: NaN};
   $("chart").style.width = $("axis").style.width = `${width}px`;
   drawSight();
@@ -38,12 +42,12 @@ function nameOf(lane) {
 /** Draw the entries in sight and one window's width beside them, if that has not been done. */
 export function drawSight() {
   if (!drawn) return;
-  const {shown, marks, lanes, height, width, inner, total, radius: R} = drawn, left = $("lanes").scrollLeft, wide = room();
+  const {shown, marks, lanes, height, width, inner, count, total, radius: R} = drawn, left = $("lanes").scrollLeft, wide = room();
   if (left >= drawn.from && left + wide <= drawn.to) return;
   drawn.from = left <= wide ? -Infinity : left - wide;
   drawn.to = left + 2 * wide >= width ? Infinity : left + 2 * wide;
   const near = shown.filter(e => { const [at] = place.get(e.serial); return at >= drawn.from && at <= drawn.to; });
-  const svg = el("svg", {width, height, class: state.selected ? "chain" : ""}), axis = el("svg", {width, height: 20});
+  const svg = el("svg", {width, height, class: `${state.selected ? "chain" : ""}${inner / count < DENSE ? " dense" : ""}`}), axis = el("svg", {width, height: 20});
   lanes.forEach((_, i) => i % 2 || svg.append(el("rect", {class: "band", x: 0, y: i * LANE, width, height: LANE})));
   let labelled = -1e9, moment = -1, ticked = -1e9;
   for (const e of near) {
