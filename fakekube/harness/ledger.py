@@ -355,6 +355,7 @@ def _summary(
         facts=tuple(facts),
         failed=found.error is not None,
         duration=found.duration,
+        system=found.operator == CLUSTER,
     )
 
 

@@ -185,17 +185,23 @@ class Timeline:
 
     # --- export ----------------------------------------------------------------------------------------------------
 
-    def to_json(self, *, title: str = "", last: int | None = None) -> str:
-        """The entries, or the `last` ones, with their causes and what they changed, as JSON."""
+    def to_json(self, *, title: str = "", last: int | None = None, failure: str = "") -> str:
+        """The entries, or the `last` ones, with their causes and what they changed, as JSON.
+
+        `failure` is a text that is included: why the test failed.
+        """
         from fakekube.harness.records.document import document, encoded
 
-        return encoded(document(self.joined(), self.versions, self._epoch, self.dropped, title, last))
+        return encoded(document(self.joined(), self.versions, self._epoch, self.dropped, title, last, failure))
 
-    def html(self, path: str | Path, *, title: str = "") -> Path:
-        """Write one self-contained HTML page with the last 5,000 entries. Returns its path."""
+    def html(self, path: str | Path, *, title: str = "", failure: str = "") -> Path:
+        """Write one self-contained HTML page with the last 5,000 entries. Returns its path.
+
+        `failure`: why the test failed, which the page shows first.
+        """
         from fakekube.harness.records.page import LAST, page
 
-        return _written(Path(path), page(self.to_json(title=title, last=LAST)))
+        return _written(Path(path), page(self.to_json(title=title, last=LAST, failure=failure)))
 
     def save(self, path: str | Path) -> Path:
         """Write the timeline as JSON (`.json`), a page (`.html`) or a table (`.txt`). Raises ValueError."""

@@ -18,6 +18,9 @@ CLUSTER: pytest.StashKey[FakeKube] = pytest.StashKey()
 #: The findings that the error of a test lists.
 RAISED: pytest.StashKey[Sequence[Finding]] = pytest.StashKey()
 
+#: The failures of a test: of its call, then of its teardown.
+FAILURES: pytest.StashKey[list[str]] = pytest.StashKey()
+
 #: The clusters of several tests, by the names of their fixtures.
 SHARED: pytest.StashKey[dict[str, SharedCluster]] = pytest.StashKey()
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from fakekube.pytest_plugin import clusterport
-from fakekube.pytest_plugin.itemkeys import CLUSTER, RAISED
+from fakekube.pytest_plugin.itemkeys import CLUSTER, FAILURES, RAISED
 from fakekube.pytest_plugin.testsettings import option
 from fakekube.simulation.stash import PAGED, PLAN
 
@@ -53,6 +53,7 @@ def makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> Generator[None
         _add_findings(item, cluster, report)
     if report.when == "teardown":
         del item.stash[CLUSTER]  # the session keeps its items
+        item.stash[FAILURES] = []
         if clusterport.has_left_clients(cluster):
             _free_clients()
     return report
@@ -109,7 +110,14 @@ def _write_page(item: pytest.Item, cluster: FakeKube, report: pytest.TestReport)
     if plan is not None and (plan.atoms or not (report.failed or item.stash[PAGED])):
         return None  # one of many runs of an exploration, which writes its page itself
     path = page_of(item, report.failed) if report.failed or report.when == "call" else None
-    return None if path is None else cluster.timeline.html(path, title=f"{item.nodeid} {report.outcome}")
+    if path is None:
+        return None
+    from fakekube.harness.records.testfailure import failure_text
+
+    failures = item.stash.setdefault(FAILURES, [])
+    if report.failed:
+        failures.append(failure_text(report.longrepr, item.config.rootpath))
+    return cluster.timeline.html(path, title=f"{item.nodeid} {report.outcome}", failure="\n\n".join(failures))
 
 
 def page_of(item: pytest.Item, failed: bool) -> Path | None:

@@ -314,3 +314,20 @@ class TestInABrowser:
         worst, requested = in_browser(page, act)
         assert worst["ratio"] >= 4.5, worst
         assert requested == [page]
+
+    def test_nothing_is_wider_than_a_narrow_window_and_the_first_difference_is_in_sight(self, page):
+        async def act(opened):
+            await opened.command(
+                "Emulation.setDeviceMetricsOverride", width=400, height=800, deviceScaleFactor=1, mobile=False
+            )
+            await opened.open(page)
+            wide = await opened.evaluate(
+                """["html", "#rows", "#details", "header", "#result"].filter(name => { const one = document.querySelector(name);
+                  return one.scrollWidth > one.clientWidth; })"""
+            )
+            script = """(() => { const box = document.getElementById("first").getBoundingClientRect(),
+              rows = document.getElementById("rows").getBoundingClientRect();
+              return rows.top < box.top && box.bottom < rows.bottom; })()"""
+            return wide, await opened.evaluate(script)
+
+        assert in_browser(page, act) == ([], True)

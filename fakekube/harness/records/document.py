@@ -21,15 +21,25 @@ OBJECTS, OBJECT, FIELDS = 4_000_000, 100_000, 200
 
 
 def document(
-    joined: Joined, versions: Versions, epoch: datetime, dropped: int, title: str, last: int | None = None
+    joined: Joined,
+    versions: Versions,
+    epoch: datetime,
+    dropped: int,
+    title: str,
+    last: int | None = None,
+    failure: str = "",
 ) -> dict[str, Any]:
-    """The document with all entries, or the `last` ones. Times are in microseconds since the `epoch`."""
+    """The document with all entries, or the `last` ones. Times are in microseconds since the `epoch`.
+
+    failure: why the test failed; "" if it did not.
+    """
     rows = list(joined.rows.values())
     shown = rows if last is None else rows[max(0, len(rows) - last) :]
     changes = _changes(versions, {row.entry.serial for row in shown})
     return {
         "format": FORMAT,
         "title": title,
+        "failure": failure,
         "epoch": epoch.isoformat(),
         "dropped": dropped + len(rows) - len(shown),
         "entries": [_entry(row, epoch, changes.get(row.entry.serial, ())) for row in shown],
@@ -55,6 +65,7 @@ def _entry(row: Row, epoch: datetime, changes: Sequence[dict[str, Any]]) -> dict
         "object": "" if entry.object is None else str(entry.object),
         "because": entry.because,
         "failed": summary.failed,
+        "system": summary.system,
         "facts": summary.facts,
         "changes": changes,
     }

@@ -37,6 +37,7 @@ class Summary(NamedTuple):
 
     `because`: the serials of the entries that caused it, as far as they are known when it is recorded. `reacted_to`:
     the revisions that caused it. `commits`: the revisions that it stored. `facts`: further fields, for the page.
+    `system`: whether the actor is a part of the cluster, as its own controllers are.
     """
 
     actor: str
@@ -51,6 +52,7 @@ class Summary(NamedTuple):
     facts: tuple[tuple[str, str], ...] = ()
     failed: bool = False
     duration: timedelta = timedelta()
+    system: bool = False
 
 
 class TimelineEntry(NamedTuple):

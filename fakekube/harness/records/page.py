@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from importlib.resources import files
+from fakekube import webpages
 
 #: The most entries of a page; of two timelines, the most lines.
 LAST = 5_000
+
+#: The modules of the page's script, and the one that a page of two timelines has besides.
+MODULES = ("element", "text", "entries", "state", "lanes", "rows", "details", "main")
+COMPARISON = "comparison"
 
 #: What would end the script or start a comment in it, and how JSON can write it.
 _ESCAPES: dict[str, str | int | None] = {
@@ -22,16 +26,15 @@ def page(document: str, *, compares: bool = False) -> str:
 
     compares: whether it is the document of a comparison, which has a style and a script of its own besides.
     """
-    names = ["page", "comparison"] if compares else ["page"]
-    style, script = ("".join(_asset(f"{name}.{suffix}") for name in names) for suffix in ("css", "js"))
-    parts = {"STYLE": style, "DOCUMENT": document.translate(str.maketrans(_ESCAPES)), "SCRIPT": f"{script}start();\n"}
+    more = [COMPARISON] if compares else []
+    parts = {
+        "STYLE": "".join(webpages.read(f"timeline/{name}.css") for name in ("page", *more)),
+        "DOCUMENT": document.translate(str.maketrans(_ESCAPES)),
+        "SCRIPT": webpages.bundle([f"timeline/{name}.js" for name in (*MODULES, *more)]) + "start();\n",
+    }
     found = ""
-    tail = _asset("page.html")
+    tail = webpages.read("timeline/page.html")
     for name, text in parts.items():
         head, tail = tail.split(f"/*{name}*/")
         found += head + text
     return found + tail
-
-
-def _asset(name: str) -> str:
-    return files("fakekube.harness.records").joinpath(name).read_text(encoding="utf-8")

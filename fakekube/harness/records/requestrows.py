@@ -10,7 +10,7 @@ from typing import Literal
 from fakekube.apiserver.requestlog import RequestRecord
 from fakekube.apiserver.storage.store import Change
 from fakekube.harness.records.entry import ObjectKey, Summary, offset, stored_key
-from fakekube.harness.records.identity import Identities, Trace
+from fakekube.harness.records.identity import CLUSTER, Identities, Trace
 
 #: The number of revisions of a renewed lease by which its row is found as the cause of a reconcile.
 REVISIONS = 100
@@ -37,6 +37,11 @@ class Actors:
             return str(trace.identity), 0
         return self.identities.lane(trace.identity, trace.controller), trace.serial
 
+    def is_system(self, record: RequestRecord) -> bool:
+        """Whether one of the cluster's own controllers made a request."""
+        trace = Trace.parse(record.trace)
+        return trace is not None and trace.identity.operator == CLUSTER
+
 
 def request_summary(actors: Actors, record: RequestRecord, remark: str, revisions: tuple[int, ...]) -> Summary:
     """The row of a write or of a failed request."""
@@ -60,6 +65,7 @@ def request_summary(actors: Actors, record: RequestRecord, remark: str, revision
         commits=revisions,
         facts=tuple(fact for fact in facts if fact[1]),
         failed=record.code >= 400 or record.code == 0,
+        system=actors.is_system(record),
     )
 
 
@@ -98,7 +104,15 @@ class Renewals:
             what += f" {self.times}x until {offset(self.until)}"
         because = (reconcile,) if reconcile else ()
         return Summary(
-            actor, what, str(self.revisions[-1]), "", "request", _key(record), because, commits=tuple(self.revisions)
+            actor,
+            what,
+            str(self.revisions[-1]),
+            "",
+            "request",
+            _key(record),
+            because,
+            commits=tuple(self.revisions),
+            system=actors.is_system(record),
         )
 
 
@@ -111,4 +125,4 @@ def change_summary(verb: str, revision: int, collection: str, path: str) -> Summ
     """The row of a change that the server made by itself."""
     key = stored_key(collection, path)
     what = f"{verb} {key.resource} {path}"
-    return Summary(SERVER, what, str(revision), "", "stored", key, commits=(revision,))
+    return Summary(SERVER, what, str(revision), "", "stored", key, commits=(revision,), system=True)
