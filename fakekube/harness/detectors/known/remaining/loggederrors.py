@@ -7,8 +7,7 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from controllerlib.controller import Outcome
-from controllerlib.controller.invocation import PANICS
+from controllerlib.controller import Outcome, is_panic
 from fakekube.harness.detectors.detector import Doing, Scene, Surroundings
 from fakekube.harness.detectors.levels import Level
 from fakekube.harness.detectors.texts.places import raised_at
@@ -107,7 +106,7 @@ class LoggedErrors:
         known = self._logged.get(key)
         if known is None:
             said = f"{record.name} logged {message[:SHOWN]!r} with the traceback of {type(error).__name__}{place}"
-            known = self._logged[key] = Logged(program, said, isinstance(error, PANICS), now, now)
+            known = self._logged[key] = Logged(program, said, is_panic(error), now, now)
         elif now > known.last:
             known.times, known.last = known.times + 1, now
         known.due = now + float(retry[1]) if retry is not None else 0.0
