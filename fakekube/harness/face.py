@@ -11,7 +11,7 @@ import builtins
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from datetime import datetime
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Protocol, Self, TypeVar, TypeVarTuple, Unpack, overload
+from typing import TYPE_CHECKING, Any, NoReturn, Protocol, Self, TypeVar, TypeVarTuple, Unpack, overload
 
 from fakekube.harness.members import Need, changes, reads, steps
 
@@ -57,7 +57,7 @@ Args = TypeVarTuple("Args")
 Object = dict[str, Any]
 
 
-def lacking() -> Any:
+def lacking() -> NoReturn:
     """Never called: what a class does not implement skips the test (`members.skip_the_rest`)."""
     raise NotImplementedError
 
@@ -104,8 +104,7 @@ class Cluster(Protocol):
     @reads()
     def namespace(self) -> str:
         """The namespace of objects that name none: "default". On other backends each test has one of its own."""
-        found: str = lacking()
-        return found
+        lacking()
 
     # --- time ------------------------------------------------------------------------------------------------------
 
@@ -113,32 +112,27 @@ class Cluster(Protocol):
     @reads(Need.CLOCK)
     def clock(self) -> VirtualClock:
         """The cluster's clock: `now()`, `time()`, `monotonic()`, `hold(reason)`, `next_timers()`."""
-        found: VirtualClock = lacking()
-        return found
+        lacking()
 
     @steps()
     def settle(self) -> Awaitable[None]:
         """Wait until the cluster is quiescent. Raises NotQuiescent, HotLoop, or what an operator failed with."""
-        found: Awaitable[None] = lacking()
-        return found
+        lacking()
 
     @steps(Need.CLOCK)
     def advance(self, duration: Duration = 0, **units: Unpack[TimeUnits]) -> Awaitable[None]:
         """Move time (`advance(60)`, `advance("1h30m")`, `advance(hours=10)`); stops and settles at each timer."""
-        found: Awaitable[None] = lacking()
-        return found
+        lacking()
 
     @steps(Need.CLOCK)
     def advance_to(self, moment: datetime | str) -> Awaitable[None]:
         """Move time to `moment`, an aware datetime or text in ISO format (`2026-01-01T12:00:00Z`)."""
-        found: Awaitable[None] = lacking()
-        return found
+        lacking()
 
     @steps(Need.CLOCK)
     def advance_until(self, predicate: Callable[[], object], timeout: Duration) -> Awaitable[None]:
         """Move time until `predicate()` is true. Raises TimeoutError after `timeout`."""
-        found: Awaitable[None] = lacking()
-        return found
+        lacking()
 
     # --- objects ---------------------------------------------------------------------------------------------------
 
@@ -150,20 +144,17 @@ class Cluster(Protocol):
         them. For server-side apply use a client: `controllerlib.Client.apply`, or the official one. Raises
         ManifestError naming the object and the problem.
         """
-        found: builtins.list[Object] = lacking()
-        return found
+        lacking()
 
     @changes()
     def create(self, obj: Writable) -> Object:
         """Create an object. Raises ApiError, or LookupError for a kind that the cluster does not have."""
-        found: Object = lacking()
-        return found
+        lacking()
 
     @reads()
     def get(self, api_version: str, kind: str, name: str, namespace: str = "default") -> Object:
         """Get an object, of the namespace "default" if none is given. Raises ApiError (NotFound)."""
-        found: Object = lacking()
-        return found
+        lacking()
 
     @reads()
     def list(
@@ -174,36 +165,31 @@ class Cluster(Protocol):
 
         A selector is text (`"app=web,tier!=db"`) or a mapping of equal values.
         """
-        found: Sequence[Object] = lacking()
-        return found
+        lacking()
 
     @reads()
     def exists(self, api_version: str, kind: str, name: str, namespace: str = "default") -> bool:
         """Whether an object exists."""
-        found: bool = lacking()
-        return found
+        lacking()
 
     @changes()
     def update(self, obj: Writable, *, subresource: str = "") -> Object:
         """Replace an object, or its status with `subresource="status"`. Raises ApiError."""
-        found: Object = lacking()
-        return found
+        lacking()
 
     @changes()
     def patch(
         self, api_version: str, kind: str, name: str, patch: Any, namespace: str = "default", *, subresource: str = ""
     ) -> Object:
         """Merge `patch` into an object; a list is a JSON Patch. Raises ApiError."""
-        found: Object = lacking()
-        return found
+        lacking()
 
     @changes()
     def delete(
         self, api_version: str, kind: str, name: str, namespace: str = "default", **options: Unpack[DeleteOptions]
     ) -> Object:
         """Delete an object, with DeleteOptions (`propagationPolicy="Foreground"`). Raises ApiError."""
-        found: Object = lacking()
-        return found
+        lacking()
 
     # --- operators -------------------------------------------------------------------------------------------------
 
@@ -224,14 +210,12 @@ class Cluster(Protocol):
         those of `controllerlib.Manager`. In an async test it must be awaited. Raises what the manager fails with, and
         TypeError or ValueError for a `build` that adds nothing; warns about a kind that the cluster does not have.
         """
-        found: Operator = lacking()
-        return found
+        lacking()
 
     @steps()
     def stop(self, operator: Operator) -> Awaitable[None]:
         """Stop an operator as SIGTERM would: reconciles that run are finished first."""
-        found: Awaitable[None] = lacking()
-        return found
+        lacking()
 
     @overload
     def kill(self, operator: Target) -> Awaitable[None]: ...
@@ -250,8 +234,7 @@ class Cluster(Protocol):
         stored, and its answer is lost. `at`: `verb kind/name{field}#occurrence`, like
         `update statefulset/default/db{spec.replicas}#2`. An operator is what `start`, `task` or `thread` returned.
         """
-        found: PlannedKill = lacking()
-        return found
+        lacking()
 
     @steps(Need.FAULTS)
     def restart(self, operator: Operator) -> Operator:
@@ -261,8 +244,7 @@ class Cluster(Protocol):
         more: pass what this returns. In an async test the result must be awaited. For what `task` or `thread`
         runs, call these again.
         """
-        found: Operator = lacking()
-        return found
+        lacking()
 
     @steps()
     def task(
@@ -274,8 +256,7 @@ class Cluster(Protocol):
         is called again; for a coroutine its function is, with the same arguments. The next call of the test that
         settles or moves time raises what it raises.
         """
-        found: asyncio.Task[None] = lacking()
-        return found
+        lacking()
 
     @overload
     def thread(self, function: Callable[[*Args], object], *args: *Args, name: str | None = None) -> BubbleThread: ...
@@ -298,8 +279,7 @@ class Cluster(Protocol):
         of signals, as in a process of its own (`faults.signal`), and run an event loop. The next call of the test
         that settles or moves time raises what it raises; `join()` of the thread waits for its end.
         """
-        found: BubbleThread = lacking()
-        return found
+        lacking()
 
     @steps()
     def run(self, main: Coroutine[Any, Any, T]) -> T:
@@ -307,8 +287,7 @@ class Cluster(Protocol):
 
         Returns what it returns, and raises what it raises, or Deadlock.
         """
-        found: T = lacking()
-        return found
+        lacking()
 
     @steps()
     def run_process(self, argv: Sequence[str], **options: Unpack[ProcessOptions]) -> Any:
@@ -319,7 +298,7 @@ class Cluster(Protocol):
         `options` are those of `subprocess.run`. Returns a CompletedProcess with the output as text; in an async test it
         must be awaited.
         """
-        return lacking()
+        lacking()
 
     # --- what happened ---------------------------------------------------------------------------------------------
 
@@ -331,8 +310,7 @@ class Cluster(Protocol):
         is given. Raises TypeError for a field that a RequestRecord does not have, or a value of another type, and
         ValueError for a verb or a resource that no request has.
         """
-        found: Sequence[RequestRecord] = lacking()
-        return found
+        lacking()
 
     @reads()
     def events(self, **wanted: Unpack[EventFields]) -> Sequence[Object]:
@@ -340,28 +318,24 @@ class Cluster(Protocol):
 
         Raises TypeError for a field that an Event does not have.
         """
-        found: Sequence[Object] = lacking()
-        return found
+        lacking()
 
     @property
     @reads()
     def ledger(self) -> Ledger:
         """All reconciles, with their causes, times, results and writes."""
-        found: Ledger = lacking()
-        return found
+        lacking()
 
     @property
     @reads()
     def timeline(self) -> Timeline:
         """Requests, reconciles, Events and changes in the order of time; `timeline.html(path)` writes a page."""
-        found: Timeline = lacking()
-        return found
+        lacking()
 
     @reads(Need.CLOCK)
     def why(self) -> str:
         """What is runnable, what waits and where, what holds time, and the work queues: one fact a line."""
-        found: str = lacking()
-        return found
+        lacking()
 
     @reads(Need.REQUESTS)
     def log(self) -> str:
@@ -370,8 +344,7 @@ class Cluster(Protocol):
         A line begins with the time in microseconds since the cluster's start; a reconcile is where it began.
         The same test with the same seed, and the same versions of all libraries, gives the same log.
         """
-        found: str = lacking()
-        return found
+        lacking()
 
     # --- what must hold --------------------------------------------------------------------------------------------
 
@@ -423,20 +396,17 @@ class Cluster(Protocol):
         If it was false, the next call of the test that settles or moves time raises AssertionError. `cluster` is a
         ReadOnlyCluster. The predicate is checked until `stop()`, or the end of a `with` block.
         """
-        found: Invariant = lacking()
-        return found
+        lacking()
 
     @changes(Need.CLOCK)
     def never(self, predicate: Predicate, text: str) -> Invariant:
         """As `always`, for a predicate that must never be true."""
-        found: Invariant = lacking()
-        return found
+        lacking()
 
     @steps(Need.CLOCK)
     def eventually(self, predicate: Predicate, text: str = "", *, within: Duration) -> Awaitable[None]:
         """Move time until `predicate(cluster)` is true. Raises AssertionError with the timeline after `within`."""
-        found: Awaitable[None] = lacking()
-        return found
+        lacking()
 
     # --- trouble ---------------------------------------------------------------------------------------------------
 
@@ -456,8 +426,7 @@ class Cluster(Protocol):
         The fault lasts until `disarm()`, or until the end of a `with` block. `unrealistic=True` admits what no API
         server does. Raises TypeError, ValueError.
         """
-        found: FaultRule = lacking()
-        return found
+        lacking()
 
 
 #: The names of the desks.
