@@ -23,6 +23,21 @@ def test_f13_a_lease_is_renewed_now(fakekube):
     assert fakekube.get("coordination.k8s.io/v1", "Lease", "a")["spec"]["renewTime"] == "2026-01-01T00:01:00.000000Z"
 
 
+@pytest.mark.parametrize("seconds", [0, 15, 0.5])
+def test_p6_the_text_of_a_reading_is_a_micro_time(fakekube, seconds):
+    fakekube.advance(seconds)
+    renewed = datetime.datetime.now(UTC).isoformat()
+    made = fakekube.create(
+        {
+            "apiVersion": "coordination.k8s.io/v1",
+            "kind": "Lease",
+            "metadata": {"name": "a"},
+            "spec": {"holderIdentity": "a", "renewTime": renewed},
+        }
+    )
+    assert made["spec"]["renewTime"] == fakekube.clock.now().strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+
+
 def test_f13_an_event_happens_now(fakekube):
     events = client.EventsV1Api(fakekube.access.api_client())
     event = client.EventsV1Event(
