@@ -270,7 +270,9 @@ def check_resource(asked: str, resources: Sequence[Resource]) -> None:
             raise ValueError(f"resource={asked!r}: did you mean {one.plural!r}?")
     plain = asked.partition("/")[0].partition(".")[0]
     if plain != asked:
-        raise ValueError(f"resource={asked!r}: pass the plural without group and subresource: did you mean {plain!r}?")
+        raise ValueError(
+            f"resource={asked!r}: pass the plural without group and subresource (subresource= selects one): did you mean {plain!r}?"
+        )
     if not asked or asked != asked.lower():
         raise ValueError(f"resource={asked!r}: pass the plural: did you mean {asked.lower() + 's'!r}?")
 

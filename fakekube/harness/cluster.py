@@ -8,7 +8,7 @@ import os
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from datetime import datetime
 from types import TracebackType
-from typing import Any, Self, TypeVar, Unpack
+from typing import TYPE_CHECKING, Any, Self, TypeVar, Unpack
 
 from controllerlib.client import Writable
 from fakekube.apiserver.faults import FaultRule
@@ -121,6 +121,12 @@ class FakeKube(Cluster):
             f"<FakeKube {self._parts.endpoint!r} rev={store.revision} objects={store.size()} "
             f"watches={len(server.watches)} faults={len(server.apiserver.faults.rules)}>"
         )
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            """Called for names that do not exist. Raises AttributeError that names the desk which has them."""
+            raise AttributeError(members.unknown(FakeKube, DESKS, name), name=name, obj=self)
 
     def close(self) -> None:
         if not self._parts.is_closed():

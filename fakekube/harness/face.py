@@ -414,7 +414,8 @@ class Cluster(Protocol):
     def fault(self, **fault: Unpack[Fault]) -> FaultRule:
         """Make matching requests fail, wait or break: `fault(verb="update", resource="backups", error=409, times=1)`.
 
-        Which requests: `verb`, `resource`, `name`, `namespace` and `user_agent` are shell patterns; `after`: the first
+        Which requests: `verb`, `resource`, `subresource` ("status"; "" for the object itself), `name`, `namespace` and
+        `user_agent` are shell patterns; `after`: the first
         so many pass; `times`: so many are affected (None: all); `share`: this fraction of them. The test's own requests
         are affected only if `user_agent` matches them.
         What happens: `error` answers with this HTTP code (with `committed`, after the request was processed); `delay`

@@ -34,7 +34,7 @@ class IdempotenceCheck:
         written = [
             record
             for record in self._audit.writes_since(self._mark)
-            if not (self._noops_allowed and id(record) in noops)
+            if record.code < 400 and not (self._noops_allowed and id(record) in noops)
         ]
         if written:
             lines = [

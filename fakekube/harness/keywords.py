@@ -34,6 +34,7 @@ class Fault(Match, total=False):
     """The arguments of `fault`."""
 
     verb: str
+    subresource: str
     error: int
     committed: bool
     delay: Duration

@@ -144,8 +144,12 @@ class Operators:
         """See `Cluster.kill`."""
         process = self._background.process_of(operator, "kill")
         if after_write is not None or at is not None:
-            return self._disruptions.plan_kill(process, after_write, at)
+            plan = self._detection.planned(self._disruptions.plan_kill(process, after_write, at))
+            note = self._detection.scene.note
+            plan.on_killed = lambda change: note(process.name, f"killed after {change}")
+            return plan
         self._disruptions.kill(process)
+        self._detection.scene.note(process.name, "killed")
         return self._stepping.settle()
 
     def restart(self, operator: Operator) -> Operator:

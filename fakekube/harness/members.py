@@ -6,10 +6,11 @@ derived from these marks, so that a new member is defined in one place.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from functools import lru_cache, wraps
+from importlib import import_module
 from typing import Any, NoReturn, TypeVar, cast
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -258,6 +259,20 @@ def _skip_on_own(value: Any, name: str, member: Member) -> Any:
         skip(needed, f"{name}()", self.access.backend)
 
     return refuse
+
+
+def unknown(face: type, desks: Sequence[str], name: str) -> str:
+    """What to say of a name that a cluster does not have: the desks that have it, or one with its words."""
+    text = f"{face.__name__!r} object has no attribute {name!r}"
+    if name.startswith("_"):
+        return text
+    package = f"{__name__.rpartition('.')[0]}.desks"
+    found = {desk: getattr(import_module(package), desk.capitalize()) for desk in desks}
+    names = {f"{desk}.{one}": one for desk, made in found.items() for one in members_of(made) if one[0] != "_"}
+    words = set(name.split("_"))
+    near = [path for path, one in names.items() if one == name or set(path.replace(".", "_").split("_")) >= words]
+    close = near or [path for path, one in names.items() if words & {*one.split("_"), path.partition(".")[0][:-1]}]
+    return f"{text}: did you mean {' or '.join(f'fakekube.{path}' for path in close[:3])}?" if close else text
 
 
 def public_names(face: type) -> Iterator[str]:

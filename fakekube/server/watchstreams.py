@@ -180,7 +180,10 @@ class WatchStreams:
 
     async def _held(self, watch: Watch, fault: WatchFault) -> None:
         """Wait while the fault of a watch holds it. Raises WatchEnded if that ends the watch."""
-        generation, (waiter, deadline) = self._generation, self.open[watch]
+        generation, found = self._generation, self.open.get(watch)
+        if found is None:  # its client was killed while events were sent
+            raise WatchEnded
+        waiter, deadline = found
         while True:
             if fault.ends_now() or generation != self._generation:
                 raise WatchEnded

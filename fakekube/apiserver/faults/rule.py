@@ -26,7 +26,19 @@ Query = Mapping[str, Sequence[str]]
 NO_QUERY: Query = {}
 
 #: The fields that are shell patterns, or other text.
-_TEXTS = ("verb", "resource", "name", "namespace", "user_agent", "except_agent", "reset", "body", "cut_at", "webhook")
+_TEXTS = (
+    "verb",
+    "resource",
+    "name",
+    "namespace",
+    "user_agent",
+    "subresource",
+    "except_agent",
+    "reset",
+    "body",
+    "cut_at",
+    "webhook",
+)
 _NUMBERS = ("delay", "share", "body_delay", "event_delay")
 _COUNTS = ("cut_after", "hold_after", "gone_after")
 
@@ -35,7 +47,7 @@ _COUNTS = ("cut_after", "hold_after", "gone_after")
 class FaultRule:
     """A rule that injects a fault into matching requests.
 
-    `verb`, `resource`, `name`, `namespace` and `user_agent` are shell patterns; `*` matches everything. `except_agent`
+    `verb`, `resource`, `name`, `namespace`, `subresource` ("" for the object itself) and `user_agent` are shell patterns; `*` matches everything. `except_agent`
     is a user agent that is not affected unless `user_agent` names it. The first `after` matching requests pass; then
     `times` requests are affected (None: all). `share` is the fraction of matching requests that are affected (0.05: one
     in twenty), decided by `draw(key, attempt)`.
@@ -71,6 +83,7 @@ class FaultRule:
     name: str = "*"
     namespace: str = "*"
     user_agent: str = "*"
+    subresource: str = "*"
     except_agent: str = ""
     after: int = 0
     times: int | None = None
@@ -105,7 +118,7 @@ class FaultRule:
     def __post_init__(self) -> None:
         self._check_types()
         self._check_values()
-        patterns = ((name, getattr(self, name)) for name in ("verb", "resource", "name", "namespace"))
+        patterns = ((name, getattr(self, name)) for name in ("verb", "resource", "name", "namespace", "subresource"))
         self._patterns = tuple((name, _fits(pattern)) for name, pattern in patterns if pattern != "*")
 
     def _check_types(self) -> None:

@@ -25,6 +25,7 @@ class Violated(AssertionError):
 @dataclass(frozen=True, slots=True)
 class _Violation:
     text: str
+    wanted: bool
     change: Change
     at: datetime
     raised: BaseException | None
@@ -34,11 +35,11 @@ class Invariant:
     """A predicate that is checked until `stop()`, the end of a `with` block, or the end of the test."""
 
     def __init__(self, invariants: Invariants, predicate: Predicate, text: str, wanted: bool) -> None:
-        self._invariants, self._predicate, self._wanted = invariants, predicate, wanted
+        self._invariants, self._predicate, self.wanted = invariants, predicate, wanted
         self.text: str = text
 
     def __repr__(self) -> str:
-        return f"<Invariant {'always' if self._wanted else 'never'} {self.text!r}>"
+        return f"<Invariant {'always' if self.wanted else 'never'} {self.text!r}>"
 
     def __enter__(self) -> Self:
         return self
@@ -52,10 +53,10 @@ class Invariant:
 
     def holds(self, cluster: ReadOnlyCluster) -> bool:
         """Raises what the predicate raises."""
-        return bool(self._predicate(cluster)) is self._wanted
+        return bool(self._predicate(cluster)) is self.wanted
 
     def __str__(self) -> str:
-        return f"{'always' if self._wanted else 'never'}: {self.text}"
+        return f"{'always' if self.wanted else 'never'}: {self.text}"
 
 
 class Invariants:
@@ -103,7 +104,7 @@ class Invariants:
             except Exception as error:  # the predicate itself
                 raised = error
             self._active.remove(invariant)
-            self._violations.append(_Violation(str(invariant), change, self._cluster.now, raised))
+            self._violations.append(_Violation(str(invariant), invariant.wanted, change, self._cluster.now, raised))
 
     def raise_violation(self) -> None:
         """Raise the oldest violation that has not been raised yet, if any."""
@@ -118,7 +119,7 @@ class Invariants:
         if found.raised is not None:
             lines.append(f"the predicate raised {type(found.raised).__name__}: {found.raised}")
         lines.append(
-            f"not so at {offset(found.at - self._epoch)}, revision {change.revision}: "
+            f"{'not so' if found.wanted else 'so'} at {offset(found.at - self._epoch)}, revision {change.revision}: "
             f"{change.collection} {change.path} was {what}{self._writer(change.revision)}"
         )
         return "\n".join([*lines, "", *self._around(change.revision)])

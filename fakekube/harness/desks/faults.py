@@ -59,6 +59,10 @@ class FaultRules:
         self._detection.fault_made(made)
         return made
 
+    def planned(self, hold: Hold) -> Hold:
+        """A hold that is reported if it holds nothing."""
+        return self._detection.planned(hold)
+
     def of_requests(self, options: Fault) -> FaultRule:
         """See `Cluster.fault`."""
         check_names("fault", options, Fault)
@@ -106,7 +110,8 @@ class Faults:
         matches. All others go on. A context manager releases at the end of the block.
         """
         process = None if operator is _ALL_CLIENTS else self._background.process_of(operator, "hold_watches")
-        return self._disruptions.hold(process, resource, namespace, user_agent, at)
+        arguments.check_resource(resource, list(self._runner.apiserver.catalog.resources()))
+        return self._rules.planned(self._disruptions.hold(process, resource, namespace, user_agent, at))
 
     @changes(Need.FAULTS)
     def cut_watches(self) -> None:

@@ -26,6 +26,7 @@ from fakekube.harness.detectors.detector import (
     Doing,
     Exchange,
     Observed,
+    Planned,
     Scene,
     Sent,
     Surroundings,
@@ -39,6 +40,7 @@ from fakekube.server.runner import ServerRunner
 from fakekube.virtualtime import Bubble
 from fakekube.virtualtime.simulatedprocess import SimulatedProcess
 
+P = TypeVar("P", bound=Planned)
 T = TypeVar("T")
 
 
@@ -151,6 +153,11 @@ class Detection:
         """The manager of an operator has its controllers."""
         observed.manager, observed.name = manager, name
         note_kinds(observed)
+
+    def planned(self, plan: P) -> P:
+        """The test has asked for something that may never happen. Returns it."""
+        self.scene.plans.append(plan)
+        return plan
 
     def fault_made(self, rule: FaultRule) -> None:
         self.scene.faults.append(rule)

@@ -259,6 +259,13 @@ class Report(Protocol):
     def __call__(self, detector: str, text: str, *, who: str = "", key: object = None) -> None: ...
 
 
+class Planned(Protocol):
+    """What a test has asked for and may never happen. problem: why it has done nothing; empty if it has."""
+
+    @property
+    def problem(self) -> str: ...
+
+
 @dataclass(slots=True)
 class Scene:
     """What detectors read of a cluster."""
@@ -270,6 +277,8 @@ class Scene:
     faults: list[FaultRule] = field(default_factory=list)
     #: what `pods(...).always()` is to do with pods that come later
     scripts: list[LaterScript] = field(default_factory=list)
+    #: late watches and kills that the test has asked for
+    plans: list[Planned] = field(default_factory=list)
     #: raises an exception where the test waits, unless the detector is off
     fail: Callable[[str, BaseException], None] = lambda detector, error: None
     #: adds a row to the timeline: who, and what happened

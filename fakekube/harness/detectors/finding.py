@@ -35,11 +35,12 @@ class FindingError(AssertionError):
 
     def __init__(self, findings: Iterable[Finding]) -> None:
         self.findings = tuple(findings)
-        names = ", ".join(f'"{name}"' for name in dict.fromkeys(one.detector for one in self.findings))
+        first, *more = dict.fromkeys(one.detector for one in self.findings)
+        each = " for each" if more else ""
         super().__init__(
             f"{listed(self.findings)}\n"
-            f"(to allow what is intended: fakekube.findings.allow({names}, reason=...), or the marker "
-            f'@pytest.mark.fakekube(detect={{{names}: "off"}}); see docs/desks/findings.md)'
+            f'(to allow what is intended: fakekube.findings.allow("{first}", reason=...){each}, or the marker '
+            f'@pytest.mark.fakekube(detect={{"{first}": "off"}}); see docs/desks/findings.md)'
         )
 
 

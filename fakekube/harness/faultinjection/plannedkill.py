@@ -21,6 +21,8 @@ class PlannedKill:
         self.active: bool = True
         self.at: StateChange | None = None
         """The write after which the process was killed."""
+        #: called when the process has been killed
+        self.on_killed: Callable[[StateChange], object] | None = None
         self._kill, self._count, self._anchor = kill, after_write, at
 
     def committed(self, change: StateChange) -> None:
@@ -31,10 +33,20 @@ class PlannedKill:
         if self.seen == (self._anchor.occurrence if self._anchor is not None else self._count):
             self.hits, self.active, self.at = 1, False, change
             self._kill()
+            if self.on_killed is not None:
+                self.on_killed(change)
 
     def cancel(self) -> None:
         """Give the plan up."""
         self.active = False
+
+    @property
+    def problem(self) -> str:
+        """Why the plan has done nothing; empty if it has, or was given up."""
+        if not self.active:
+            return ""
+        when = f"at={str(self._anchor)!r}" if self._anchor is not None else f"after_write={self._count}"
+        return f"kill({self.process}, {when}) has not happened: {self.seen} matching writes were made"
 
     def __repr__(self) -> str:
         when = f"at {self._anchor}" if self._anchor is not None else f"after write {self._count}"

@@ -56,6 +56,13 @@ class Hold:
         self._watches.clear()
         self._on_release()
 
+    @property
+    def problem(self) -> str:
+        """Why the hold has done nothing; empty if it has held a watch."""
+        who = getattr(self._process, "name", "") or f"user_agent={self.user_agent!r}"
+        what = f"hold_watches({who}, resource={self.resource!r}, namespace={self.namespace!r})"
+        return "" if self.seen else f"{what} has held no watch: the operator must watch before or during the hold"
+
     def __enter__(self) -> Self:
         return self
 

@@ -37,6 +37,8 @@ class Difference(NamedTuple):
         if self.stored is _ABSENT:
             if self.sent is None:
                 return f"{where} was sent as null, and does not exist"
+            if self.sent in ({}, []):
+                return f"{where} was sent as {sent}, and an empty value is not stored"
             return f"{where} was sent as {sent} and is not stored: the schema does not have the field, and prunes it"
         stored = shown_value(self.stored, _SHOWN)
         return f"{where} was sent as {sent} and is stored as {stored}{_reason(self.sent, self.stored)}"

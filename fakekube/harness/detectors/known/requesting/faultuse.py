@@ -18,7 +18,7 @@ _OF_THE_HARNESS = ("except_agent", "draw")
 
 
 class UnusedFaults:
-    """Faults that a test has injected and that have affected nothing: the test does not test what it says.
+    """Faults, late watches and kills that a test has asked for and that have affected nothing: the test does not test what it says.
 
     `unused-script`: the same of what `pods(...).always()` was to do with pods. A fixture of several tests may describe
     pods that not every test has.
@@ -44,6 +44,9 @@ class UnusedFaults:
                     f"{script.text} has matched no pod on a simulated node: compare the selector, the namespace and "
                     "the name of the container with those of the pods",
                 )
+        for plan in self._scene.plans:
+            if problem := plan.problem:
+                self._scene.report("unused-fault", problem)
         for rule in self._scene.faults:
             if rule.seen == 0 and not rule.abandoned:
                 self._scene.report("unused-fault", f"{shown(rule)} matched no request")
