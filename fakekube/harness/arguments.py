@@ -271,7 +271,8 @@ def check_resource(asked: str, resources: Sequence[Resource]) -> None:
     plain = asked.partition("/")[0].partition(".")[0]
     if plain != asked:
         raise ValueError(
-            f"resource={asked!r}: pass the plural without group and subresource (subresource= selects one): did you mean {plain!r}?"
+            f"resource={asked!r}: pass the plural without group and subresource, which subresource= selects: did you "
+            f"mean {plain!r}?"
         )
     if not asked or asked != asked.lower():
         raise ValueError(f"resource={asked!r}: pass the plural: did you mean {asked.lower() + 's'!r}?")

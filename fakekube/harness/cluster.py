@@ -76,21 +76,21 @@ class FakeKube(Cluster):
             parts.controllers, parts.disruptions, parts.invariants, parts.detection, parts.state.golden,
             parts.perturbation, parts.transport,
         )  # fmt: skip
-        self.faults = Faults(
+        self.faults: Faults = Faults(
             parts.bubble, parts.server, parts.objects, self._rules, parts.disruptions, parts.background, parts.stepping
         )
-        self.state = State(parts.objects, parts.state, parts.audit, parts.bubble.clock)
-        self.nodes = Nodes(parts.controllers.scope, parts.stepping)
-        self.pods = Pods(parts.controllers.scope, parts.server, parts.background, parts.controllers.metrics)
-        self.controllers = Controllers(parts.controllers)
-        self.access = Access("fakekube", DirectAddress(parts))
-        self.webhooks = Webhooks(parts.webhooks, parts.objects)
-        self.findings = Findings(
+        self.state: State = State(parts.objects, parts.state, parts.audit, parts.bubble.clock)
+        self.nodes: Nodes = Nodes(parts.controllers.scope, parts.stepping)
+        self.pods: Pods = Pods(parts.controllers.scope, parts.server, parts.background, parts.controllers.metrics)
+        self.controllers: Controllers = Controllers(parts.controllers)
+        self.access: Access = Access("fakekube", DirectAddress(parts))
+        self.webhooks: Webhooks = Webhooks(parts.webhooks, parts.objects)
+        self.findings: Findings = Findings(
             parts.bubble, parts.detection, parts.stepping, parts.background, parts.audit, parts.ledger,
             self._engine.check_findings,
         )  # fmt: skip
-        self.processes = Processes(parts.bubble, parts.server, parts.audit, self._queries, parts.stepping)
-        self.exploration = Exploration(parts.perturbation)
+        self.processes: Processes = Processes(parts.bubble, parts.server, parts.audit, self._queries, parts.stepping)
+        self.exploration: Exploration = Exploration(parts.perturbation)
         self._desks = tuple(getattr(self, name) for name in DESKS)
         members.not_open((self, *self._desks))
 

@@ -252,6 +252,7 @@ class Cluster(Protocol):
     ) -> asyncio.Task[None]:
         """Run a coroutine beside the test, for example a hand-written controller, until the cluster closes.
 
+        It begins at the next call that settles or moves time: `settle()` before what is to happen while it runs.
         `work` may be a function without arguments that returns the coroutine. Where an exploration kills the task, it
         is called again; for a coroutine its function is, with the same arguments. The next call of the test that
         settles or moves time raises what it raises.
@@ -275,6 +276,7 @@ class Cluster(Protocol):
     ) -> BubbleThread:
         """Run sync code beside the test, for example an operator of the official client, under the same clock.
 
+        It begins at the next call that settles or moves time: `settle()` before what is to happen while it runs.
         The function gets `args` and the keyword arguments `kwargs`, as in `threading.Thread`. It may install handlers
         of signals, as in a process of its own (`faults.signal`), and run an event loop. The next call of the test
         that settles or moves time raises what it raises; `join()` of the thread waits for its end.

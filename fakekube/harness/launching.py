@@ -146,7 +146,7 @@ class Operators:
         if after_write is not None or at is not None:
             plan = self._detection.planned(self._disruptions.plan_kill(process, after_write, at))
             note = self._detection.scene.note
-            plan.on_killed = lambda change: note(process.name, f"killed after {change}")
+            plan.on_killed = lambda change: note(process.name, f"killed after {change.anchor}")
             return plan
         self._disruptions.kill(process)
         self._detection.scene.note(process.name, "killed")

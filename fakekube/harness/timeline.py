@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, Protocol, TypeVarTuple, overload
 
 from fakekube.harness.records.entry import ObjectKey, Summary, TimelineEntry, offset
+from fakekube.harness.records.folding import folded
 from fakekube.harness.records.kept import Bounded
 from fakekube.harness.records.objectversions import Versions
 from fakekube.harness.records.story import Joined, Story
@@ -55,7 +56,7 @@ class Rows(Sequence[TimelineEntry]):
         return len(self._entries)
 
     def __str__(self) -> str:
-        rows = [(offset(one.at - self._epoch), *one[1:5]) for one in self._entries]
+        rows: Sequence[Sequence[str]] = [(offset(one.at - self._epoch), *one[1:5]) for one in self._entries]
         return "\n".join(_table(rows, self._left_out))
 
     def __repr__(self) -> str:
@@ -112,11 +113,16 @@ class Timeline:
         """
         self._entries.append((serial or next(self._serials), at, summarize, *args))
 
-    def render(self, last: int | None = None) -> str:
-        """The entries as a table, or the `last` ones; its first line counts those left out."""
+    def render(self, last: int | None = None, *, fold: bool = False) -> str:
+        """The entries as a table, or the `last` ones; its first line counts those left out.
+
+        `fold`: entries that are repeated, as the attempts of an object that fails, are counted instead.
+        """
         entries = self._sorted()
         shown = entries if last is None else entries[len(entries) - min(last, len(entries)) :]
         rows = [(offset(at - self._epoch), *summarize()[:4]) for _, at, summarize in shown]
+        if fold:
+            rows = folded(rows)
         return "\n".join(_table(rows, self.dropped + len(entries) - len(shown)))
 
     def of(self, api_version: str, kind: str, name: str, namespace: str = "default") -> Rows:

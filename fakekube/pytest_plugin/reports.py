@@ -46,7 +46,7 @@ def makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> Generator[None
         _shorten_logs(report)
     page = _write_page(item, cluster, report)
     if report.failed:
-        text = cluster.timeline.render(TIMELINE_LINES)
+        text = cluster.timeline.render(TIMELINE_LINES, fold=True)
         if page is not None:
             text += f"\n\nthe whole timeline: {page}"
         report.sections.append((f"fakekube timeline (seed {clusterport.seed_of(cluster)!r})", text))

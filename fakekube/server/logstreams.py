@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import suppress
+from typing import NoReturn
 
 from fakekube.apiserver.containerlog import FollowedLog
 from fakekube.apiserver.storage.store import Change, Store
@@ -30,6 +31,14 @@ class LogStreams:
         """End the open streams, as a restarting server does."""
         for one in tuple(self._open):
             one.end()
+
+    def retire(self) -> None:
+        """Break the reference cycle with the server, which is closed."""
+        self._clock, self._on_write = _retired, _retired
+
+
+def _retired(*arguments: object) -> NoReturn:
+    raise RuntimeError("the server is closed")
 
 
 class LogStream:

@@ -374,6 +374,7 @@ class ServerRunner:
         self._answer_listeners.clear()
         self.apiserver.retire()
         self.streams.retire()
+        self._logs.retire()
 
     # --- saved states -----------------------------------------------------------------------------------------------
 

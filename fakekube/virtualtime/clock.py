@@ -56,7 +56,8 @@ class VirtualClock:
         if epoch.tzinfo is None:
             raise ValueError(f"epoch={epoch!r} is naive: pass an aware datetime, with a time zone")
         #: in UTC: arithmetic in a zone with summer time is that of its wall clocks, which jump
-        self.epoch = epoch = epoch.astimezone(UTC)
+        epoch = epoch.astimezone(UTC)
+        self.epoch: datetime = epoch
         self._epoch_seconds = epoch.timestamp()
         #: microseconds since the epoch; only the loop changes it
         self.us: int = 0

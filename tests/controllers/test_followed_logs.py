@@ -218,7 +218,7 @@ def now(kube):
 def test_p2_kubectl_logs_follow(running):
     running.pods("app=web").logs(LINES)
     running.pods("app=web").exit_after(100)
-    environment = {**os.environ, "KUBECONFIG": str(running.kubeconfig)}
+    environment = {**os.environ, "KUBECONFIG": str(running.access.kubeconfig)}
     command = ["kubectl", "logs", "--follow", "web"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment) as process:
         running.wait_for(subresource="log", timeout=30)

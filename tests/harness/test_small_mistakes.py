@@ -1,9 +1,11 @@
 """Mistakes in single calls are named where they are made."""
 
+import re
 from datetime import timedelta
 
 import pytest
 
+from controllerlib import ApiError
 from fakekube import FakeKube
 
 
@@ -43,7 +45,9 @@ def test_delays_of_faults_are_durations(fakekube):
 def test_a_hold_of_none_is_refused(fakekube):
     with pytest.raises(TypeError, match="None is no operator"):
         fakekube.faults.hold_watches(None)
-    assert fakekube.faults.hold_watches().active
+    hold = fakekube.faults.hold_watches()
+    assert hold.active
+    fakekube.findings.allow("unused-fault", reason="nothing watches")
 
 
 def test_a_step_in_a_callback_is_refused():
@@ -54,3 +58,42 @@ def test_a_step_in_a_callback_is_refused():
         kube.task(settles(kube))
         with pytest.raises(RuntimeError, match=r"a step \(settle\(\), advance\(\), ...\) in a callback"):
             kube.settle()
+
+
+@pytest.mark.parametrize(
+    ("name", "desk"),
+    [
+        ("hold_watches", "fakekube.faults.hold_watches"),
+        ("snapshot", "fakekube.state.snapshot"),
+        ("url", "fakekube.access.url"),
+        ("on_logs", "fakekube.pods.on_logs"),
+        ("serve_webhook", "fakekube.webhooks.serve"),
+    ],
+)
+def test_a_member_of_a_desk_that_is_looked_for_on_the_cluster(fakekube, name, desk):
+    with pytest.raises(AttributeError, match=rf"has no attribute '{name}': did you mean {re.escape(desk)}"):
+        getattr(fakekube, name)
+    assert not hasattr(fakekube, name)
+
+
+def test_an_unknown_member_without_a_like_one(fakekube):
+    with pytest.raises(AttributeError, match=r"'FakeKube' object has no attribute 'quxx'$"):
+        fakekube.quxx()
+
+
+@pytest.mark.parametrize("resource", ["configmap", "ConfigMap", "cm"])
+def test_the_resource_of_late_watches_is_checked(fakekube, resource):
+    with pytest.raises(ValueError, match="did you mean 'configmaps'"):
+        fakekube.faults.hold_watches(resource=resource)
+
+
+def test_a_fault_of_a_subresource(fakekube):
+    fakekube.apply({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}})
+    with fakekube.fault(
+        verb="update", resource="namespaces", subresource="status", error=500, user_agent="test"
+    ) as rule:
+        found = fakekube.get("v1", "Namespace", "default")
+        fakekube.update(found)
+        with pytest.raises(ApiError, match="Internal"):
+            fakekube.update(found, subresource="status")
+    assert rule.hits == 1

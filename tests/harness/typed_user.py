@@ -94,7 +94,7 @@ def test_processes_and_threads(fakekube: FakeKube) -> None:
     fakekube.run_process(["kubectl", "get", "ns"], tiemout=10)  # type: ignore[call-arg]  # pyright: ignore[reportCallIssue]
     fakekube.thread(add, 1, 2, name="adder")
     fakekube.thread(add, 1, kwargs={"second": 2})
-    fakekube.thread(add, 1, "2")  # type: ignore  # pyright: ignore[reportCallIssue]
+    fakekube.thread(add, 1, "2")  # pyright: ignore[reportCallIssue]
 
 
 def test_a_cluster() -> None:

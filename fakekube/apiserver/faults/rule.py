@@ -27,18 +27,9 @@ NO_QUERY: Query = {}
 
 #: The fields that are shell patterns, or other text.
 _TEXTS = (
-    "verb",
-    "resource",
-    "name",
-    "namespace",
-    "user_agent",
-    "subresource",
-    "except_agent",
-    "reset",
-    "body",
-    "cut_at",
+    "verb", "resource", "name", "namespace", "user_agent", "subresource", "except_agent", "reset", "body", "cut_at",
     "webhook",
-)
+)  # fmt: skip
 _NUMBERS = ("delay", "share", "body_delay", "event_delay")
 _COUNTS = ("cut_after", "hold_after", "gone_after")
 
@@ -47,10 +38,10 @@ _COUNTS = ("cut_after", "hold_after", "gone_after")
 class FaultRule:
     """A rule that injects a fault into matching requests.
 
-    `verb`, `resource`, `name`, `namespace`, `subresource` ("" for the object itself) and `user_agent` are shell patterns; `*` matches everything. `except_agent`
-    is a user agent that is not affected unless `user_agent` names it. The first `after` matching requests pass; then
-    `times` requests are affected (None: all). `share` is the fraction of matching requests that are affected (0.05: one
-    in twenty), decided by `draw(key, attempt)`.
+    `verb`, `resource`, `name`, `namespace`, `subresource` ("": the object itself) and `user_agent` are shell patterns;
+    `*` matches everything. `except_agent` is a user agent that is not affected unless `user_agent` names it. The first
+    `after` matching requests pass; then `times` requests are affected (None: all). `share` is the fraction of matching
+    requests that are affected (0.05: one in twenty), decided by `draw(key, attempt)`.
 
     What happens to a request:
     error: it is answered with this HTTP code, and with `committed` it has been processed nevertheless. 502 and 408 are

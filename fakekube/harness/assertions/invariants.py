@@ -35,7 +35,8 @@ class Invariant:
     """A predicate that is checked until `stop()`, the end of a `with` block, or the end of the test."""
 
     def __init__(self, invariants: Invariants, predicate: Predicate, text: str, wanted: bool) -> None:
-        self._invariants, self._predicate, self.wanted = invariants, predicate, wanted
+        self._invariants, self._predicate = invariants, predicate
+        self.wanted: bool = wanted
         self.text: str = text
 
     def __repr__(self) -> str:

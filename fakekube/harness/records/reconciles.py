@@ -89,7 +89,10 @@ class Running:
     outcome: Outcome
 
     def __init__(self, identity: Identity, run: Run, started: datetime, serial: int) -> None:
-        self.identity, self.run, self.started, self.serial = identity, run, started, serial
+        self.identity: Identity = identity
+        self.run: Run = run
+        self.started: datetime = started
+        self.serial: int = serial
         self.trace: str = ""
         self.writes: tuple[Any, ...] = ()
 

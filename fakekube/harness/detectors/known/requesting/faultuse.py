@@ -16,9 +16,13 @@ from fakekube.harness.records.entry import Summary
 #: Arguments that the harness sets.
 _OF_THE_HARNESS = ("except_agent", "draw")
 
+#: Arguments that the methods of the desk call otherwise.
+_AS_GIVEN = {"event_delay": "delay", "body_delay": "delay"}
+
 
 class UnusedFaults:
-    """Faults, late watches and kills that a test has asked for and that have affected nothing: the test does not test what it says.
+    """Faults, late watches and kills that a test has asked for and that have affected nothing: the test does not test
+    what it says.
 
     `unused-script`: the same of what `pods(...).always()` was to do with pods. A fixture of several tests may describe
     pods that not every test has.
@@ -61,9 +65,18 @@ def hit_summary(fault: str, info: RequestInfo) -> Summary:
 
 def shown(rule: FaultRule) -> str:
     """The rule as the test has written it: `fault(verb='update', error=409)`."""
+    if rule.webhook:
+        method = "faults.fail_webhooks"
+    elif rule.watch_fault() is not None:
+        method = "faults.disturb_watches"
+    else:
+        method = "faults.damage_bodies" if rule.body or rule.body_delay else "fault"
     said = {one.name: getattr(rule, one.name) for one in fields(rule) if one.init and one.name not in _OF_THE_HARNESS}
     defaults = {one.name: one.default for one in fields(rule)}
-    return f"fault({', '.join(f'{name}={value!r}' for name, value in said.items() if value != defaults[name])})"
+    given = {_AS_GIVEN.get(name, name): value for name, value in said.items() if value != defaults[name]}
+    if method == "faults.disturb_watches":
+        given.pop("verb", None)
+    return f"{method}({', '.join(f'{name}={value!r}' for name, value in given.items())})"
 
 
 DETECTORS = (UnusedFaults,)
