@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any, Protocol, TypeVarTuple, overload
 
 from fakekube.harness.records.entry import ObjectKey, Summary, TimelineEntry, offset
-from fakekube.harness.records.folding import folded
 from fakekube.harness.records.kept import Bounded
 from fakekube.harness.records.objectversions import Versions
+from fakekube.harness.records.repetition import folded
 from fakekube.harness.records.story import Joined, Story
 
 Args = TypeVarTuple("Args")

@@ -221,7 +221,7 @@ def test_p2_kubectl_logs_follow(running):
     environment = {**os.environ, "KUBECONFIG": str(running.access.kubeconfig)}
     command = ["kubectl", "logs", "--follow", "web"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment) as process:
-        running.wait_for(subresource="log", timeout=30)
+        running.processes.wait_for(subresource="log", timeout=30)
         running.advance(minutes=5)
         output, _ = process.communicate()
     assert output == "starting\nready\nworking\n"

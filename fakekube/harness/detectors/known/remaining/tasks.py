@@ -70,6 +70,7 @@ class Tasks:
         self._doing: Callable[[], Doing | None] = _nothing
         self._real_warning: Callable[[Any], None] | None = None
         self._loop: VirtualTimeLoop | None = None
+        self._has_other_loops = False
 
     def open(self, surroundings: Surroundings) -> None:
         self._loop, self._doing = surroundings.bubble.loop, surroundings.doing
@@ -116,6 +117,7 @@ class Tasks:
 
     def _open_other(self, loop: asyncio.AbstractEventLoop) -> None:
         """Observe what ends tasks of an event loop in a thread, unless the code under test does."""
+        self._has_other_loops = True
         if loop.get_exception_handler() is None:
             loop.set_exception_handler(self._failed_in_thread)
 
@@ -189,6 +191,8 @@ class Tasks:
                 self._report_failure(f"a task of {named(failed.get_coro())}", error)
 
     def closed(self) -> None:
+        if self._has_other_loops:
+            gc.collect()  # tasks of event loops in threads report what they failed with when they are freed
         for operator in self._scene.operators:
             if operator.manager is not None and not operator.is_killed:
                 for coro in unstarted([operator.manager, vars(operator.manager)]):

@@ -2,7 +2,7 @@
 
 import pytest
 
-from fakekube.harness.records.folding import folded
+from fakekube.harness.records.repetition import folded
 
 
 def rows(script):
