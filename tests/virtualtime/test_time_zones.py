@@ -51,6 +51,7 @@ def bubble(request):
         yield bubble
 
 
+@pytest.mark.filterwarnings("ignore:datetime.datetime.utc:DeprecationWarning")  # since Python 3.12
 @pytest.mark.parametrize(("zone", "moment", "local", "offset", "name", "fold"), ROWS)
 def test_n1_every_reading_is_that_of_the_zone(bubble, in_zone, zone, moment, local, offset, name, fold):
     in_zone(zone)
