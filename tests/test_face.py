@@ -148,7 +148,6 @@ OF_LIBRARIES = {
     "_exception": "asyncio.Task",
     "_callbacks": "asyncio.Task",
     "_callback": "asyncio.Handle",
-    "_handle": "threading.Thread, from Python 3.13 on",
     "_scheduled": "asyncio.BaseEventLoop",
     "_children": "what asyncio.gather returns",
 }

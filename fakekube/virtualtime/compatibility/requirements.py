@@ -119,7 +119,7 @@ NAMES = (
             PrivateName("threading:Thread", "_tstate_lock", _NO_STRANDING, sample=_new),
         )
         if sys.version_info < (3, 13)
-        else (PrivateName("threading:Thread", "_handle", _NO_STRANDING, sample=_new),)
+        else (PrivateName("threading:Thread", "_daemonic", "threads of a test are shown as daemons", sample=_new),)
     ),
     PrivateName("warnings", "_warn_unawaited_coroutine", "the detector unawaited-coroutine finds nothing"),
     PrivateName("kr8s._api:Api", "_instances", "kr8s may use a connection to the cluster of an earlier test"),

@@ -21,6 +21,10 @@ _ANYIO_WORKER = ("anyio._backends._asyncio", "WorkerThread")
 _RUNNERS = ("kopf._kits.runner",)
 
 
+#: Whether Python notes at its start whether it waits for a thread at the end of the process.
+_DECIDED_AT_START = sys.version_info >= (3, 13)
+
+
 class StartPatches:
     """Workers of a ThreadPoolExecutor belong to the bubble if their queue does, that is, if it was created in it.
 
@@ -44,26 +48,44 @@ class StartPatches:
         def start(thread: threading.Thread) -> None:
             if self._blocking.concerns():
                 self._blocking.on_thread(thread)
-            if thread.ident is None and _is_visible_worker(thread) and self._blocking.concerns():
+            if self._is_of_bubble(thread):
                 self._threads.adopt(thread)
-            elif self._threads.current() is not None and thread.ident is None:
-                starter = module_of(sys._getframe(1)) or ""
-                if not starter.startswith(POOLS):
-                    self._threads.adopt(thread)
-            elif self._is_anyio_worker(thread) or self._runs_operator(thread):
-                self._threads.adopt(thread)
-            real(thread)
+                _start_adopted(thread, real)
+            else:
+                real(thread)
 
         return start
 
+    def _is_of_bubble(self, thread: threading.Thread) -> bool:
+        """Whether a thread that is about to start belongs to the bubble. Called by its start()."""
+        if thread.ident is None and _is_visible_worker(thread) and self._blocking.concerns():
+            return True
+        if self._threads.current() is not None and thread.ident is None:
+            return not (module_of(sys._getframe(2)) or "").startswith(POOLS)
+        return self._is_anyio_worker(thread) or self._runs_operator(thread)
+
     def _runs_operator(self, thread: threading.Thread) -> bool:
         """Whether the test starts an operator with what its framework has for tests."""
-        return thread.ident is None and self._blocking.is_test() and module_of(sys._getframe(2)) in _RUNNERS
+        return thread.ident is None and self._blocking.is_test() and module_of(sys._getframe(3)) in _RUNNERS
 
     def _is_anyio_worker(self, thread: threading.Thread) -> bool:
         """Whether the loop itself starts a worker of anyio."""
         kind = type(thread)
         return (kind.__module__, kind.__name__) == _ANYIO_WORKER and self._threads.serves(getattr(thread, "loop", None))
+
+
+def _start_adopted(thread: threading.Thread, start: Callable[[threading.Thread], None]) -> None:
+    """Start a thread of the bubble, which the cluster ends: Python does not wait for it at the end of the process.
+
+    It would wait for ever for one that catches every exception (`stranding`). Since Python 3.13 that is decided when
+    the thread starts.
+    """
+    if _DECIDED_AT_START and not thread.daemon:
+        thread.daemon = True
+        start(thread)
+        thread._daemonic = False  # type: ignore[attr-defined] # what the code under test sees
+    else:
+        start(thread)
 
 
 def _is_no_end_of_bubble(record: logging.LogRecord) -> bool:

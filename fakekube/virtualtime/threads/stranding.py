@@ -5,7 +5,8 @@ import concurrent.futures.thread
 import threading
 from typing import Any, NoReturn
 
-#: What keeps the interpreter from ending before a thread has: CPython up to 3.12, and since.
+#: What keeps the interpreter from ending before a thread has, in CPython up to 3.12. Since then the threads of a bubble
+#: are started so that it does not (`patches/starts.py`).
 _LOCKS: set[Any] | None = getattr(threading, "_shutdown_locks", None)
 
 
@@ -24,5 +25,3 @@ def _let_go(real: threading.Thread) -> None:
         return
     if _LOCKS is not None:
         _LOCKS.discard(getattr(real, "_tstate_lock", None))
-    elif (done := getattr(getattr(real, "_handle", None), "_set_done", None)) is not None:
-        done()
