@@ -56,7 +56,7 @@ class Rows(Sequence[TimelineEntry]):
         return len(self._entries)
 
     def __str__(self) -> str:
-        rows: Sequence[Sequence[str]] = [(offset(one.at - self._epoch), *one[1:5]) for one in self._entries]
+        rows = [(offset(one.at - self._epoch), *one[1:5]) for one in self._entries]
         return "\n".join(_table(rows, self._left_out))
 
     def __repr__(self) -> str:
@@ -121,9 +121,7 @@ class Timeline:
         entries = self._sorted()
         shown = entries if last is None else entries[len(entries) - min(last, len(entries)) :]
         rows = [(offset(at - self._epoch), *summarize()[:4]) for _, at, summarize in shown]
-        if fold:
-            rows = folded(rows)
-        return "\n".join(_table(rows, self.dropped + len(entries) - len(shown)))
+        return "\n".join(_table(folded(rows) if fold else rows, self.dropped + len(entries) - len(shown)))
 
     def of(self, api_version: str, kind: str, name: str, namespace: str = "default") -> Rows:
         """The entries of one object: requests, and reconciles of its key. Raises LookupError for an unknown kind."""
