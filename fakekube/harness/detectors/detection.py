@@ -219,7 +219,8 @@ class Detection:
         if doing is None and not self.steps:
             return  # the test itself, with a client of its own
         client = self.scene.runner.client
-        exchange = Exchange(request, info, response, record, doing, changed, client.name if client is not None else "")
+        name = client.name if client is not None else ""
+        exchange = Exchange(request, info, response, record, doing, changed, name, client)
         for hook in hooks:
             hook(exchange)
 

@@ -23,6 +23,7 @@ from fakekube.apiserver.storage.store import Entry, Store, path_of
 from fakekube.apiserver.wire.request import Request, RequestInfo, parse
 from fakekube.harness.detectors.levels import Level
 from fakekube.harness.pods.simulatedpods import LaterScript
+from fakekube.server.clients import ClientProcess
 from fakekube.server.runner import ServerRunner
 from fakekube.virtualtime import Bubble
 from fakekube.virtualtime.simulatedprocess import SimulatedProcess
@@ -200,7 +201,8 @@ class Exchange:
     """An answered request.
 
     doing: the reconcile that made it, if that is known. changed: the store has changed. client: the name of the
-    operator, task or thread that made it; empty if it is none of the cluster's.
+    operator, task or thread that made it; empty if it is none of the cluster's. process: the operator, task or thread
+    itself, as several may have one name.
     """
 
     request: Request
@@ -210,6 +212,7 @@ class Exchange:
     doing: Doing | None
     changed: bool
     client: str = ""
+    process: ClientProcess | None = None
     _body: Any = _NOT_DECODED
 
     @property

@@ -1,5 +1,7 @@
 """N6: two controllers that overwrite each other are both named, with the field and the values, after a hundred rounds."""
 
+import time
+
 import pytest
 
 from fakekube.virtualtime import HotLoop
@@ -60,21 +62,55 @@ async def test_n6_a_field_that_the_other_removes(fakekube):
         await fakekube.start(two(writes("mode", "on"), removes))
 
 
-def test_n6_clients_without_reconciles(fakekube):
+def minding(fakekube, value, agent=None):
     from kubernetes import client, watch
 
-    def operator(value):
+    def operate():
         core = client.CoreV1Api(fakekube.access.api_client())
+        core.api_client.user_agent = agent or core.api_client.user_agent
         for event in watch.Watch().stream(core.list_namespaced_config_map, "default"):
             found = event["object"]
             if event["type"] != "DELETED" and (found.data or {}).get("mode") != value:
                 core.patch_namespaced_config_map(found.metadata.name, "default", {"data": {"mode": value}})
 
+    return operate
+
+
+def test_n6_clients_without_reconciles(fakekube):
     fakekube.create(config_map("a"))
-    fakekube.thread(operator, "on", name="left")
-    fakekube.thread(operator, "off", name="right")
+    fakekube.thread(minding(fakekube, "on"), name="left")
+    fakekube.thread(minding(fakekube, "off"), name="right")
     with pytest.raises(HotLoop, match=r"'(left|right)' and '(left|right)' overwrite each other's values in configmaps"):
         fakekube.settle()
+
+
+@pytest.mark.parametrize("agents", [(None, None), ("agent-a", "agent-b")])
+def test_threads_of_one_function_are_two_writers(fakekube, agents):
+    fakekube.create(config_map("a"))
+    for value, agent in zip(("on", "off"), agents, strict=True):
+        fakekube.thread(minding(fakekube, value, agent))
+    with pytest.raises(
+        HotLoop, match=r"one program named '\S+operate' and another program named '\S+operate' overwrite each other's"
+    ):
+        fakekube.settle()
+
+
+def test_slow_threads_of_one_function_are_two_writers(fakekube):
+    from kubernetes import client
+
+    def repair(value):
+        core = client.CoreV1Api(fakekube.access.api_client())
+        while True:
+            if core.read_namespaced_config_map("a", "default").data["mode"] != value:
+                core.patch_namespaced_config_map("a", "default", {"data": {"mode": value}})
+            time.sleep(0.4)
+
+    fakekube.create(config_map("a", mode="none"))
+    fakekube.thread(repair, "on")
+    fakekube.advance(0.2)
+    fakekube.thread(repair, "off")
+    with pytest.raises(HotLoop, match=r"\.data\.mode to 'o\w+', another program named '\S+repair' to 'o"):
+        fakekube.advance(minutes=20)
 
 
 # --- what is none

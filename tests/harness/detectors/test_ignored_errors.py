@@ -1,5 +1,6 @@
 """ignored-error: writes that were refused, and of which nothing but a log knows."""
 
+import contextlib
 import logging
 import time
 
@@ -91,6 +92,149 @@ def test_a_requeue_that_is_hours_away(kube):
 def test_an_error_that_is_reported_or_repaired(kube, then):
     run(kube, trying(INVALID, then))
     assert found(kube) == []
+
+
+def once(child=CHILD):
+    """A reconciler that tries to create a child for objects without a status, and sets one."""
+
+    async def reconcile(request, client):
+        owner = await read(client, request)
+        if owner is None or owner.get("status"):
+            return
+        try:
+            await client.create(child)
+        except ApiError as error:
+            log.warning("cannot create: %s", error)
+        await client.patch_status(owner, {"status": {"phase": "Ready"}})
+
+    return reconcile
+
+
+def test_a_reconcile_that_its_own_status_wakes_repeats_nothing(kube):
+    with kube.fault(verb="create", resource="configmaps", error=500, times=1):
+        run(kube, once())
+    (text,) = texts(kube)
+    assert text.startswith("[ignored-error] c: create configmaps default/a-child -> 500 InternalError")
+    assert "has neither repeated it, failed nor requeued, and neither has a later one: nothing but a log" in text
+
+
+def test_a_write_without_a_name_that_only_its_own_status_follows(kube):
+    unnamed = {**CHILD, "metadata": {"generateName": "a-", "namespace": "default"}}
+    with kube.fault(verb="create", resource="configmaps", error=500, times=1):
+        run(kube, once(child=unnamed))
+    assert found(kube) == ["ignored-error"]
+
+
+@pytest.mark.parametrize("named", [True, False])
+def test_a_later_reconcile_that_repeats_a_write(kube, named):
+    child = CHILD if named else {**CHILD, "metadata": {"generateName": "a-", "namespace": "default"}}
+    states = []
+
+    async def reconcile(request, client):
+        owner = await read(client, request)
+        try:
+            if len(states) < 2:
+                await client.create(child)
+            states.append("created")
+        except ApiError:
+            states.append("refused")
+            await client.patch_status(owner, {"status": {"phase": "Ready"}})
+
+    with kube.fault(verb="create", resource="configmaps", error=500, times=1):
+        run(kube, reconcile)
+    resize(kube)  # another reconcile, which has nothing to do
+    kube.settle()
+    assert states == ["refused", "created", "created"]
+    assert found(kube) == []
+
+
+def test_an_object_that_somebody_else_makes(kube):
+    with kube.fault(verb="create", resource="configmaps", error=500, times=1):
+        run(kube, once())
+    kube.create(CHILD)
+    assert found(kube) == []
+
+
+def test_a_write_that_a_changed_object_does_not_need_any_more(kube):
+    with kube.fault(verb="create", resource="configmaps", error=500, times=1):
+        run(kube, once())
+    resize(kube)
+    kube.settle()
+    assert found(kube) == []
+
+
+def test_a_change_that_a_later_reconcile_does_not_repeat(kube):
+    async def reconcile(request, client):
+        owner = await read(client, request)
+        if owner.get("status"):
+            return
+        child = await client.create(CHILD)
+        try:
+            await client.patch(child, {"data": {"mode": "on"}})
+        except ApiError as error:
+            log.warning("cannot patch: %s", error)
+        await client.patch_status(owner, {"status": {"phase": "Ready"}})
+
+    with kube.fault(verb="patch", resource="configmaps", error=500, times=1):
+        run(kube, reconcile)
+    (text,) = texts(kube)
+    assert text.startswith("[ignored-error] c: patch configmaps default/a-child -> 500 InternalError")
+
+
+def test_many_objects_are_one_finding_with_their_number(kube):
+    async def reconcile(request, client):
+        for number in range(4):
+            with contextlib.suppress(ApiError):
+                await client.create({**INVALID, "metadata": {"name": f"a-{number}", "namespace": "default"}})
+
+    run(kube, reconcile)
+    (text,) = texts(kube)
+    assert "create configmaps default/a-0 -> 422 Invalid" in text
+    assert " (and of 3 other objects); c reconciling default/a [" in text
+
+
+def condition(type, status, **more):
+    return {"type": type, "status": status, **more}
+
+
+@pytest.mark.parametrize(
+    "status",
+    [
+        {"conditions": [condition("Progressing", "False")]},
+        {"conditions": [condition("Degraded", "False", reason="AsExpected")]},
+        {"conditions": [condition("ReconcileError", "False", message="no error")]},
+        {"conditions": [condition("Ready", "True")]},
+        {"paused": False, "failed": 0, "lastError": None},
+    ],
+    ids=str,
+)
+def test_a2_a_status_that_speaks_of_no_error(kube, status):
+    async def then(client, owner, error):
+        await client.patch_status(owner, {"status": status})
+
+    run(kube, trying(INVALID, then))
+    assert "ignored-error" in found(kube)
+
+
+@pytest.mark.parametrize(
+    "status",
+    [
+        {"conditions": [condition("Ready", "False")]},
+        {"conditions": [condition("ConfigAvailable", "False")]},
+        {"conditions": [condition("Degraded", "True")]},
+        {"conditions": [condition("Progressing", "False", reason="ChildRejected")]},
+        {"conditions": [condition("Progressing", "Unknown", message="the child is invalid")]},
+        {"ready": False},
+        {"lastError": "422"},
+    ],
+    ids=str,
+)
+def test_a2_a_status_that_speaks_of_an_error(kube, status):
+    async def then(client, owner, error):
+        await client.patch_status(owner, {"status": status})
+
+    run(kube, trying(INVALID, then))
+    assert "ignored-error" not in found(kube)
 
 
 def test_an_error_of_which_a_later_reconcile_takes_care(kube):

@@ -9,6 +9,7 @@ from typing import Any
 from fakekube.harness.detectors.detector import Exchange, Scene, changed_leaves, shown_path
 from fakekube.harness.detectors.levels import Level
 from fakekube.harness.detectors.presenttime import Field, at_path, is_number, is_present, present_fields, texts_of
+from fakekube.server.clients import ClientProcess
 from fakekube.virtualtime.errors import HotLoop
 
 #: Writes of one object in a row, each at most SHORT seconds after the one before.
@@ -36,12 +37,12 @@ class Series:
     is_idle: bool = True
     #: the body and the present times of the last change, if it has any
     stamped: tuple[object, tuple[Field, ...]] | None = None
-    client: str = ""
+    process: ClientProcess | None = None
 
     def is_by_client_of(self, exchange: Exchange) -> bool:
-        """Whether the client is the same. Operators may have one User-Agent, and one may have several."""
-        if self.client and exchange.client and self.client != exchange.client:
-            return False
+        """Whether the client is the same. Operators may have one User-Agent or name, and one may have several."""
+        if self.process is not None and exchange.process is not None:
+            return self.process is exchange.process
         return bool(self.names & _names(exchange))
 
 
@@ -90,7 +91,7 @@ class ClientLoops:
             or record.at > series.at + SHORT
         ):
             names, at = _names(exchange), record.at
-            self._series[place] = Series(names, after.revision, at, at, stamped=stamped, client=exchange.client)
+            self._series[place] = Series(names, after.revision, at, at, stamped=stamped, process=exchange.process)
             return
         text = texts_of(self._scene.now())
         changes = [
@@ -127,7 +128,7 @@ class ClientLoops:
     def _repeated(self, exchange: Exchange, series: Series | None) -> None:
         """A write that has changed nothing."""
         record = exchange.record
-        if series is None or series.stamped is None or not series.names & _names(exchange) or series.at != record.at:
+        if series is None or series.stamped is None or not series.is_by_client_of(exchange) or series.at != record.at:
             return
         body, fields = series.stamped
         if body == _content(exchange.body()):

@@ -25,10 +25,11 @@ _SHOWN = 3
 
 
 class Writer(NamedTuple):
-    """Who changes an object: a controller of an operator, or another client by its name."""
+    """Who changes an object: a controller of an operator, or another client. program: several may have one name."""
 
     client: str
     controller: str = ""
+    program: int = 0
 
     def __str__(self) -> str:
         return repr(self.controller or self.client)
@@ -96,9 +97,9 @@ class Fights:
     def _writer(self, doing: Doing | None) -> Writer | None:
         """Who makes the present request; None for the test."""
         if doing is not None:
-            return Writer(doing.operator.name, doing.run.controller)
+            return Writer(doing.operator.name, doing.run.controller, id(doing.operator))
         client = self._scene.runner.client
-        return None if client is None else Writer(client.name)
+        return None if client is None else Writer(client.name, program=id(client))
 
     def _judge(self, place: tuple[str, str], series: Series) -> None:
         for first, second in _pairs(dict.fromkeys(writer for writer, _, _ in series.recent)):
@@ -116,8 +117,10 @@ class Fights:
     ) -> None:
         what = f"{place[0].partition('.')[0]} {place[1]}"
         names = [str(one) for one in writers]
-        if names[0] == names[1]:
+        if names[0] == names[1] and writers[0].client != writers[1].client:
             names = [f"{name} of {one.client}" for name, one in zip(names, writers, strict=True)]
+        elif names[0] == names[1]:
+            names = [f"{number} program named {names[0]}" for number in ("one", "another")]
         sets = "; ".join(
             f"{names[0]} sets {shown_path(one.path)} to {shown_value(one.values[0])}, {names[1]} to "
             f"{shown_value(one.values[1])}"

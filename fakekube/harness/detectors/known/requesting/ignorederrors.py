@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any
-
-import orjson
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
 
 from controllerlib.controller import Outcome
-from fakekube.harness.detectors.detector import FAR, Doing, Exchange, Scene
+from fakekube.harness.detectors.detector import FAR, Doing, Exchange, Scene, leaves
 from fakekube.harness.detectors.levels import Level
+from fakekube.harness.detectors.spokenerrors import speaks_of_an_error
 
 #: Answers that say that a write is invalid, not allowed, or has failed. Conflicts have a detector of their own.
 REFUSALS = frozenset({400, 403, 422})
@@ -21,15 +20,12 @@ WRITES = frozenset({"create", "update", "patch", "delete"})
 #: What is tried without being needed: records, locks, and questions to the server.
 _TRIED = re.compile(r"events|leases|tokenrequests|.*reviews|evictions?")
 
-#: Words by which a status or an Event reports an error.
-_WORDS = re.compile(
-    rb"fail|error|denied|forbid|invalid|degraded|reject|refuse|exceed|warning|unable|False", re.IGNORECASE
-)
-
 #: Characters of a message that a finding shows.
 SHOWN = 300
 
 Place = tuple[str, str, str, str, str]
+
+K = TypeVar("K")
 
 
 @dataclass(slots=True)
@@ -45,13 +41,27 @@ class Refused:
         return f"{record}: {record.message[:SHOWN]}" if record.message else str(record)
 
 
+@dataclass(slots=True)
+class Ignored:
+    """A write that a reconcile has ignored. after: seconds until it is requeued. content: of the object of its key."""
+
+    doing: Doing
+    refused: Refused
+    after: float | None
+    content: object
+    #: whether the key was reconciled again since
+    is_over: bool = False
+
+
 class IgnoredErrors:
     """Writes that were answered with 400, 403, 422 or 5xx, and that the client has neither repeated nor reported.
 
-    In a reconcile: it succeeds, is not requeued within five minutes, and nothing runs again for the key. Without
-    reconciles: the client goes on and neither writes nor reads the object within five minutes, if the test lasts as
-    long. A status or an Event that speaks of an error is a report of it. Not judged: requests that RBAC denies
-    (`missing-permission`), dry runs, and what is tried without being needed, as Events and access reviews.
+    In a reconcile: it succeeds, is not requeued within five minutes, nobody makes the write later, and what it was to
+    make is not there at the end; not if a later reconcile succeeds after the object of the key has changed, apart from
+    its status and annotations. Without reconciles: the client goes on and neither writes nor reads the object within
+    five minutes, if the test lasts as long. A status or an Event that speaks of an error is a report of it. Not judged:
+    requests that RBAC denies (`missing-permission`), dry runs, and what is tried without being needed, as Events and
+    access reviews.
     """
 
     levels: Mapping[str, Level] = {"ignored-error": "warn"}
@@ -61,12 +71,14 @@ class IgnoredErrors:
         self._is_listening = False
         #: by the identity of the reconcile in progress, and the object
         self._refused: dict[int, dict[Place, Refused]] = {}
-        #: by the key: the last reconcile, what it has ignored, and the seconds until the key is requeued
-        self._ignored: dict[tuple[int, str, str], tuple[Doing, Refused, float | None]] = {}
+        #: by the key, and the object
+        self._ignored: dict[tuple[int, str, str], dict[Place, Ignored]] = {}
         #: the keys of which a reconcile has reported an error
         self._told: set[tuple[int, str, str]] = set()
         #: without reconciles: by the client and the object
         self._open: dict[tuple[str, Place], Refused] = {}
+        #: what is to be reported, by what makes it the same finding
+        self._found: dict[object, Found] = {}
 
     def refused(self, exchange: Exchange) -> None:
         if not _is_refusal(exchange):
@@ -82,17 +94,19 @@ class IgnoredErrors:
             self._open[exchange.program, _place(exchange)] = Refused(exchange)
 
     def _succeeded(self, exchange: Exchange) -> None:
-        if exchange.record.code >= 300 or not (self._refused or self._open):
+        if exchange.record.code >= 300 or not (self._refused or self._open or self._ignored):
             return
-        doing, place = exchange.doing, _place(exchange)
+        doing, places = exchange.doing, _places(exchange)
+        for ignored in self._ignored.values():
+            _drop(ignored, places)
         if doing is not None:
             refused = self._refused.get(id(doing), {})
-            refused.pop(place, None)
+            _drop(refused, places)
             known = list(refused.values())
         else:
-            self._open.pop((exchange.program, place), None)
+            _drop(self._open, [(exchange.program, place) for place in places])
             known = [one for (program, _), one in self._open.items() if program == exchange.program]
-        if known and _speaks_of_an_error(exchange):
+        if known and _reports_an_error(exchange):
             for one in known:
                 one.reported = True
             if doing is not None:
@@ -101,42 +115,73 @@ class IgnoredErrors:
     def _finished(self, doing: Doing, outcome: Outcome) -> None:
         if not self._refused and not self._ignored:
             return
-        refused = [one for one in self._refused.pop(id(doing), {}).values() if not one.reported]
+        refused = self._refused.pop(id(doing), {})
+        ignored, content = self._ignored.setdefault(doing.who, {}), self._content(doing)
+        if outcome.error is None:
+            for place, one in list(ignored.items()):
+                one.is_over = True
+                if content is None or content != one.content:
+                    del ignored[place]  # it may not be needed any more
+        _drop(ignored, refused)
         after = outcome.requeue_after
-        if refused and outcome.error is None and (after is None or after >= FAR):
-            self._ignored[doing.who] = (doing, refused[0], after)
-        else:
-            self._ignored.pop(doing.who, None)
+        if outcome.error is None and (after is None or after >= FAR):
+            for place, write in refused.items():
+                if not write.reported:
+                    ignored[place] = Ignored(doing, write, after, content)
+        if not ignored:
+            del self._ignored[doing.who]
+
+    def _content(self, doing: Doing) -> object:
+        """The object of the key without what its operator writes to it; None if that is gone or its kind unknown."""
+        entry = self._scene.reconciled(doing)
+        if entry is None:
+            return None
+        meta = entry.object["metadata"]
+        content = {name: value for name, value in entry.object.items() if name not in ("metadata", "status")}
+        return content, meta.get("labels"), meta.get("deletionTimestamp"), meta["uid"]
 
     def finish(self) -> None:
-        for doing, refused, after in self._ignored.values():
-            if self._is_reported(doing):
-                continue
-            if after is not None or not doing.operator.is_queued(doing.run.controller, doing.run.request):
-                until = f" within {after:g} s" if after is not None else ""
-                self._report(
-                    refused, f"{doing} has neither repeated it{until}, failed nor requeued", doing.run.controller
-                )
+        for ignored in self._ignored.values():
+            for one in ignored.values():
+                doing, after = one.doing, one.after
+                if self._is_reported(doing) or self._is_done(one.refused.exchange):
+                    continue
+                if after is not None or not doing.operator.is_queued(doing.run.controller, doing.run.request):
+                    until = f" within {after:g} s" if after is not None else ""
+                    again = ", and neither has a later one" if one.is_over else ""
+                    what = f"{doing} has neither repeated it{until}, failed nor requeued{again}"
+                    self._report(one.refused, what, doing.run.controller)
         now = self._scene.runner.clock.monotonic()
         for refused in self._open.values():
             if not refused.reported and now > refused.exchange.record.at + FAR and self._goes_on(refused.exchange):
                 who = refused.exchange.who
                 self._report(refused, "for five minutes the client has neither written nor read the object again", who)
+        for key, found in self._found.items():
+            self._scene.report("ignored-error", str(found), who=found.who, key=key)
 
     def _is_reported(self, doing: Doing) -> bool:
         """Whether an earlier reconcile of the key has reported an error, or the status of its object does."""
         entry = self._scene.reconciled(doing)
-        status = entry.object.get("status") if entry is not None else None
-        return doing.who in self._told or _WORDS.search(_dumped(status)) is not None
+        return doing.who in self._told or (entry is not None and speaks_of_an_error(entry.object.get("status")))
+
+    def _is_done(self, exchange: Exchange) -> bool:
+        """Whether the object is as the write was to make it, as far as that can be told."""
+        record, body = exchange.record, exchange.body()
+        if not record.name:
+            return False
+        path = exchange.info.path if record.verb != "create" else f"{exchange.info.path}/{record.name}"
+        entry = self._scene.entry(path)
+        if entry is None or record.verb in ("create", "delete"):
+            return (entry is None) != (record.verb == "create")
+        return isinstance(body, Mapping) and _wanted(body, record.subresource) <= _wanted(
+            entry.object, record.subresource
+        )
 
     def _report(self, refused: Refused, ignored: str, who: str) -> None:
-        self._scene.report(
-            "ignored-error",
-            f"{refused.text()}; {ignored}: nothing but a log knows of it; raise the error, try again, or report it in "
-            "a status or an Event",
-            who=who,
-            key=(who, refused.exchange.record.verb, refused.exchange.record.resource, refused.exchange.record.code),
-        )
+        record = refused.exchange.record
+        key = (who, record.verb, record.resource, record.code)
+        found = self._found.setdefault(key, Found(who, refused, ignored))
+        found.places.add(_place(refused.exchange))
 
     def _goes_on(self, exchange: Exchange) -> bool:
         """Whether the client has made other requests since, and none of them has read the object in time."""
@@ -157,6 +202,25 @@ class IgnoredErrors:
         self._refused.clear()
         self._ignored.clear()
         self._open.clear()
+        self._found.clear()
+
+
+@dataclass(slots=True)
+class Found:
+    """A finding about the first one of equal writes of a client. places: the objects of all of them."""
+
+    who: str
+    refused: Refused
+    ignored: str
+    places: set[Place] = field(default_factory=set)
+
+    def __str__(self) -> str:
+        others = len(self.places) - 1
+        more = f" (and of {others} other object{'s' if others > 1 else ''})" if others else ""
+        return (
+            f"{self.refused.text()}{more}; {self.ignored}: nothing but a log knows of it; raise the error, try again, "
+            "or report it in a status or an Event"
+        )
 
 
 def _is_refusal(exchange: Exchange) -> bool:
@@ -173,20 +237,37 @@ def _place(exchange: Exchange) -> Place:
     return record.group, record.resource, record.namespace, record.name, record.subresource
 
 
-def _speaks_of_an_error(exchange: Exchange) -> bool:
+def _places(exchange: Exchange) -> list[Place]:
+    """The places whose write a successful one repeats: its object, or the collection if the server makes the name."""
+    place, body = _place(exchange), exchange.body()
+    meta = body.get("metadata") if isinstance(body, Mapping) else None
+    is_named = exchange.record.verb != "create" or not isinstance(meta, Mapping) or bool(meta.get("name"))
+    return [place] if is_named else [place, (*place[:3], "", place[4])]
+
+
+def _drop(known: dict[K, Any], places: Iterable[K]) -> None:
+    for place in places:
+        known.pop(place, None)
+
+
+def _wanted(obj: Mapping[str, Any], subresource: str) -> set[str]:
+    """What a write sets, as texts: the status, or all but the status and what the server sets."""
+    if subresource == "status":
+        return {repr(leaf) for leaf in leaves(obj.get("status"))}
+    meta = obj.get("metadata")
+    parts = {name: value for name, value in obj.items() if name not in ("metadata", "status")}
+    if isinstance(meta, Mapping):
+        parts["metadata"] = {name: meta.get(name) or {} for name in ("labels", "annotations", "finalizers")}
+    return {repr(leaf) for leaf in leaves(parts)}
+
+
+def _reports_an_error(exchange: Exchange) -> bool:
     """Whether what a client has written reports an error: an Event, or the status or annotations of an object."""
     body = exchange.body()
     if exchange.record.resource != "events" and isinstance(body, Mapping):
         meta = body.get("metadata")
         body = [body.get("status"), meta.get("annotations") if isinstance(meta, Mapping) else None]
-    return _WORDS.search(_dumped(body)) is not None
-
-
-def _dumped(value: Any) -> bytes:
-    try:
-        return orjson.dumps(value)
-    except TypeError:
-        return b""
+    return speaks_of_an_error(body)
 
 
 DETECTORS = (IgnoredErrors,)
