@@ -18,7 +18,7 @@ _NEGATIVE = re.compile(
     re.IGNORECASE,
 )
 
-#: Names that state neither: what goes on, or what somebody wants.
+#: Names that state neither: what goes on, or what is wanted.
 _NEUTRAL = re.compile(
     r".*(?<!runn|serv|work)ing|.*(paused|suspended|stopped|disabled|deleted|immutable|optional|controller"
     r"|blockOwnerDeletion|stdin|tty)",

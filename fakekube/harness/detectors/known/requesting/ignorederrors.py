@@ -56,7 +56,7 @@ class Ignored:
 class IgnoredErrors:
     """Writes that were answered with 400, 403, 422 or 5xx, and that the client has neither repeated nor reported.
 
-    In a reconcile: it succeeds, is not requeued within five minutes, nobody makes the write later, and what it was to
+    In a reconcile: it succeeds, is not requeued within five minutes, the write is not made later, and what it was to
     make is not there at the end; not if a later reconcile succeeds after the object of the key has changed, apart from
     its status and annotations. Without reconciles: the client goes on and neither writes nor reads the object within
     five minutes, if the test lasts as long. A status or an Event that speaks of an error is a report of it. Not judged:
@@ -165,7 +165,7 @@ class IgnoredErrors:
         return doing.who in self._told or (entry is not None and speaks_of_an_error(entry.object.get("status")))
 
     def _is_done(self, exchange: Exchange) -> bool:
-        """Whether the object is as the write was to make it, as far as that can be told."""
+        """Whether the object is as the write was to make it, as far as that can be judged."""
         record, body = exchange.record, exchange.body()
         if not record.name:
             return False
