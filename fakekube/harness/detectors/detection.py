@@ -390,7 +390,14 @@ def _unfailed(detector: str, error: BaseException) -> None:
 
 
 def _hooks(detectors: Iterable[Detector], name: str) -> tuple[Callable[..., None], ...]:
-    return tuple(getattr(one, name) for one in detectors if _has(type(one), name))
+    detectors = tuple(detectors)
+    return tuple([getattr(detectors[place], name) for place in _places(tuple(map(type, detectors)), name)])
+
+
+@cache
+def _places(detectors: tuple[type, ...], hook: str) -> tuple[int, ...]:
+    """Which of the detectors have a hook."""
+    return tuple(place for place, one in enumerate(detectors) if _has(one, hook))
 
 
 @cache
