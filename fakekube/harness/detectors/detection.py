@@ -161,6 +161,15 @@ class Detection:
 
     def fault_made(self, rule: FaultRule) -> None:
         self.scene.faults.append(rule)
+        if not _only_delays_events(rule):
+            rule.on_hit = partial(self._hit, rule.on_hit)
+
+    def _hit(self, noted: Callable[[RequestInfo], object] | None, info: RequestInfo) -> None:
+        """A fault affects the present request."""
+        client = self.scene.runner.client
+        self.scene.hits[client.name if client is not None else ""] += 1
+        if noted is not None:
+            noted(info)
 
     def started(self, observed: Observed, run: Run) -> None:
         hits = self.scene.fault_hits() if self.scene.faults else 0
@@ -366,6 +375,12 @@ class OperatorObserver(Observer):
 
     def informer(self, event: InformerEvent) -> None:
         self._recording.informer(event)
+
+
+def _only_delays_events(rule: FaultRule) -> bool:
+    """Whether no request fails because of a fault: the events of watches are late, and that is all."""
+    breaks = (rule.error, rule.reset, rule.cut_after, rule.cut_at, rule.hold_after, rule.gone_after)
+    return bool(rule.event_delay) and all(one in (None, "", 0, 0.0) for one in breaks)
 
 
 def _unreported(detector: str, text: str, *, who: str = "", key: object = None) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -278,6 +279,8 @@ class Scene:
     report: Report
     operators: list[Observed] = field(default_factory=list)
     faults: list[FaultRule] = field(default_factory=list)
+    #: how many requests faults have affected, by the operator, task or thread ("": none of the cluster's)
+    hits: Counter[str] = field(default_factory=Counter)
     #: what `pods(...).always()` is to do with pods that come later
     scripts: list[LaterScript] = field(default_factory=list)
     #: late watches and kills that the test has asked for
@@ -319,6 +322,10 @@ class Scene:
     def fault_hits(self) -> int:
         """The number of requests that faults have affected."""
         return sum(rule.hits for rule in self.faults)
+
+    def fault_hits_of(self, program: str) -> int:
+        """The number of requests of a program that faults have affected, and of calls of webhooks."""
+        return self.hits[program] + self.hits[""] + sum(rule.hits for rule in self.faults if rule.webhook)
 
 
 def version_of(obj: Any) -> str:

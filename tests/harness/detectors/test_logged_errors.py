@@ -1,6 +1,7 @@
 """logged-error: errors that only a log knows of."""
 
 import asyncio
+import contextlib
 import functools
 import itertools
 import logging
@@ -8,6 +9,7 @@ import operator
 import time
 
 import kopf
+import kubernetes
 import pytest
 
 from fakekube import FakeKube
@@ -85,6 +87,30 @@ def test_a_handler_of_kopf_that_a_fault_makes_fail(kube):
     with kube.fault(verb="list", resource="secrets", error=500, times=3):
         start_kopf(kube, register, seconds=170)
     assert found(kube) == []
+
+
+def test_a_bug_while_a_fault_hits_another_program(kube):
+    """Only a fault of its own requests excuses a record."""
+
+    def polling(api):
+        while True:
+            with contextlib.suppress(kubernetes.client.exceptions.ApiException):
+                api.list_namespaced_secret("default")
+            time.sleep(1)
+
+    kube.access.configure()
+    with kube.fault(verb="list", resource="secrets", error=500):
+        kube.thread(polling, kubernetes.client.CoreV1Api(kube.access.api_client()), name="poller")
+        start_kopf(kube, handling(TypeError("a bug")), seconds=600)
+    (text,) = [one for one in texts(kube) if "logged-error" in one]
+    assert text.startswith("[logged-error] kopf-op: kopf.objects logged ")
+
+
+def test_a_bug_while_watches_are_late(kube):
+    """No request fails because of late events, so that they excuse no record."""
+    with kube.faults.disturb_watches(delay=20):
+        start_kopf(kube, handling(ConnectionError("a backend")), seconds=1200)
+    assert "logged-error" in found(kube)
 
 
 def swallowing(error, times):

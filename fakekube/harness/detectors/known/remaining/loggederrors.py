@@ -61,7 +61,8 @@ class LoggedErrors:
     def __init__(self, scene: Scene) -> None:
         self._scene = scene
         self._logged: dict[tuple[str, str, str, str], Logged] = {}
-        self._hits = 0
+        #: by the program: its requests that faults had affected at its last record
+        self._hits: dict[str, int] = {}
         self._follows = False
         self._doing: Callable[[], Doing | None] = _nothing
         #: by the identity of the reconcile in progress: what it has logged
@@ -73,7 +74,7 @@ class LoggedErrors:
     def logged(self, record: logging.LogRecord, program: str) -> None:
         if record.levelno < logging.ERROR or not record.exc_info or not isinstance(record.exc_info[1], Exception):
             return
-        if record.name.partition(".")[0] in _REPORTED or self._is_excused():
+        if record.name.partition(".")[0] in _REPORTED or self._is_excused(program):
             return
         doing = self._doing()
         if doing is None:
@@ -84,10 +85,11 @@ class LoggedErrors:
                 self._scene.follow(self._finished)
             self._in_reconciles.setdefault(id(doing), []).append((record, program))
 
-    def _is_excused(self) -> bool:
-        """Whether a fault has affected a request since the last record, or the server is down."""
-        before, self._hits = self._hits, self._scene.fault_hits() if self._scene.faults else 0
-        return self._hits > before or self._scene.runner.is_down
+    def _is_excused(self, program: str) -> bool:
+        """Whether a fault has affected a request of the program since its last record, or the server is down."""
+        before = self._hits.get(program, 0)
+        now = self._hits[program] = self._scene.fault_hits_of(program) if self._scene.faults else 0
+        return now > before or self._scene.runner.is_down
 
     def _finished(self, doing: Doing, outcome: Outcome) -> None:
         for record, program in self._in_reconciles.pop(id(doing), ()):
