@@ -335,6 +335,8 @@ class Detection:
             observer.detection = None
         self._observers.clear()
         self._doing.clear()
+        for rule in self.scene.faults:
+            rule.on_hit = None
         if self._logs is not None:
             self._logs.remove()
         for detector in self.detectors:
