@@ -11,7 +11,7 @@ from pathlib import Path
 
 from fakekube.clustersettings import SETTINGS, ClusterSettings
 from fakekube.harness import desks, face
-from fakekube.harness.members import Need, label, members_of, public_names
+from fakekube.harness.members import Need, label, members_of
 
 ROOT = Path(__file__).parent.parent
 
@@ -30,6 +30,11 @@ _AREAS = {
     "what must hold": "howto/assertions.md",
     "trouble": "howto/slow-api.md",
 }
+
+
+def public_names(made: type) -> Iterator[str]:
+    """The names of a class that a test can use."""
+    return (name for name in dir(made) if not name.startswith("_"))
 
 
 def core() -> dict[str, list[str]]:

@@ -6,7 +6,7 @@ derived from these marks, so that a new member is defined in one place.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from functools import lru_cache, wraps
@@ -273,8 +273,3 @@ def unknown(face: type, desks: Sequence[str], name: str) -> str:
     near = [path for path, one in names.items() if one == name or set(path.replace(".", "_").split("_")) >= words]
     close = near or [path for path, one in names.items() if words & {*one.split("_"), path.partition(".")[0][:-1]}]
     return f"{text}: did you mean {' or '.join(f'fakekube.{path}' for path in close[:3])}?" if close else text
-
-
-def public_names(face: type) -> Iterator[str]:
-    """The names of a class that a test can use."""
-    return (name for name in dir(face) if not name.startswith("_"))

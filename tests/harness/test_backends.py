@@ -9,13 +9,13 @@ import pytest
 import yaml
 
 from controllerlib import ApiError, Request, Result
-from fakekube.harness import members
 from fakekube.harness.backends import selection
 from fakekube.harness.backends.connection import NoBackend, existing
 from fakekube.harness.backends.controlplane import ControlPlane, binary
 from fakekube.harness.face import DESKS
 from fakekube.virtualtime.errors import NotQuiescent
 from tests.cli.commands import READY, started
+from tests.face import public_names
 from tests.harness.operators import build, config_map, counting, definition, nothing
 from tests.innerruns import LEAN
 
@@ -298,7 +298,7 @@ def test_a_member_that_does_not_exist_is_an_error(kube):
 
 def test_every_member_is_there_or_skips(kube):
     for face in (kube, *(getattr(kube, name) for name in DESKS)):
-        for name in members.public_names(type(face)):
+        for name in public_names(type(face)):
             try:
                 getattr(face, name)
             except pytest.skip.Exception as skipped:

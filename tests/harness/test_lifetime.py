@@ -8,6 +8,7 @@ from fakekube import FakeKube
 from fakekube.harness import members
 from fakekube.harness.face import DESKS
 from fakekube.virtualtime import Bubble
+from tests.face import public_names
 
 CONFIG_MAP = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}}
 
@@ -17,9 +18,7 @@ def test_every_public_member_says_when_it_can_be_used_and_what_it_needs(desk):
     with FakeKube() as kube:
         face = type(getattr(kube, desk) if desk else kube)
     marked = members.members_of(face)
-    assert [
-        name for name in members.public_names(face) if name not in {*marked, *DESKS, *dir(Mapping), *dir(Sequence)}
-    ] == []
+    assert [name for name in public_names(face) if name not in {*marked, *DESKS, *dir(Mapping), *dir(Sequence)}] == []
 
 
 @pytest.mark.parametrize("call", [lambda kube: kube.advance(5), lambda kube: kube.start(lambda manager: None)])
