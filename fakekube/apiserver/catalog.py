@@ -57,6 +57,14 @@ class Catalog:
         for resource in builtin:
             self._enter(resource)
 
+    def copy(self) -> Catalog:
+        """A catalog of the same resources; neither sees the changes of the other."""
+        copied = Catalog()
+        copied._resources = self._resources.copy()
+        copied._groups = {group: versions.copy() for group, versions in self._groups.items()}
+        copied._builtin_groups, copied._remote = self._builtin_groups, self._remote.copy()
+        return copied
+
     def add(self, resource: Resource) -> None:
         """Serve a resource; it replaces one of the same group, version and plural."""
         if self._enter(resource) and resource.group not in self._builtin_groups:

@@ -121,6 +121,8 @@ def select(names: Iterable[str]) -> Sequence[Descriptor]:
         else:
             found = named(name.removeprefix("-"))
             (left_out if name.startswith("-") else chosen).add(found.name)
+    if not chosen and not every:
+        return []
     default = {one.name for one in CONTROLLERS if every and one.by_default and one.module}
     return [one for one in CONTROLLERS if one.name in chosen or one.name in default - left_out]
 

@@ -47,6 +47,11 @@ def _resources(version: str) -> tuple[Resource, ...]:
 
 
 @cache
+def _catalog(version: str) -> Catalog:
+    return Catalog(_resources(version))
+
+
+@cache
 def _schemas(version: str) -> BuiltinSchemas:
     return BuiltinSchemas(data.load("schemas.json"), version)
 
@@ -123,7 +128,7 @@ def api_server(
     else:
         store = initialobjects.store(resources, options, stamp, random.uid, rbac=rbac).copy(history_window)
     return ApiServer(
-        catalog=Catalog(resources),
+        catalog=_catalog(version).copy(),
         store=store,
         version=version_info(version),
         schemas=_schemas(version),

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import cache, partial
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from controllerlib import Manager
 from controllerlib.controller import Outcome, Run
@@ -33,7 +33,7 @@ from fakekube.harness.detectors.detector import (
     note_kinds,
 )
 from fakekube.harness.detectors.finding import Finding, FindingError, FindingWarning, shortened
-from fakekube.harness.detectors.knowndetectors import check_name, detectors_for
+from fakekube.harness.detectors.knowndetectors import KNOWN, check_name, detectors_for
 from fakekube.harness.detectors.levels import Level
 from fakekube.harness.detectors.logrecords import LogRecords
 from fakekube.server.runner import ServerRunner
@@ -339,10 +339,8 @@ class Detection:
             rule.on_hit = None
         if self._logs is not None:
             self._logs.remove()
-        for detector in self.detectors:
-            retire = getattr(detector, "retire", None)
-            if retire is not None:
-                retire()
+        for retire in _hooks(self.detectors, "retire"):
+            retire()
         self.detectors = ()
         self._started = self._called = self._finished = self._committed = ()
         self._answered, self._denied, self._unchanged, self._committed_in = {}, (), (), {}
@@ -407,19 +405,15 @@ def _unfailed(detector: str, error: BaseException) -> None:
 
 
 def _hooks(detectors: Iterable[Detector], name: str) -> tuple[Callable[..., None], ...]:
-    detectors = tuple(detectors)
-    return tuple([getattr(detectors[place], name) for place in _places(tuple(map(type, detectors)), name)])
+    """The methods of this name, of the detectors that have it."""
+    having = _having(name)
+    return tuple([getattr(one, name) for one in detectors if type(one) in having])
 
 
 @cache
-def _places(detectors: tuple[type, ...], hook: str) -> tuple[int, ...]:
-    """Which of the detectors have a hook."""
-    return tuple(place for place, one in enumerate(detectors) if _has(one, hook))
-
-
-@cache
-def _has(detector: type, hook: str) -> bool:
-    return hasattr(detector, hook)
+def _having(hook: str) -> frozenset[type]:
+    """The known detectors that have a hook."""
+    return frozenset({cast(type, one) for one in KNOWN if hasattr(one, hook)})
 
 
 def _each(listeners: Sequence[Callable[[T], None]]) -> Callable[[T], None]:

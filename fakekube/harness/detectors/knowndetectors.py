@@ -6,6 +6,7 @@ To add a detector, add a module to a group, its test, and its rows to docs/detec
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from functools import cache
 from importlib import import_module
 from pkgutil import iter_modules
 from typing import get_args
@@ -41,7 +42,12 @@ DEFAULTS: Mapping[str, Level] = defaults_of(KNOWN)
 
 def detectors_for(names: Collection[str], scene: Scene) -> Sequence[Detector]:
     """The detectors that report something with one of these names."""
-    return [make(scene) for make in KNOWN if any(name in names for name in make.levels)]
+    return [make(scene) for make in _named(frozenset(names))]
+
+
+@cache
+def _named(names: frozenset[str]) -> tuple[DetectorClass, ...]:
+    return tuple(make for make in KNOWN if not names.isdisjoint(make.levels))
 
 
 def levels_of(chosen: Mapping[str, str]) -> dict[str, Level]:

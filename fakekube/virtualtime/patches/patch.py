@@ -1,15 +1,17 @@
 """Attributes that are replaced while a bubble is open, and restored afterwards."""
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from types import BuiltinFunctionType, FunctionType, MethodDescriptorType
-from typing import Any
+from typing import Any, NamedTuple
 
 _MISSING = object()
 
+#: By the owner and the name: the last value that was found to be the standard library's own. It is looked at in every
+#: cluster of a process.
+_ORIGINAL: dict[tuple[Any, str], object] = {}
 
-@dataclass(frozen=True, slots=True)
-class Patch:
+
+class Patch(NamedTuple):
     """Sets `owner.name` to `replacement`, which calls the original in the end.
 
     `original`: what is expected there; None: any function of the standard library's module that `owner` belongs to.
@@ -30,24 +32,26 @@ class PatchSet:
 
     def install(self) -> None:
         """Install all; RuntimeError, and none installed, if another library has replaced one of the attributes."""
+        for owner, name, _, original in self._patches:
+            if original is None or getattr(owner, name) is not original:
+                check_original(owner, name)
         for patch in self._patches:
-            if patch.original is None or getattr(patch.owner, patch.name) is not patch.original:
-                check_original(patch.owner, patch.name)
-        for patch in self._patches:
-            self._before.append((patch, vars(patch.owner).get(patch.name, _MISSING)))
-            setattr(patch.owner, patch.name, patch.replacement)
+            owner, name, replacement, _ = patch
+            self._before.append((patch, owner.__dict__.get(name, _MISSING)))
+            setattr(owner, name, replacement)
 
     def remove(self) -> None:
         """Restore the originals, also where code under test has wrapped a replacement (Sentry wraps `Thread.start`, and
         others), except for attributes that another library has replaced since."""
         while self._before:
-            patch, before = self._before.pop()
-            if not any(each is patch.replacement for each in _layers(vars(patch.owner).get(patch.name))):
+            (owner, name, replacement, _), before = self._before.pop()
+            present = owner.__dict__.get(name)
+            if present is not replacement and all(each is not replacement for each in _layers(present)):
                 continue
             if before is _MISSING:
-                delattr(patch.owner, patch.name)
+                delattr(owner, name)
             else:
-                setattr(patch.owner, patch.name, before)
+                setattr(owner, name, before)
 
 
 class Swaps:
@@ -78,11 +82,15 @@ def _layers(value: Any) -> Iterator[Any]:
 
 def check_original(owner: Any, name: str) -> None:
     """Raises RuntimeError if `owner.name` is not the standard library's own."""
-    *_, value = _layers(getattr(owner, name))  # what instruments calls, as OpenTelemetry does, is welcome
+    present = getattr(owner, name)
+    if _ORIGINAL.get((owner, name)) is present:
+        return
+    *_, value = _layers(present)  # what instruments calls, as OpenTelemetry does, is welcome
     home = getattr(owner, "__module__", None) or owner.__name__
     if isinstance(value, BuiltinFunctionType | MethodDescriptorType) or (
         isinstance(value, FunctionType) and f"{value.__module__}.".startswith(f"{home}.")
     ):
+        _ORIGINAL[owner, name] = present
         return
     whose = getattr(value, "__module__", None) or type(value).__module__
     raise RuntimeError(

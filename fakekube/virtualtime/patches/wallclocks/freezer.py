@@ -217,17 +217,17 @@ _known: dict[str, tuple[int, int, list[tuple[str, Any]]]] = {}
 
 def time_attributes(module: ModuleType) -> list[tuple[str, Any]]:
     """As freezegun's own search, but faster and without `dir`, which makes lazy modules import all their names."""
-    from freezegun import api
-
     names = getattr(module, "__dict__", None)
     if not isinstance(names, dict):
         return []
     identity, count, found = _known.get(module.__name__, (0, 0, []))
     if identity != id(module) or count != len(names):
+        from freezegun import api
+
         wanted = api._real_time_object_ids
         found = [(name, value) for name, value in tuple(names.items()) if id(value) in wanted]
         _known[module.__name__] = (id(module), len(names), found)
-    return [(name, value) for name, value in found if names.get(name) is value]
+    return [(name, value) for name, value in found if names.get(name) is value] if found else found
 
 
 def _fakes() -> tuple[Any, ...]:
