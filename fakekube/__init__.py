@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from fakekube.clustersettings import ClusterSettings
     from fakekube.controllers.kubelet.stage import (
         CreateError,
+        Effect,
         Exit,
         Hang,
         PodSelector,
@@ -44,6 +45,7 @@ __all__ = [
     "CreateError",
     "Deadlock",
     "ExecResult",
+    "Effect",
     "Exit",
     "FakeKube",
     "FaultRule",
@@ -80,6 +82,7 @@ _HOMES = {
     "CreateError": "fakekube.controllers.kubelet.stage",
     "Deadlock": "fakekube.virtualtime.errors",
     "ExecResult": "fakekube.apiserver.kubelet",
+    "Effect": "fakekube.controllers.kubelet.stage",
     "Exit": "fakekube.controllers.kubelet.stage",
     "FakeKube": "fakekube.harness.cluster",
     "FaultRule": "fakekube.apiserver.faults",

@@ -134,11 +134,13 @@ class ControllerSimulation:
         operators: Operators,
         stepping: Stepping,
         note_script: Callable[[LaterScript], None],
+        failed: Callable[[BaseException], None],
     ) -> None:
-        """`note_script` is called with each script for pods that are created later."""
+        """`note_script` is called with each script for pods that are created later, `failed` with the errors of what
+        containers do."""
         self._bubble, self._runner, self._ledger = bubble, runner, ledger
         self._operators, self._stepping = operators, stepping
-        self._note_script = note_script
+        self._note_script, self._failed = note_script, failed
         self._metrics: Metrics | None = None
         self.running: ClusterControllers | None = None
 
@@ -189,4 +191,4 @@ class ControllerSimulation:
         from fakekube.controllers.kubelet.podscripts import PodScripts
         from fakekube.harness.pods.simulatedpods import Scope
 
-        return Scope(kubelets, PodScripts(kubelets), self._stepping.settle, self._note_script)
+        return Scope(kubelets, PodScripts(kubelets), self._stepping.settle, self._note_script, self._failed)

@@ -145,3 +145,135 @@ def test_what_a_status_template_means(template, at, action):
 def test_stages_that_cannot_be_read(text, message):
     with pytest.raises(ValueError, match=message):
         stages_of(text)
+
+
+# --- effects: what containers do at the server
+
+CREDENTIALS = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "redis"}, "stringData": {"auth": "s3"}}
+
+#: As Argo CD's redis: an init container makes the Secret that the main container reads.
+REDIS = {
+    "apiVersion": "v1",
+    "kind": "Pod",
+    "metadata": {"name": "redis", "namespace": "default", "labels": {"app": "redis"}},
+    "spec": {
+        "initContainers": [{"name": "secret-init", "image": "i"}],
+        "containers": [
+            {
+                "name": "redis",
+                "image": "i",
+                "env": [{"name": "AUTH", "valueFrom": {"secretKeyRef": {"name": "redis", "key": "auth"}}}],
+            }
+        ],
+    },
+}
+
+
+@pytest.mark.fakekube(nodes=1)
+def test_an_init_container_makes_the_secret_that_its_pod_needs(fakekube):
+    fakekube.pods("app=redis").always().run([CREDENTIALS], container="secret-init")
+    fakekube.create(REDIS)
+    fakekube.advance(5)
+    found = status(fakekube, "redis")
+    assert found["phase"] == "Running"
+    assert found["initContainerStatuses"][0]["state"]["terminated"]["exitCode"] == 0
+    assert fakekube.exists("v1", "Secret", "redis")
+
+
+@pytest.mark.fakekube(nodes=1)
+def test_without_its_effect_the_pod_waits(fakekube):
+    fakekube.create(REDIS)
+    fakekube.advance(60)
+    (found,) = status(fakekube, "redis")["containerStatuses"]
+    assert found["state"]["waiting"]["reason"] == "CreateContainerConfigError"
+
+
+@pytest.mark.fakekube(nodes=1, rbac=True)
+def test_the_requests_are_those_of_the_service_account_of_the_pod(fakekube):
+    """Refused ones end the container with exit code 1, and its message says why; restartPolicy decides what follows."""
+    fakekube.findings.allow("missing-permission", reason="it is what the test is about")
+    fakekube.pods("app=redis").always().run([CREDENTIALS], container="secret-init")
+    fakekube.create(
+        {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "default", "namespace": "default"}}
+    )
+    fakekube.create(REDIS)
+    fakekube.advance(4)
+    (found,) = status(fakekube, "redis")["initContainerStatuses"]
+    ended = (found.get("lastState") or found["state"])["terminated"]
+    assert ended["exitCode"] == 1
+    assert 'User "system:serviceaccount:default:default" cannot patch resource "secrets"' in ended["message"]
+    assert found["restartCount"] == 1
+
+
+@pytest.mark.fakekube(controllers=["*"], nodes=1)
+def test_a_job_does_work_and_ends_with_the_exit_code_that_it_returns(fakekube):
+    codes = iter([3, 0])
+    done = []
+
+    async def migrate(pod, client):
+        done.append((pod["metadata"]["name"], fakekube.clock.now().second))
+        await client.apply(
+            {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "schema", "namespace": "default"}},
+            field_manager="migration",
+        )
+        return next(codes)
+
+    fakekube.pods("job-name=migrate").always().run(migrate, after=5)
+    fakekube.apply(
+        {
+            "apiVersion": "batch/v1",
+            "kind": "Job",
+            "metadata": {"name": "migrate"},
+            "spec": {"template": {"spec": {"restartPolicy": "Never", "containers": [{"name": "c", "image": "i"}]}}},
+        }
+    )
+    fakekube.advance("1m")
+    found = fakekube.get("batch/v1", "Job", "migrate")["status"]
+    assert (found["failed"], found["succeeded"]) == (1, 1)
+    assert len({name for name, _ in done}) == 2
+    assert done[0][1] == 6  # started after one second
+    (call,) = [one for one in fakekube.requests(verb="patch", resource="configmaps") if one.code == 201]
+    assert call.user == "system:serviceaccount:default:default"
+
+
+@pytest.mark.fakekube(nodes=1)
+def test_an_error_in_the_work_itself_fails_the_test(fakekube):
+    async def broken(pod, client):
+        raise LookupError("no such column")
+
+    fakekube.create(pod())
+    fakekube.advance(2)
+    fakekube.pods("app=web").run(broken, after=3)
+    with pytest.raises(LookupError, match="no such column"):
+        fakekube.advance(5)
+
+
+@pytest.mark.fakekube(nodes=1)
+@pytest.mark.parametrize("work", [lambda pod, client: None, 7])
+def test_work_is_a_coroutine_function_or_objects(fakekube, work):
+    with pytest.raises(TypeError, match="run"):
+        fakekube.pods("app=web").always().run(work)
+
+
+@pytest.mark.fakekube(nodes=1)
+def test_an_effect_in_yaml(fakekube):
+    (stage,) = stages_of("""
+kind: Stage
+metadata: {name: secrets}
+spec:
+  selector: {matchLabels: {app: redis}}
+  container: secret-init
+  delay: {durationMilliseconds: 2000}
+  next:
+    apply:
+    - {apiVersion: v1, kind: Secret, metadata: {name: redis}, stringData: {auth: s3}}
+""")
+    fakekube.pods.add_stages(stage)
+    fakekube.create(REDIS)
+    fakekube.advance(6)
+    assert status(fakekube, "redis")["phase"] == "Running"
+
+
+def test_an_effect_in_yaml_has_objects():
+    with pytest.raises(ValueError, match=r"Stage 'a': apply has .*: pass a list of objects"):
+        stages_of("kind: Stage\nmetadata: {name: a}\nspec: {next: {apply: [{kind: Secret}]}}\n")
