@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
@@ -48,7 +49,7 @@ class Stuck:
             wait = waits.of(task)
             if wait is not None and not waits.may_be_ended(wait) and not self._may_be_set_later(doing, wait):
                 self._report("stuck-reconcile", str(doing), wait, doing.run.controller, doing.at)
-        for task in self._tasks(loop):
+        for task in self._tasks(loop) if "kopf" in sys.modules else ():
             handler = handlers_of_kopf(task) if id(task) not in judged else ""
             if handler and (wait := waits.of(task)) is not None and not waits.may_be_ended(wait):
                 self._report("stuck-reconcile", f"the handler {handler}", wait, "kopf", None)
