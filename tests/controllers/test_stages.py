@@ -201,7 +201,7 @@ def test_the_requests_are_those_of_the_service_account_of_the_pod(fakekube):
     (found,) = status(fakekube, "redis")["initContainerStatuses"]
     ended = (found.get("lastState") or found["state"])["terminated"]
     assert ended["exitCode"] == 1
-    assert 'User "system:serviceaccount:default:default" cannot create resource "secrets"' in ended["message"]
+    assert 'User "system:serviceaccount:default:default" cannot patch resource "secrets"' in ended["message"]
     assert found["restartCount"] == 1
 
 
@@ -277,19 +277,3 @@ spec:
 def test_an_effect_in_yaml_has_objects():
     with pytest.raises(ValueError, match=r"Stage 'a': apply has .*: pass a list of objects"):
         stages_of("kind: Stage\nmetadata: {name: a}\nspec: {next: {apply: [{kind: Secret}]}}\n")
-
-
-@pytest.mark.fakekube(nodes=1, rbac=True)
-def test_a_role_that_grants_only_create_is_enough_for_what_does_not_exist_yet(fakekube):
-    role = {"metadata": {"name": "init", "namespace": "default"}}
-    rules = [{"apiGroups": [""], "resources": ["secrets"], "verbs": ["create"]}]
-    api = "rbac.authorization.k8s.io/v1"
-    fakekube.create({"apiVersion": api, "kind": "Role", **role, "rules": rules})
-    subject = {"kind": "ServiceAccount", "name": "default", "namespace": "default"}
-    reference = {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": "init"}
-    fakekube.create({"apiVersion": api, "kind": "RoleBinding", **role, "subjects": [subject], "roleRef": reference})
-    fakekube.create({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": role["metadata"] | {"name": "default"}})
-    fakekube.pods("app=redis").always().run(CREDENTIALS, container="secret-init")
-    fakekube.create(REDIS)
-    fakekube.advance(5)
-    assert status(fakekube, "redis")["phase"] == "Running"

@@ -46,10 +46,8 @@ async def _done(work: Work, pod: Pod, client: Client) -> Exit:
 
 
 def applying(objects: Sequence[Mapping[str, Any]]) -> Work:
-    """Work that creates objects, and applies those that exist (server-side, as the field manager `kubectl`).
-
-    They are in the namespace of the pod unless they have one. Roles of containers often grant `create` and no `patch`.
-    """
+    """Work that applies objects (server-side, as the field manager `kubectl`) in the namespace of the pod, unless they
+    have one."""
 
     async def apply(pod: Pod, client: Client) -> None:
         namespace = pod["metadata"]["namespace"]
@@ -58,11 +56,6 @@ def applying(objects: Sequence[Mapping[str, Any]]) -> Work:
             resource = await client.mapper.resource(found["apiVersion"], found["kind"])
             if resource.namespaced:
                 found["metadata"] = {"namespace": namespace, **found["metadata"]}
-            try:
-                await client.create(found)
-            except ApiError as error:
-                if error.reason != "AlreadyExists":
-                    raise
-                await client.apply(found, field_manager="kubectl", force=True)
+            await client.apply(found, field_manager="kubectl", force=True)
 
     return apply

@@ -157,9 +157,9 @@ class SimulatedPods:
     def run(self, work: Work | Source, *, after: Duration = 1, container: str = "") -> Awaitable[None]:
         """Containers do something at the server when they have run for a time, and end: `run("secret.yaml")`.
 
-        `work`: objects in any form that `apply` takes, which are created, or applied if they exist; or a coroutine
-        function of the pod and of a controllerlib Client, which returns the exit code (None: 0). The requests are those
-        of the pod's ServiceAccount. A refused request ends the container with exit code 1.
+        `work`: objects, which are applied, in whatever form `apply` takes them; or a coroutine function of the pod and
+        of a controllerlib Client, which returns the exit code (None: 0). The requests are those of the pod's
+        ServiceAccount. A refused request ends the container with exit code 1.
         """
         uids = self._uids(container)
         self._add("run", "running", Effect(self._work(work)), container, delay=_seconds(after))
