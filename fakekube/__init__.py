@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from fakekube.clustersettings import ClusterSettings
     from fakekube.controllers.kubelet.stage import (
         CreateError,
-        Effect,
         Exit,
         Hang,
         PodSelector,
@@ -45,7 +44,6 @@ __all__ = [
     "CreateError",
     "Deadlock",
     "ExecResult",
-    "Effect",
     "Exit",
     "FakeKube",
     "FaultRule",
@@ -82,7 +80,6 @@ _HOMES = {
     "CreateError": "fakekube.controllers.kubelet.stage",
     "Deadlock": "fakekube.virtualtime.errors",
     "ExecResult": "fakekube.apiserver.kubelet",
-    "Effect": "fakekube.controllers.kubelet.stage",
     "Exit": "fakekube.controllers.kubelet.stage",
     "FakeKube": "fakekube.harness.cluster",
     "FaultRule": "fakekube.apiserver.faults",

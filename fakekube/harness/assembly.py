@@ -117,9 +117,8 @@ class Assembly:
             self.stepping, settings.transport,
         )  # fmt: skip
         self.controllers: ControllerSimulation = ControllerSimulation(
-            self.bubble, self.server, self.ledger, self.operators, self.stepping,
-            self.detection.scene.scripts.append, self.background.failed,
-        )  # fmt: skip
+            self.bubble, self.server, self.ledger, self.operators, self.stepping, self.detection.scene.scripts.append
+        )
         self.state: ClusterState = ClusterState(
             self.server, random, self.bubble, self.objects, self.timeline, self.background
         )

@@ -134,13 +134,11 @@ class ControllerSimulation:
         operators: Operators,
         stepping: Stepping,
         note_script: Callable[[LaterScript], None],
-        failed: Callable[[BaseException], None],
     ) -> None:
-        """`note_script` is called with each script for pods that are created later, `failed` with the errors of what
-        containers do."""
+        """`note_script` is called with each script for pods that are created later."""
         self._bubble, self._runner, self._ledger = bubble, runner, ledger
         self._operators, self._stepping = operators, stepping
-        self._note_script, self._failed = note_script, failed
+        self._note_script = note_script
         self._metrics: Metrics | None = None
         self.running: ClusterControllers | None = None
 
@@ -191,4 +189,4 @@ class ControllerSimulation:
         from fakekube.controllers.kubelet.podscripts import PodScripts
         from fakekube.harness.pods.simulatedpods import Scope
 
-        return Scope(kubelets, PodScripts(kubelets), self._stepping.settle, self._note_script, self._failed)
+        return Scope(kubelets, PodScripts(kubelets), self._stepping.settle, self._note_script)

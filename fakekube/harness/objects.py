@@ -87,27 +87,6 @@ class DirectRequests:
             ) from None
 
 
-def objects_of(caller: str, sources: Sequence[Source]) -> list[Object]:
-    """The objects of files, directories and Python values. Raises TypeError, ManifestError naming the caller."""
-    if not sources:
-        raise TypeError(f"{caller}() needs at least one file, directory or object")
-    objects: list[Object] = []
-    for source in sources:
-        if isinstance(source, str) and is_text_of_manifests(source):
-            raise manifests.ManifestError(
-                f"{caller}() got the text of manifests, {source[:30]!r}...: pass the path of a file, or "
-                f"`{caller}(yaml.safe_load_all(text))`"
-            )
-        if isinstance(source, str | Path):
-            objects += manifests.read(source)
-        elif isinstance(source, Iterable) and not (isinstance(source, Mapping | bytes) or hasattr(source, "to_dict")):
-            for one in source:
-                objects += items_of(written(caller, one))
-        else:
-            objects += items_of(written(caller, source))
-    return objects
-
-
 class Objects:
     """The objects of a server. All returned objects are copies.
 
@@ -125,7 +104,25 @@ class Objects:
 
     def apply(self, *sources: Source) -> builtins.list[Object]:
         """Create objects or replace them. Raises ManifestError naming the object and the problem."""
-        steps = manifests.apply(self._apiserver, objects_of("apply", sources), namespace=self._namespace)
+        if not sources:
+            raise TypeError("apply() needs at least one file, directory or object")
+        objects: builtins.list[Object] = []
+        for source in sources:
+            if isinstance(source, str) and is_text_of_manifests(source):
+                raise manifests.ManifestError(
+                    f"apply() got the text of manifests, {source[:30]!r}...: pass the path of a file, or "
+                    "`apply(yaml.safe_load_all(text))`"
+                )
+            if isinstance(source, str | Path):
+                objects += manifests.read(source)
+            elif isinstance(source, Iterable) and not (
+                isinstance(source, Mapping | bytes) or hasattr(source, "to_dict")
+            ):
+                for one in source:
+                    objects += items_of(written("apply", one))
+            else:
+                objects += items_of(written("apply", source))
+        steps = manifests.apply(self._apiserver, objects, namespace=self._namespace)
         try:
             ask = next(steps)
             while True:

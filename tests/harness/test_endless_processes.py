@@ -52,9 +52,9 @@ def test_n7_the_test_waits_for_one(command, how):
 
 @pytest.mark.parametrize("how", [popen, run, run_process])
 def test_n7_a_thread_waits_for_one(command, how):
-    kube = FakeKube(patience=1).__enter__()  # a loaded machine takes a while to start a process
+    kube = FakeKube(patience=0.3).__enter__()
     kube.thread(how, kube, command)
-    with pytest.raises(NotQuiescent, match=r"\Abusy for 1 s: thread .* process .*sh .* What still runs") as caught:
+    with pytest.raises(NotQuiescent, match=r"\Abusy for 0.3 s: thread .* process .*sh .* What still runs") as caught:
         kube.advance(60)
     assert "\n" not in str(caught.value)
     kube.close()

@@ -9,10 +9,9 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from controllerlib import ApiError, Client, Controller, Request, Result
+from controllerlib import ApiError, Controller, Request, Result
 from controllerlib.controller import RequestQueue
 from fakekube.controllers.context import ControllerContext
-from fakekube.controllers.kubelet import podeffects
 from fakekube.controllers.kubelet.nodeagent import NodeAgent
 from fakekube.controllers.kubelet.nodequeue import NodeQueue
 from fakekube.controllers.kubelet.nodeworld import NamespacedObjects, NodeWorld, Stages
@@ -30,9 +29,6 @@ from fakekube.controllers.workload.podstate import is_terminal
 Pod = Mapping[str, Any]
 
 NAME = "kubelet"
-
-#: The user agent of what containers do.
-CONTAINER_AGENT = "container/fakekube"
 
 #: How many pods are reconciled at the same time.
 WORKERS = 10
@@ -153,10 +149,6 @@ class Kubelets:
         run = self._run_of(request, pod, agent, now)
         if run is None:
             return None
-        if await podeffects.perform(run, pod, now, self._connect):
-            pod, now = self.pods.get(request.namespace, request.name), self._context.now()
-            if pod is None or pod["metadata"]["uid"] != run.uid:
-                return None
         machine = self.machine(run, pod, agent, now)
         machine.advance()
         if run.finished:
@@ -204,10 +196,6 @@ class Kubelets:
         elif not run.host_network:
             run.ip = agent.addresses.take()
         return run
-
-    def _connect(self, user: str) -> Client:
-        """The client of a container."""
-        return self._context.client("", user=user, user_agent=CONTAINER_AGENT)
 
     def _note_blocked(self, request: Request, machine: PodMachine) -> None:
         """Remember pods that wait for an object."""

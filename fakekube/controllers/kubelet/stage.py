@@ -6,12 +6,11 @@ test has added, the latest first, and then DEFAULT_STAGES.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from typing import Any, Literal
 
-from controllerlib import Client
 from controllerlib.client import EVERYTHING, Selector
 
 Pod = Mapping[str, Any]
@@ -53,20 +52,6 @@ class Exit:
     message: str = ""
 
 
-Work = Callable[[Pod, Client], Awaitable[int | None]]
-"""What a container does: a coroutine function of its pod and of a client. It returns the exit code (None: 0)."""
-
-
-@dataclass(frozen=True, slots=True)
-class Effect:
-    """The container does its `work` at the server, as its ServiceAccount, and ends.
-
-    If `work` raises, the exit code is 1, and the message is that of the error.
-    """
-
-    work: Work
-
-
 @dataclass(frozen=True, slots=True)
 class Run:
     """The container runs until something else ends it."""
@@ -92,7 +77,7 @@ class ProbeResult:
     passes: bool
 
 
-Action = Start | PullError | CreateError | Exit | Effect | Run | Hang | Readiness | ProbeResult
+Action = Start | PullError | CreateError | Exit | Run | Hang | Readiness | ProbeResult
 
 
 @dataclass(frozen=True, slots=True)

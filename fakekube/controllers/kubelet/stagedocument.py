@@ -1,8 +1,8 @@
 """Stages in YAML: documents of kind Stage, also those of kwok (kwok.x-k8s.io/v1alpha1) as far as they say the same.
 
-spec.at and spec.container are as in `stage.Stage`; spec.next has one of start, exit, apply, run, hang, pullError,
-createError, ready, probe. A kwok stage has next.statusTemplate or next.delete instead. Its template is not evaluated:
-what it says about the phase and the state of containers becomes an action.
+spec.at and spec.container are as in `stage.Stage`; spec.next has one of start, exit, run, hang, pullError, createError,
+ready, probe. A kwok stage has next.statusTemplate or next.delete instead. Its template is not evaluated: what it says
+about the phase and the state of containers becomes an action.
 """
 
 from __future__ import annotations
@@ -14,11 +14,9 @@ from typing import Any, get_args
 
 from controllerlib.client import EVERYTHING, selector_from_set
 from fakekube.apiserver.wire import goyaml
-from fakekube.controllers.kubelet.podeffects import applying
 from fakekube.controllers.kubelet.stage import (
     Action,
     CreateError,
-    Effect,
     Exit,
     FieldMatch,
     Hang,
@@ -120,8 +118,6 @@ def _action(following: Mapping[str, Any]) -> tuple[Moment, Action]:
             return "creating", Start()
         case "exit":
             return "running", Exit(**options)
-        case "apply":
-            return "running", Effect(applying(_objects(raw)))
         case "run":
             return "running", Run()
         case "hang":
@@ -135,15 +131,6 @@ def _action(following: Mapping[str, Any]) -> tuple[Moment, Action]:
         case "probe":
             return "probing", ProbeResult(**options)
     raise ValueError(f"next has the action {kind!r}, which there is not")
-
-
-def _objects(raw: Any) -> Sequence[Mapping[str, Any]]:
-    """The objects that a container applies."""
-    objects = raw if isinstance(raw, list) else [raw]
-    for one in objects:
-        if not isinstance(one, Mapping) or not all(one.get(part) for part in ("apiVersion", "kind", "metadata")):
-            raise ValueError(f"apply has {one!r:.80}: pass a list of objects, with apiVersion, kind and metadata")
-    return objects
 
 
 # --- kwok

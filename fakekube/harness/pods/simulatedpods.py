@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
-from inspect import iscoroutinefunction
 from typing import Any
 
-from controllerlib import ApiError, Client
 from fakekube.apiserver.kubelet import ExecHandler, ExecResult, LogHandler, LogOutput
 from fakekube.controllers.kubelet.kubelet import Kubelets
 from fakekube.controllers.kubelet.podanswers import constant
-from fakekube.controllers.kubelet.podeffects import applying
 from fakekube.controllers.kubelet.podrun import Container
 from fakekube.controllers.kubelet.podscripts import PodScripts
 from fakekube.controllers.kubelet.stage import (
     Action,
     CreateError,
-    Effect,
     Exit,
     Hang,
     Moment,
@@ -30,11 +26,8 @@ from fakekube.controllers.kubelet.stage import (
     Readiness,
     Stage,
     Start,
-    Work,
 )
-from fakekube.harness.objects import Source, objects_of
 from fakekube.harness.pods.simulationarguments import check_command, check_exit_code, check_log, check_probe
-from fakekube.harness.unhandled import is_unhandled
 from fakekube.virtualtime import Duration
 from fakekube.virtualtime.durations import microseconds
 
@@ -69,24 +62,19 @@ class LaterScript:
             self.has_matched = not self.container or any(fnmatchcase(name, self.container) for name in names)
 
 
-def _unreported(error: BaseException) -> None:
-    """Ignores an error."""
-
-
 def _unnoted(script: LaterScript) -> None:
     """Ignores a script."""
 
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """What the scripts of a test reach: the kubelets, how to settle afterwards, what notes the scripts of `always()`,
-    and what gets the errors of the functions of the test."""
+    """What the scripts of a test reach: the kubelets, how to settle afterwards, and what notes the scripts of
+    `always()`."""
 
     kubelets: Kubelets
     scripts: PodScripts
     settle: Callable[[], Awaitable[None]]
     note: Callable[[LaterScript], None] = _unnoted
-    failed: Callable[[BaseException], None] = _unreported
 
 
 class SimulatedPods:
@@ -153,36 +141,6 @@ class SimulatedPods:
         self._add("exit", "running", Exit(exit_code), container, delay=_seconds(delay))
         self._scope.scripts.plan_ends(uids)
         return self._scope.settle()
-
-    def run(self, work: Work | Source, *, after: Duration = 1, container: str = "") -> Awaitable[None]:
-        """Containers do something at the server when they have run for a time, and end: `run("secret.yaml")`.
-
-        `work`: objects, which are applied, in whatever form `apply` takes them; or a coroutine function of the pod and
-        of a controllerlib Client, which returns the exit code (None: 0). The requests are those of the pod's
-        ServiceAccount. A refused request ends the container with exit code 1.
-        """
-        uids = self._uids(container)
-        self._add("run", "running", Effect(self._work(work)), container, delay=_seconds(after))
-        self._scope.scripts.plan_ends(uids)
-        return self._scope.settle()
-
-    def _work(self, work: Work | Source) -> Work:
-        if not callable(work):
-            return applying(objects_of("run", [work]))
-        if not iscoroutinefunction(work):
-            raise TypeError(f"run({work!r}): pass a coroutine function, `async def work(pod, client)`, or objects")
-
-        async def reported(pod: Mapping[str, Any], client: Client) -> int | None:
-            try:
-                return await work(pod, client)
-            except ApiError:
-                raise
-            except BaseException as error:
-                if is_unhandled(error):
-                    self._scope.failed(error)
-                raise
-
-        return reported
 
     def evict(self, reason: str = "Evicted", message: str = "The node was low on resource: memory.") -> Awaitable[None]:
         """The kubelet stops the pods, whose phase becomes Failed with this reason."""
