@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from controllerlib.controller import controller_of
@@ -139,6 +139,17 @@ class ClusterView:
         if pod.controller:
             numbers = self.by_controller.setdefault(pod.controller, {})
             numbers[node] = numbers.get(node, 0) + 1
+
+    def refresh(self, pod: Pod) -> None:
+        """Replace a pod by a newer version that counts alike: another status, other annotations."""
+        uid = pod["metadata"]["uid"]
+        node, present = self._placed[uid]
+        found = replace(present, pod=pod)
+        self._placed[uid] = (node, found)
+        if node in self.nodes:
+            self.nodes[node].pods[uid] = found
+        if uid in self.repelling:
+            self.repelling[uid] = found
 
     def take_away(self, uid: str) -> None:
         """Count a pod no longer."""
