@@ -147,5 +147,5 @@ def test_f4_the_data_of_a_revision_have_their_keys_in_the_order_of_go(fakekube):
             return list(value) == sorted(value) and all(map(is_sorted, value.values()))
         return all(map(is_sorted, value)) if isinstance(value, list) else True
 
-    assert list(revision["data"]["spec"]["template"])[0] == "$patch"
+    assert next(iter(revision["data"]["spec"]["template"])) == "$patch"
     assert is_sorted(revision["data"])

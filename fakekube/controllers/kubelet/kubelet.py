@@ -23,7 +23,6 @@ from fakekube.controllers.kubelet.podrun import PodRun, new_run
 from fakekube.controllers.lister import CachedKind
 from fakekube.controllers.nodespec import numbered
 from fakekube.controllers.objectevents import Object, object_events
-from fakekube.controllers.workload.podrequests import pod_requests
 from fakekube.controllers.workload.podstate import is_terminal
 
 Pod = Mapping[str, Any]
@@ -184,12 +183,13 @@ class Kubelets:
         self.runs[uid] = run
         self._uids[request] = uid
         if run.written is not None:
-            agent.resources.count(uid, {**pod_requests(pod), "pods": 1})
+            agent.resources.count(pod)
         else:
-            run.verdict = agent.resources.admit(uid, pod_requests(pod))
-            if run.verdict is not None:
-                run.finished = run.rejected = True
-                agent.recorder.event(pod, "Warning", *run.verdict)
+            problem = agent.resources.admit(pod, self.nodes.get(run.node))
+            if problem is not None:
+                reason, message = problem
+                run.verdict, run.finished, run.rejected = (reason, f"Pod was rejected: {message}"), True, True
+                agent.recorder.event(pod, "Warning", reason, message)
                 return run
         if run.ip:
             agent.addresses.keep(run.ip)

@@ -77,7 +77,17 @@ class ProbeResult:
     passes: bool
 
 
-Action = Start | PullError | CreateError | Exit | Run | Hang | Readiness | ProbeResult
+@dataclass(frozen=True, slots=True)
+class Command:
+    """The container does what its command says (`commands.outcome_of`); without a command the next stage decides.
+
+    `waits`: a loop that waits for something runs for ever, else it ends.
+    """
+
+    waits: bool = True
+
+
+Action = Start | PullError | CreateError | Exit | Run | Hang | Readiness | ProbeResult | Command
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,10 +185,16 @@ class Stage:
         )
 
 
-#: Containers start one second after they can, init containers and containers of Jobs succeed after another second,
-#: others run for ever, and all end one second after SIGTERM.
+#: The pods whose containers are not restarted whenever they end.
+_ENDING = PodSelector(fields=(FieldMatch(("spec", "restartPolicy"), "In", ("Never", "OnFailure")),))
+
+#: Containers start one second after they can. Init containers, and those of pods that are not restarted always, do what
+#: their command says. Without a command, init containers and containers of Jobs succeed after another second, others
+#: run for ever. All end one second after SIGTERM.
 DEFAULT_STAGES: Sequence[Stage] = (
     Stage("start", "creating", Start(), delay=1.0),
+    Stage("command of an init container", "running", Command(waits=False), delay=1.0, init_only=True),
+    Stage("command", "running", Command(), _ENDING, delay=1.0, main_only=True),
     Stage("init container succeeds", "running", Exit(0), delay=1.0, init_only=True),
     Stage("Job succeeds", "running", Exit(0), PodSelector(owner="Job"), delay=1.0, main_only=True),
     Stage("run", "running", Run()),

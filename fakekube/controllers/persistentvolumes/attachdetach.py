@@ -46,9 +46,9 @@ class AttachDetach:
     """Creates a VolumeAttachment for each CSI volume that a pod uses on a node, and deletes it after the last such pod.
 
     It deletes attachments that it has made, and those of CSI volumes that existed when it started; those that others
-    create later it leaves alone. A request names a node; that of the start names none. What is attached is written into the status of the node. Unlike kube-controller-manager, it
-    looks at a node when something has changed, not every 100 ms; it leaves out volumes of iSCSI and Fibre Channel,
-    migrated inline volumes, and the timeout of an attachment.
+    create later it leaves alone. A request names a node; that of the start names none. What is attached is written into
+    the status of the node. Unlike kube-controller-manager, it looks at a node when something has changed, not every
+    100 ms; it leaves out volumes of iSCSI and Fibre Channel, migrated inline volumes, and the timeout of an attachment.
     """
 
     def __init__(self, context: ControllerContext) -> None:
