@@ -2,7 +2,7 @@
 
 import pytest
 
-from fakekube.controllers.kubelet.commands import Outcome, is_loop, outcome_of
+from fakekube.controllers.kubelet.commandreading import Outcome, is_loop, outcome_of
 
 RUNS = Outcome(None)
 

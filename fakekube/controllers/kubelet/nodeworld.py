@@ -8,7 +8,7 @@ from typing import Any
 
 from controllerlib.random import Random
 from fakekube.controllers.kubelet import podneeds
-from fakekube.controllers.kubelet.commands import Outcome, is_loop, outcome_of
+from fakekube.controllers.kubelet.commandreading import Outcome, is_loop, outcome_of
 from fakekube.controllers.kubelet.podrun import Container
 from fakekube.controllers.kubelet.stage import DEFAULT_STAGES, Command, Exit, Moment, PodSelector, Run, Stage
 from fakekube.controllers.lister import CachedKind

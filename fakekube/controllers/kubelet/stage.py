@@ -6,7 +6,7 @@ test has added, the latest first, and then DEFAULT_STAGES.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from typing import Any, Literal
@@ -79,7 +79,7 @@ class ProbeResult:
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """The container does what its command says (`commands.outcome_of`); without a command the next stage decides.
+    """The container does what its command says (`commandreading.outcome_of`); without a command the next stage decides.
 
     `waits`: a loop that waits for something runs for ever, else it ends.
     """
@@ -87,7 +87,23 @@ class Command:
     waits: bool = True
 
 
-Action = Start | PullError | CreateError | Exit | Run | Hang | Readiness | ProbeResult | Command
+Objects = Sequence[Mapping[str, Any]]
+"""Kubernetes objects."""
+
+
+@dataclass(frozen=True, slots=True)
+class Apply:
+    """The container applies objects, then ends with the exit code `code`; with 1 if the server rejects one.
+
+    `objects`: Kubernetes objects, or a function of the pod that returns them, or None for none. They are applied as by
+    `kubectl apply --server-side --force-conflicts` as the service account of the pod, by default in its namespace.
+    """
+
+    objects: Objects | Callable[[Pod], Objects | None]
+    code: int = 0
+
+
+Action = Start | PullError | CreateError | Exit | Run | Hang | Readiness | ProbeResult | Command | Apply
 
 
 @dataclass(frozen=True, slots=True)
