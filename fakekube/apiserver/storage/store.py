@@ -391,12 +391,16 @@ class Store:
         del self._history[:cut]
         self.compacted = floor
 
+    def skip_revision(self) -> None:
+        """Takes a revision for a key that no collection has: kube-apiserver's record of a compaction."""
+        self.revision += 1
+
     def compact_with_key(self) -> None:
         """Removes all changes, after a revision of the key in which kube-apiserver records a compaction.
 
         So every resourceVersion that a client knows is too old (`apiserver/pkg/storage/etcd3/compact.go`).
         """
-        self.revision += 1
+        self.skip_revision()
         self.compact()
 
     def _forget(self, change: Change) -> None:
