@@ -43,16 +43,16 @@ async def test_f10_a_token_expires_also_where_nothing_is_written(fakekube):
     for name in "abc":
         fakekube.create(configmap(name))
     client = Client(fakekube.access.transport())
-    page = "/api/v1/namespaces/default/configmaps?limit=1"
-    token = (await client.raw_get(page))["metadata"]["continue"]
+    path = "/api/v1/namespaces/default/configmaps"
+    token = (await client.raw_get(path, [("limit", "1")]))["metadata"]["continue"]
     await fakekube.advance(290)
-    assert (await client.raw_get(f"{page}&continue={token}"))["items"]
+    assert (await client.raw_get(path, [("limit", "1"), ("continue", token)]))["items"]
     await fakekube.advance(320)
     with pytest.raises(ApiError, match="The provided continue parameter is too old") as refused:
-        await client.raw_get(f"{page}&continue={token}")
+        await client.raw_get(path, [("limit", "1"), ("continue", token)])
     assert refused.value.code == 410
-    again = (await client.raw_get(page))["metadata"]["continue"]
-    assert (await client.raw_get(f"{page}&continue={again}"))["items"]
+    again = (await client.raw_get(path, [("limit", "1")]))["metadata"]["continue"]
+    assert (await client.raw_get(path, [("limit", "1"), ("continue", again)]))["items"]
 
 
 def test_a3_the_token_of_an_expired_page_gives_the_rest_at_the_present_revision(api: Api):

@@ -129,12 +129,8 @@ class SchemaWriter:
         return {**_SCALARS[kind], **({"enum": list(enum)} if enum else {})}
 
     def _element(self, schema: Schema | None, json: str, enum: Sequence[str]) -> Object:
-        """The schema of the items of a list or the values of a map, whose defaults are the zero values of Go."""
-        if schema is None:
-            return {}
-        node = self._value(schema, json, enum)
-        zero = {} if schema.type == "object" else None if schema.type == "bytes" else _ZERO.get(node.get("type", ""))
-        return self._referred(node, {"default": zero} if self._version == 3 and zero is not None else {})
+        """The schema of the items of a list or the values of a map, without a default."""
+        return {} if schema is None else self._value(schema, json, enum)
 
 
 def _required(schema: Schema, published: Sequence[str]) -> list[str]:
