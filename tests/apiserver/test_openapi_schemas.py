@@ -96,6 +96,12 @@ def test_f8_items_and_values_have_no_defaults(api):
     assert "default" not in schemas(api)[f"{CORE}.Secret"]["properties"]["data"]["additionalProperties"]
 
 
+def test_f8_a_field_of_any_value_is_not_said_to_be_atomic(api):
+    event = schemas(api)["io.k8s.apimachinery.pkg.apis.meta.v1.WatchEvent"]["properties"]["object"]
+    assert event["allOf"] == [{"$ref": "#/components/schemas/io.k8s.apimachinery.pkg.runtime.RawExtension"}]
+    assert "x-kubernetes-map-type" not in event
+
+
 def test_keywords_stand_beside_a_reference_in_version_2_only(api):
     spec = f"{CORE}.PodSpec"
     in_3 = schemas(api)[f"{CORE}.Pod"]["properties"]["spec"]

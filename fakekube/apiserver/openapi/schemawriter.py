@@ -150,7 +150,8 @@ def _marks(schema: Schema) -> Object:
         marks["x-kubernetes-list-type"] = schema.list_type
     if schema.keys:
         marks["x-kubernetes-list-map-keys"] = list(schema.keys)
-    if schema.map_type and (schema.type != "object" or schema.map_type == "granular"):  # a type says that it is atomic
+    # a type says itself that it is atomic, and a RawExtension does not say it
+    if schema.map_type and (schema.type not in ("object", "any") or schema.map_type == "granular"):
         marks[f"x-kubernetes-{'list' if schema.type == 'bytes' else 'map'}-type"] = schema.map_type
     if schema.patch_strategy:
         marks["x-kubernetes-patch-strategy"] = ",".join(sorted(schema.patch_strategy))
