@@ -32,8 +32,9 @@ def test_the_first_readable_revision(times, floor):
         written(store, number)
         compactor.observe(now)
     assert store.floor == floor
-    assert store.readable(floor)
-    assert not store.readable(floor - 1)
+    assert store.continues(floor)
+    assert not store.continues(floor - 1)
+    assert not store.readable(floor - 2)
     assert store.watchable(0)
     assert store.readable(store.revision)
 

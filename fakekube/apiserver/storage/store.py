@@ -221,7 +221,7 @@ class Store:
         self.revision: int = 1
         self.compacted: int = 0
         self.floor: int = 0
-        """The first revision that lists can read, if `Compactor` has raised it above `compacted`."""
+        """The first revision that lists can read besides the present one, if `Compactor` has raised it."""
         self.watch_floor: int = 0
         """The first revision from which watches can resume, if the server has restarted: its watch cache is empty."""
         self._derived: dict[Any, Any] = {}
@@ -280,7 +280,18 @@ class Store:
 
     def readable(self, revision: int) -> bool:
         """Whether a list can read the state at `revision`."""
+        return revision >= self.compacted and (revision >= self.floor or revision == self.revision)
+
+    def continues(self, revision: int) -> bool:
+        """Whether a continue token of `revision` is still valid."""
         return revision >= self.compacted and revision >= self.floor
+
+    def revision_of_token(self, revision: int) -> int:
+        """The revision for a continue token of a list that was read at `revision`: one that is not compacted."""
+        if revision == self.revision and not self.continues(revision):
+            self.skip_revision()
+            return self.revision
+        return revision
 
     def watchable(self, revision: int) -> bool:
         """Whether a watch can begin at `revision`."""
