@@ -10,7 +10,7 @@ import sys
 import tempfile
 from collections.abc import Coroutine, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import click
 
@@ -53,6 +53,18 @@ def _known_controllers(context: click.Context, parameter: click.Parameter, value
     return names
 
 
+def _readable_stages(context: click.Context, parameter: click.Parameter, paths: tuple[Path, ...]) -> tuple[Path, ...]:
+    """Files of stages, which are read once to report problems before the server starts."""
+    for path in paths:
+        from fakekube.controllers.kubelet.stagedocument import stages_of
+
+        try:
+            stages_of(path)
+        except (ValueError, OSError) as problem:
+            raise click.BadParameter(f"{path}: {problem}") from None
+    return paths
+
+
 def _names(context: click.Context, parameter: click.Parameter, values: tuple[str, ...]) -> tuple[str, ...]:
     """The names of an option that may be repeated and whose values are separated by commas."""
     return tuple(name.strip() for value in values for name in value.split(",") if name.strip())
@@ -71,9 +83,19 @@ _NODES = click.option(
     help=f"{text_of('nodes')} With RBAC, the Node authorizer is on, too.",
 )
 
+_STAGES = click.option(
+    "--stages",
+    multiple=True,
+    callback=_readable_stages,
+    type=click.Path(path_type=Path),
+    help="File of stages: what the containers of simulated pods do. May be repeated.",
+    metavar="FILE",
+)
+
 _SERVER_OPTIONS = (
     _CONTROLLERS,
     _NODES,
+    _STAGES,
     click.option("--bind-address", default="127.0.0.1", show_default=True, help="Address to listen on."),
     click.option(
         "--token-auth-file",
@@ -191,8 +213,8 @@ def serve(**options: Any) -> None:
     """Serve the Kubernetes API until interrupted."""
     from fakekube.server.standalone import Options
 
-    controllers, nodes = options.pop("controllers"), options.pop("nodes")
-    _finished(_serve(Options(**options), controllers, nodes))
+    beside = Beside(options.pop("controllers"), options.pop("nodes"), options.pop("stages"))
+    _finished(_serve(Options(**options), beside))
 
 
 @main.command(context_settings={"ignore_unknown_options": True})
@@ -205,8 +227,8 @@ def run(command: tuple[str, ...], **options: Any) -> None:
     """
     from fakekube.server.standalone import Options
 
-    controllers, nodes = options.pop("controllers"), options.pop("nodes")
-    sys.exit(_finished(_run(Options(**options), controllers, nodes, command)))
+    beside = Beside(options.pop("controllers"), options.pop("nodes"), options.pop("stages"))
+    sys.exit(_finished(_run(Options(**options), beside, command)))
 
 
 @main.command()
@@ -219,12 +241,13 @@ def run(command: tuple[str, ...], **options: Any) -> None:
 )
 @_CONTROLLERS
 @_NODES
-def controllers(kubeconfig: Path, controllers: tuple[str, ...], nodes: int | None) -> None:
+@_STAGES
+def controllers(kubeconfig: Path, controllers: tuple[str, ...], nodes: int | None, stages: tuple[Path, ...]) -> None:
     """Run the cluster's own controllers against a cluster until interrupted, as kube-controller-manager does.
 
     Example: fakekube controllers --kubeconfig F --controllers '*'
     """
-    _finished(_controllers(kubeconfig, controllers, nodes))
+    _finished(_controllers(kubeconfig, Beside(controllers, nodes, stages)))
 
 
 def _finished(work: Coroutine[Any, Any, T]) -> T:
@@ -246,11 +269,19 @@ def _stop_signals() -> asyncio.Event:
     return stop
 
 
-async def _controllers(kubeconfig: Path, names: Sequence[str], nodes: int | None) -> None:
+class Beside(NamedTuple):
+    """What runs beside a server: the selected controllers, the simulated nodes and the stages of their pods."""
+
+    controllers: Sequence[str]
+    nodes: int | None
+    stages: Sequence[Path]
+
+
+async def _controllers(kubeconfig: Path, beside: Beside) -> None:
     from fakekube.controllers.realtime import against
 
     stop = _stop_signals()
-    running = asyncio.create_task(against(kubeconfig, names or ("*",), nodes))
+    running = asyncio.create_task(against(kubeconfig, beside.controllers or ("*",), beside.nodes, beside.stages))
     stopping = asyncio.create_task(stop.wait())
     click.echo(f"running controllers against {kubeconfig}; press Ctrl-C to stop")
     sys.stdout.flush()
@@ -262,13 +293,13 @@ async def _controllers(kubeconfig: Path, names: Sequence[str], nodes: int | None
         await running
 
 
-async def _serve(options: Options, controllers: Sequence[str], nodes: int | None) -> None:
+async def _serve(options: Options, beside: Beside) -> None:
     stop = _stop_signals()
     from fakekube.controllers.catalogue import selection
     from fakekube.controllers.realtime import cluster
 
-    async with cluster(options, controllers, nodes) as found:
-        for line in _greeting(found, options, [one.name for one in selection(controllers, nodes)]):
+    async with cluster(options, *beside) as found:
+        for line in _greeting(found, options, [one.name for one in selection(beside.controllers, beside.nodes)]):
             click.echo(line)
         sys.stdout.flush()
         await stop.wait()
@@ -308,13 +339,13 @@ def _token_file_warnings(path: Path, mode: str) -> list[str]:
     return lines
 
 
-async def _run(options: Options, controllers: Sequence[str], nodes: int | None, command: Sequence[str]) -> int:
+async def _run(options: Options, beside: Beside, command: Sequence[str]) -> int:
     from fakekube.controllers.realtime import cluster
     from fakekube.server.child import CannotRun, Signals
 
     signals = Signals()
     with tempfile.TemporaryDirectory(prefix="fakekube-") as folder:
-        async with cluster(options, controllers, nodes) as found:
+        async with cluster(options, *beside) as found:
             path = Path(folder, "kubeconfig")
             found.write_kubeconfig(path)
             try:

@@ -3,6 +3,7 @@
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Protocol, cast
 
 from controllerlib.backoff import REFLECTOR, DelayWithReset
@@ -117,12 +118,17 @@ class ReflectorOptions:
     backoff_reset: float = 120.0
 
 
-def default_watch_error_handler(error: BaseException) -> None:
-    """Log an error of a list or watch; expired versions and ended streams only at debug level, or not at all."""
+def default_watch_error_handler(error: BaseException, reflector: str = "") -> None:
+    """Log an error of a list or watch; expired versions and ended streams only at debug level, or not at all.
+
+    `reflector`: what is watched; a reflector passes its name.
+    """
+    fields = {"reflector": reflector, "error": str(error)}
+    what, why = reflector or "objects", str(error) or type(error).__name__
     if is_expired(error):
-        _log.debug("watch closed: too old resource version", extra={"error": str(error)})
+        _log.debug("watch of %s closed: too old resource version: %s", what, why, extra=fields)
     elif not isinstance(error, EOFError):
-        _log.error("failed to watch", extra={"error": str(error)})
+        _log.error("failed to watch %s: %s", what, why, extra=fields)
 
 
 @dataclass(slots=True)
@@ -166,7 +172,9 @@ class Reflector:
         self._clock: Clock = clock or SystemClock()
         self._random: Random = random or SystemRandom()
         self._delay, self._transform = delay, transform
-        self._should_resync, self._on_error, self._observer = should_resync, on_error, observer
+        self._should_resync, self._observer = should_resync, observer
+        by_default = on_error is default_watch_error_handler
+        self._on_error = partial(default_watch_error_handler, reflector=name) if by_default else on_error
         # by attribute: isinstance() with a Protocol takes some 20 µs on Python 3.11
         self._bookmark: Callable[[str], None] | None = getattr(store, "bookmark", None)
         self._updated: Callable[[str], None] | None = getattr(store, "update_resource_version", None)

@@ -20,12 +20,13 @@ from fakekube.server.standalone import Options, Running, running
 
 @asynccontextmanager
 async def cluster(
-    options: Options, controllers: Sequence[str] = (), nodes: int | None = None
+    options: Options, controllers: Sequence[str] = (), nodes: int | None = None, stages: Sequence[Path] = ()
 ) -> AsyncIterator[Running]:
     """A server that listens until the context ends, with the selected controllers on its event loop.
 
     Each controller acts as its own service account. With simulated nodes the scheduler and the kubelet run too, and
-    RBAC has the Node authorizer before it. Raises CannotServe, and ValueError for an unknown name.
+    RBAC has the Node authorizer before it. `stages`: files of stages of their pods. Raises CannotServe, and ValueError
+    for an unknown name.
     """
     plugins = [one for one in admission_plugins(controllers) if one not in options.disable_admission_plugins]
     options = replace(options, enable_admission_plugins=(*options.enable_admission_plugins, *plugins))
@@ -36,7 +37,7 @@ async def cluster(
         if not names:
             yield server
             return
-        task = asyncio.create_task(_beside(server, controllers, nodes), name="controllers of the cluster")
+        task = asyncio.create_task(_beside(server, controllers, nodes, stages), name="controllers of the cluster")
         try:
             yield server
         finally:
@@ -45,7 +46,7 @@ async def cluster(
                 await task
 
 
-async def _beside(server: Running, names: Sequence[str], nodes: int | None) -> None:
+async def _beside(server: Running, names: Sequence[str], nodes: int | None, stages: Sequence[Path]) -> None:
     from fakekube.controllers.componentusers import component_user
     from fakekube.controllers.controllermanager import controller_manager
     from fakekube.controllers.settings import Settings
@@ -59,6 +60,7 @@ async def _beside(server: Running, names: Sequence[str], nodes: int | None) -> N
         sign_token=runner.apiserver.issuer.keys.sign,
         signing_ca=(authority.certificate, authority.key),
         nodes=None if nodes is None else numbered(nodes),
+        stages=stages,
     )
     found = controller_manager(names, lambda user: DirectTransport(runner, user=component_user(user)), settings)
     if "kubelet" in found.parts:
@@ -66,17 +68,20 @@ async def _beside(server: Running, names: Sequence[str], nodes: int | None) -> N
     await found.manager.start()
 
 
-async def against(kubeconfig: Path, names: Sequence[str], nodes: int | None = None) -> None:
+async def against(
+    kubeconfig: Path, names: Sequence[str], nodes: int | None = None, stages: Sequence[Path] = ()
+) -> None:
     """Run the selected controllers against the cluster of a kubeconfig, all as its user, until cancelled.
 
-    `nodes`: the number of simulated nodes. Storage drivers are not simulated: the cluster can have real ones. Raises
-    ValueError for an unknown name, and what the manager fails with.
+    `nodes`: the number of simulated nodes; `stages`: files of stages of their pods. Storage drivers are not simulated:
+    the cluster can have real ones. Raises ValueError for an unknown name, and what the manager fails with.
     """
     from controllerlib.client import HttpTransport
     from fakekube.controllers.controllermanager import controller_manager
     from fakekube.controllers.settings import Settings
 
-    settings = Settings(nodes=None if nodes is None else numbered(nodes), storage_drivers=(), storage_class="")
+    simulated = None if nodes is None else numbered(nodes)
+    settings = Settings(nodes=simulated, stages=stages, storage_drivers=(), storage_class="")
     transport = HttpTransport.from_kubeconfig(str(kubeconfig))
     found = controller_manager(names, lambda user: transport, settings)
     try:

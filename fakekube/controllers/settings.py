@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from fakekube.controllers.nodespec import NodeSpec
@@ -15,7 +16,8 @@ class Settings:
     """`root_ca`: certificates (PEM) for the ConfigMap kube-root-ca.crt; `sign_token` makes a service account token of
     claims; `signing_ca`: certificate and key (PEM) that sign CertificateSigningRequests; `metrics`: what
     HorizontalPodAutoscalers read before they request metrics. Each controller that needs one does without it if it is
-    empty. `nodes`: those that the kubelets register; None: one, if the kubelet is selected.
+    empty. `nodes`: those that the kubelets register; None: one, if the kubelet is selected. `stages`: files of stages
+    of their pods, which decide before the default ones; the last file first.
 
     `storage_drivers`: the provisioners of StorageClasses whose volumes the external-provisioner, external-attacher and
     external-resizer simulate: names, "*" for all, "-NAME" for one that runs itself. `storage_delay`: how long a driver
@@ -31,3 +33,4 @@ class Settings:
     storage_class: str = "standard"
     metrics: Metrics | None = None
     nodes: Sequence[NodeSpec] | None = None
+    stages: Sequence[Path] = ()

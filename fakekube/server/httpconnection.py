@@ -15,16 +15,19 @@ HEADER_TIMEOUT = 32.0
 class HttpConnection(RequestHandler):
     """A protocol of aiohttp. `streams`: the current response is a stream, which ends when the client does."""
 
-    __slots__ = ("_body", "_head_due", "streams")
+    __slots__ = ("_body", "_head_due", "_secure", "streams")
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
         self.streams: bool = False
         self._body: Any = None
         self._head_due: asyncio.TimerHandle | None = None
+        self._secure = False
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         super().connection_made(transport)
+        # noted now: a transport of TLS that is being closed has no such information any longer, and raises
+        self._secure = transport.get_extra_info("sslcontext") is not None
         self._expect_head()
 
     def data_received(self, data: bytes) -> None:
@@ -42,8 +45,8 @@ class HttpConnection(RequestHandler):
 
     def eof_received(self) -> bool | None:  # type: ignore[override]
         """The client sends no more. As Go's server does, answer the request that it has sent before closing."""
-        if self.streams or self._is_idle() or not self._is_complete() or self._is_secure():
-            return None
+        if self.streams or self._is_idle() or not self._is_complete() or self._secure:
+            return None  # with TLS, asyncio closes both directions
         self.close()  # after the answer
         return True
 
@@ -55,10 +58,6 @@ class HttpConnection(RequestHandler):
     def _is_complete(self) -> bool:
         """Whether the body of the last request has arrived."""
         return self._body is None or bool(self._body.is_eof())
-
-    def _is_secure(self) -> bool:
-        """Whether this is TLS, where asyncio closes both directions."""
-        return self.transport is None or self.transport.get_extra_info("sslcontext") is not None
 
     def _expect_head(self) -> None:
         self._head_due = self._loop.call_later(HEADER_TIMEOUT, self._head_is_late)

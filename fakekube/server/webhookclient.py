@@ -19,6 +19,13 @@ from fakekube.apiserver.wire.goprint import go_quote
 #: The maximum number of bytes that are read of an answer.
 MAX_ANSWER = 64 * 1024 * 1024
 
+#: What kube-apiserver sends to webhooks of admission and of conversion alike (`setGlobalDefaults`).
+_HEADERS = {
+    "Accept": "application/json, */*",
+    "Accept-Encoding": "gzip",
+    "User-Agent": "kube-apiserver-admission",
+}
+
 #: The message for a caBundle without certificates.
 NO_CERTIFICATES = "unable to load root certificates: unable to parse bytes as PEM block"
 
@@ -92,10 +99,10 @@ class WebhookClient:
             context = self._context(post.ca)
         except ssl.SSLError:
             return Reply(problem=NO_CERTIFICATES)
-        name, headers = None, {}
+        name, headers = None, dict(_HEADERS)
         if post.service is not None:
             name = f"{post.service.name}.{post.service.namespace}.svc"
-            headers = {"Host": f"{name}:{post.service.port}"}
+            headers["Host"] = f"{name}:{post.service.port}"
         try:
             async with (
                 aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=None)) as session,

@@ -2,6 +2,7 @@
 
 import pytest
 
+from controllerlib import ApiError, Client
 from fakekube.apiserver.storage.compaction import INTERVAL, Compactor
 from fakekube.apiserver.storage.store import Store
 from tests.apiserver.api import Api, configmap
@@ -17,11 +18,11 @@ def written(store: Store, number: int) -> int:
     ("times", "floor"),
     [
         pytest.param([INTERVAL - 1], 0, id="no interval has passed"),
-        pytest.param([INTERVAL], 1, id="the first interval notes the revision at the start"),
-        pytest.param([INTERVAL, INTERVAL * 1.5], 1, id="once in an interval"),
-        pytest.param([INTERVAL, INTERVAL * 2], 2, id="the revision one interval before"),
-        pytest.param([INTERVAL * 2], 2, id="two idle intervals"),
-        pytest.param([INTERVAL, INTERVAL * 7], 3, id="many idle intervals"),
+        pytest.param([INTERVAL], 2, id="the first interval notes the revision at the start"),
+        pytest.param([INTERVAL, INTERVAL * 1.5], 2, id="once in an interval"),
+        pytest.param([INTERVAL, INTERVAL * 2], 3, id="the revision one interval before"),
+        pytest.param([INTERVAL * 2], 3, id="two idle intervals"),
+        pytest.param([INTERVAL, INTERVAL * 7], 4, id="many idle intervals"),
     ],
 )
 def test_the_first_readable_revision(times, floor):
@@ -31,9 +32,28 @@ def test_the_first_readable_revision(times, floor):
         written(store, number)
         compactor.observe(now)
     assert store.floor == floor
-    assert store.readable(floor)
-    assert not store.readable(floor - 1)
+    assert store.continues(floor)
+    assert not store.continues(floor - 1)
+    assert not store.readable(floor - 2)
     assert store.watchable(0)
+    assert store.readable(store.revision)
+
+
+async def test_f10_a_token_expires_also_where_nothing_is_written(fakekube):
+    """F10: a token is valid for at most ten minutes, on an idle server, too; the present state can always be read."""
+    for name in "abc":
+        fakekube.create(configmap(name))
+    client = Client(fakekube.access.transport())
+    path = "/api/v1/namespaces/default/configmaps"
+    token = (await client.raw_get(path, [("limit", "1")]))["metadata"]["continue"]
+    await fakekube.advance(290)
+    assert (await client.raw_get(path, [("limit", "1"), ("continue", token)]))["items"]
+    await fakekube.advance(320)
+    with pytest.raises(ApiError, match="The provided continue parameter is too old") as refused:
+        await client.raw_get(path, [("limit", "1"), ("continue", token)])
+    assert refused.value.code == 410
+    again = (await client.raw_get(path, [("limit", "1")]))["metadata"]["continue"]
+    assert (await client.raw_get(path, [("limit", "1"), ("continue", again)]))["items"]
 
 
 def test_a3_the_token_of_an_expired_page_gives_the_rest_at_the_present_revision(api: Api):

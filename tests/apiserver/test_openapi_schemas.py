@@ -87,12 +87,19 @@ def test_defaults_are_those_of_the_go_structs(api, type, field, default):
     assert schemas(api)[f"{CORE}.{type}"]["properties"][field].get("default") == default
 
 
-def test_defaults_of_items_and_values(api):
+def test_f8_items_and_values_have_no_defaults(api):
+    """F8: an element of a list or a map is a plain reference, or a type."""
     found = schemas(api)[f"{CORE}.PodSpec"]["properties"]
     container = {"$ref": f"#/components/schemas/{CORE}.Container"}
-    assert found["containers"]["items"] == {"default": {}, "allOf": [container]}
-    assert found["nodeSelector"]["additionalProperties"] == {"default": "", "type": "string"}
+    assert found["containers"]["items"] == container
+    assert found["nodeSelector"]["additionalProperties"] == {"type": "string"}
     assert "default" not in schemas(api)[f"{CORE}.Secret"]["properties"]["data"]["additionalProperties"]
+
+
+def test_f8_a_field_of_any_value_is_not_said_to_be_atomic(api):
+    event = schemas(api)["io.k8s.apimachinery.pkg.apis.meta.v1.WatchEvent"]["properties"]["object"]
+    assert event["allOf"] == [{"$ref": "#/components/schemas/io.k8s.apimachinery.pkg.runtime.RawExtension"}]
+    assert "x-kubernetes-map-type" not in event
 
 
 def test_keywords_stand_beside_a_reference_in_version_2_only(api):

@@ -192,3 +192,28 @@ def test_an_exact_name_requires_equality():
     assert parse_fields("metadata.name=x").required("metadata.name") == "x"
     assert not EVERYTHING
     assert not NO_FIELDS
+
+
+@pytest.mark.parametrize(
+    "selector",
+    ["reportingController=example.com/x", "regarding.name=p", "regarding.kind=Pod,reason=Testing", "type=Normal"],
+)
+def test_f2_fields_of_events_of_the_new_group(fakekube, selector):
+    """F2: selectors read an Event in the form of events.k8s.io/v1."""
+    event = {
+        "apiVersion": "events.k8s.io/v1",
+        "kind": "Event",
+        "metadata": {"name": "e", "namespace": "default"},
+        "regarding": {"kind": "Pod", "name": "p", "namespace": "default"},
+        "reason": "Testing",
+        "type": "Normal",
+        "action": "Test",
+        "note": "a test",
+        "reportingController": "example.com/x",
+        "reportingInstance": "i",
+        "eventTime": "2026-01-01T00:00:00.000000Z",
+    }
+    fakekube.create(event)
+    fakekube.create({**event, "metadata": {**event["metadata"], "name": "f"}, "regarding": {"namespace": "default"}, "reason": "Other", "type": "Warning", "reportingController": "example.com/y"})  # fmt: skip
+    found = fakekube.list("events.k8s.io/v1", "Event", field_selector=selector)
+    assert [one["metadata"]["name"] for one in found] == ["e"]

@@ -184,3 +184,48 @@ def test_simulated_nodes_run_pods(folder, tmp_path):
     manifest.write_text(f"{{apiVersion: v1, kind: Pod, metadata: {{name: web}}, spec: {{containers: [{container}]}}}}")
     done = fakekube("run", "--nodes", "1", "--manifests", manifest, "--", *python(WAIT), folder=folder)
     assert (done.returncode, done.stdout, done.stderr) == (0, "node-1\n", "")
+
+
+STAGES = """
+kind: Stage
+metadata: {name: certificates}
+spec:
+  at: running
+  selector: {name: web}
+  next:
+    apply:
+      objects: [{apiVersion: v1, kind: Secret, metadata: {name: certificate}, stringData: {key: made}}]
+      code: 3
+"""
+
+#: Waits until the pod has ended, and prints its phase and whether the Secret exists.
+WAIT_FOR_EFFECT = """
+import json, os, time, urllib.request
+def get(path):
+    with urllib.request.urlopen(os.environ["FAKEKUBE_URL"] + "/api/v1/namespaces/default/" + path) as answer:
+        return json.load(answer)
+while (phase := get("pods/web")["status"]["phase"]) in ("Pending", "Running"):
+    time.sleep(0.05)
+print(phase, get("secrets/certificate")["data"]["key"])
+"""
+
+
+def test_stages_of_a_file_decide_what_containers_do(folder, tmp_path):
+    """Issue 23: simulated containers have effects, also in `serve` and `run`."""
+    manifest, stages = tmp_path / "pod.yaml", tmp_path / "stages.yaml"
+    spec = "{restartPolicy: Never, containers: [{name: c, image: nginx}]}"
+    manifest.write_text(f"{{apiVersion: v1, kind: Pod, metadata: {{name: web}}, spec: {spec}}}")
+    stages.write_text(STAGES)
+    command = python(WAIT_FOR_EFFECT)
+    done = fakekube("run", "--nodes", "1", "--stages", stages, "--manifests", manifest, "--", *command, folder=folder)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "Failed bWFkZQ==\n", "")
+
+
+def test_stages_that_are_none_are_reported_before_the_start(folder, tmp_path):
+    stages = tmp_path / "stages.yaml"
+    stages.write_text("kind: Pod\n")
+    done = fakekube("run", "--stages", stages, "--", "true", folder=folder)
+    assert done.returncode == 2
+    assert "expected documents of kind Stage" in done.stderr
+    done = fakekube("run", "--stages", tmp_path / "none.yaml", "--", "true", folder=folder)
+    assert (done.returncode, "none.yaml" in done.stderr) == (2, True)

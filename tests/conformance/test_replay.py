@@ -21,8 +21,8 @@ def replayed(url, scenarios, jobs):
     return {result["id"]: result for result in asyncio.run(replay.replay(url, scenarios, jobs=jobs))}
 
 
-#: The packs that were recorded without controllers; workloads has tests of its own (test_workloads.py).
-WITHOUT_CONTROLLERS = [name for name in PACKS if name != "workloads"]
+#: The packs that were recorded without controllers; the others have tests of their own (test_workloads.py).
+WITHOUT_CONTROLLERS = [name for name in PACKS if not name.startswith("workloads")]
 
 
 @pytest.mark.parametrize("pack", WITHOUT_CONTROLLERS)

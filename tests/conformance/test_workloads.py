@@ -1,4 +1,7 @@
-"""Replays the scenarios recorded with a real kube-controller-manager against the cluster's own controllers."""
+"""Replays the scenarios recorded with a real kube-controller-manager against the cluster's own controllers.
+
+Those of the second pack were recorded with a real kube-scheduler, too.
+"""
 
 import asyncio
 
@@ -8,6 +11,7 @@ from tests.conformance import replay
 from tests.conformance.test_replay import KNOWN_FAILURES, PACKS
 
 SCENARIOS = PACKS["workloads"]
+WITH_SCHEDULER = PACKS["workloads2"]
 
 
 def check(found):
@@ -26,6 +30,11 @@ def check(found):
 @pytest.mark.fakekube(controllers=["*"], rbac=True)
 async def test_workloads_are_exact_under_virtual_time(fakekube):
     check(await replay.replay(fakekube.access.url, SCENARIOS, jobs=1))
+
+
+@pytest.mark.fakekube(controllers=["*", "kube-scheduler"], rbac=True)
+async def test_workloads_with_a_scheduler_are_exact_under_virtual_time(fakekube):
+    check(await replay.replay(fakekube.access.url, WITH_SCHEDULER, jobs=1))
 
 
 @pytest.mark.slow

@@ -490,3 +490,14 @@ async def test_li_08_cancelled_between_pages() -> None:
     with pytest.raises(asyncio.CancelledError):
         await task
     assert len(source.asked) == 1
+
+
+async def test_f9_the_default_handler_says_what_is_watched_and_why_it_fails(caplog: pytest.LogCaptureFixture) -> None:
+    """F9: a line of a log that shows no fields still has the resource and the error."""
+    source = Scripted(lists=[refusal(403, "Forbidden", "no")])
+    reflector = Reflector(source, Noting(), name="v1/Secret", options=ReflectorOptions(streaming=False))
+    task = asyncio.create_task(reflector.run())
+    await asyncio.get_running_loop().advance(0)  # type: ignore[attr-defined]
+    task.cancel()
+    (record,) = [one for one in caplog.records if one.levelname == "ERROR"]
+    assert record.getMessage() == "failed to watch v1/Secret: failed to list v1/Secret: no"

@@ -131,3 +131,18 @@ def test_nothing_is_requested_at_rest(fakekube):
     before = len(fakekube.requests())
     fakekube.advance(hours=24)
     assert {record.verb for record in fakekube.requests()[before:]} <= {"watch"}
+
+
+def foreign(name):
+    spec = {"attacher": DRIVER, "nodeName": "n1", "source": {"persistentVolumeName": "pv"}}
+    return {"apiVersion": "storage.k8s.io/v1", "kind": "VolumeAttachment", "metadata": {"name": name}, "spec": spec}
+
+
+@pytest.mark.fakekube(controllers=["persistentvolume-binder", "attachdetach"])
+def test_f6_an_attachment_that_another_client_creates_stays(fakekube):
+    """F6: the controller deletes only what it has made, or what was there when it started."""
+    start(fakekube)
+    fakekube.create(foreign("theirs"))
+    fakekube.create(pod_with("data", name="q", node="n2"))
+    fakekube.advance(600)
+    assert fakekube.exists("storage.k8s.io/v1", "VolumeAttachment", "theirs", "")

@@ -135,3 +135,17 @@ def test_tolerations_are_added_once():
     once = with_tolerations({"hostNetwork": True})
     assert len(once["tolerations"]) == 7
     assert with_tolerations(once) == once
+
+
+def test_f4_the_data_of_a_revision_have_their_keys_in_the_order_of_go(fakekube):
+    """F4: kubectl rollout undo compares the bytes of a revision with those of the present template."""
+    started(fakekube)
+    (revision,) = fakekube.list("apps/v1", "ControllerRevision")
+
+    def is_sorted(value):
+        if isinstance(value, dict):
+            return list(value) == sorted(value) and all(map(is_sorted, value.values()))
+        return all(map(is_sorted, value)) if isinstance(value, list) else True
+
+    assert next(iter(revision["data"]["spec"]["template"])) == "$patch"
+    assert is_sorted(revision["data"])

@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from fakekube.controllers.serviceendpoints.deephash import fnv128a, slice_port_order, subset_port_order
 from fakekube.controllers.serviceendpoints.endpointsubsets import CAPACITY, repacked, truncated
 from fakekube.controllers.serviceendpoints.slices import MOST, distributed, endpoint_key
 from tests.controllers.workloads import node, set_ready, template
@@ -189,3 +190,34 @@ def test_slices_hold_exactly_the_endpoints_after_each_change(states):
         held = [end["addresses"][0] for one in existing for end in one["endpoints"]]
         assert sorted(held) == sorted(end["addresses"][0] for end in endpoints)
         assert all(len(one["endpoints"]) <= MOST for one in existing)
+
+
+# --- the order of ports -----------------------------------------------------------------------------------------------
+
+#: Texts and their hashes, as the authors of FNV publish them.
+VECTORS = {b"": "6c62272e07bb014262b821756295c58d", b"a": "d228cb696f1a8caf78912b704e4a8964"}
+PORTS = [{"name": name, "port": number} for name, number in (("http", 80), ("https", 443), ("dns", 53), ("x", 1))]
+
+
+@pytest.mark.parametrize("text", VECTORS)
+def test_fnv128a_is_that_of_its_authors(text):
+    assert f"{fnv128a(text):032x}" == VECTORS[text]
+
+
+def test_the_order_of_a_port_is_the_hash_of_what_go_prints(fakekube):
+    """e2e, second pack: kube-controller-manager sorts ports by the hash of spew's text."""
+    port = {"name": "http", "port": 80, "protocol": "TCP"}
+    printed = "(v1.EndpointPort){Name:(*string)http Protocol:(*v1.Protocol)TCP Port:(*int32)80 AppProtocol:(*string)"
+    assert slice_port_order(port) == fnv128a(f"{printed}<nil>}}".encode())
+    assert slice_port_order({**port, "appProtocol": "h2c"}) == fnv128a(f"{printed}h2c}}".encode())
+    printed = "(v1.EndpointPort){Name:(string)http Port:(int32)80 Protocol:(v1.Protocol)TCP AppProtocol:(*string)<nil>}"
+    assert subset_port_order(port) == fnv128a(printed.encode())
+
+
+def test_slices_and_subsets_have_their_ports_in_the_order_of_the_hash(fakekube):
+    started(fakekube, ports=PORTS)
+    add_pod(fakekube, "a", "10.1.0.1")
+    (found,), (subset,) = slices(fakekube), subsets(fakekube)
+    assert found["ports"] == sorted(found["ports"], key=slice_port_order)
+    assert subset["ports"] == sorted(subset["ports"], key=subset_port_order)
+    assert [one["name"] for one in found["ports"]] != [one["name"] for one in PORTS]

@@ -169,6 +169,120 @@ def test_a_pod_that_was_bound_before_its_node_was_added(fakekube):
     assert history(fakekube) == [(0, "Pending"), (6, "Running")]
 
 
+def on_port(name, port=8080, address=None, **fields):
+    ports = [{"containerPort": 80, "hostPort": port, **({"hostIP": address} if address else {}), **fields}]
+    return pod(name, nodeName="node-1", containers=[{"name": "c", "image": "a", "ports": ports}])
+
+
+@pytest.mark.fakekube(nodes=1, controllers=["kubelet"])
+@pytest.mark.parametrize(
+    ("second", "phase"),
+    [
+        pytest.param(on_port("two"), "Failed", id="same"),
+        pytest.param(on_port("two", 8081), "Running", id="another-port"),
+        pytest.param(on_port("two", address="10.0.0.1"), "Failed", id="one-address-of-all"),
+        pytest.param(on_port("two", protocol="UDP"), "Running", id="another-protocol"),
+    ],
+)
+def test_k_a_port_of_the_host_is_used_once(fakekube, second, phase):
+    fakekube.create(on_port("one"))
+    fakekube.settle()
+    fakekube.create(second)
+    fakekube.advance(2)
+    assert status(fakekube, "two")["phase"] == phase
+    if phase == "Failed":
+        text = "node(s) didn't have free ports for the requested pod ports"
+        assert status(fakekube, "two")["reason"] == "NodePorts"
+        assert status(fakekube, "two")["message"] == f"Pod was rejected: Predicate NodePorts failed: {text}"
+
+
+@pytest.mark.fakekube(nodes=1, controllers=["kubelet"])
+@pytest.mark.parametrize(
+    ("spec", "labels", "reason"),
+    [
+        pytest.param({"os": {"name": "windows"}}, WEB, "PodOSNotSupported", id="field"),
+        pytest.param({}, {"kubernetes.io/os": "windows"}, "PodOSSelectorNodeLabelDoesNotMatch", id="label"),
+        pytest.param({"nodeSelector": {"no": "such"}}, WEB, "NodeAffinity", id="affinity"),
+        pytest.param({"os": {"name": "linux"}}, {"kubernetes.io/os": "linux"}, None, id="linux"),
+    ],
+)
+def test_k_a_pod_that_does_not_suit_the_node(fakekube, spec, labels, reason):
+    fakekube.create(pod(labels=labels, nodeName="node-1", **spec))
+    fakekube.advance(2)
+    assert status(fakekube).get("reason") == reason
+    assert status(fakekube)["phase"] == ("Running" if reason is None else "Failed")
+
+
+@pytest.mark.fakekube(nodes=0, controllers=["kubelet"])
+@pytest.mark.parametrize(("tolerations", "phase"), [([], "Failed"), ([{"operator": "Exists"}], "Running")])
+def test_k_a_taint_that_executes_rejects_a_pod(fakekube, tolerations, phase):
+    fakekube.nodes.add("tainted", taints=["a=b:NoExecute"])
+    fakekube.create(pod(nodeName="tainted", tolerations=tolerations))
+    fakekube.advance(2)
+    assert status(fakekube)["phase"] == phase
+
+
+def wanting(name, resource):
+    container = {"name": "c", "image": "a", "resources": {"requests": {resource: "2"}, "limits": {resource: "2"}}}
+    return pod(name, nodeName="node-1", containers=[container])
+
+
+@pytest.mark.fakekube(nodes=1, controllers=["kubelet"])
+def test_f3_extended_resources_that_are_patched_onto_a_node(fakekube):
+    """F3: the kubelet copies them to allocatable; those that a node lacks reject no pod."""
+    fakekube.create(wanting("before", "example.com/foo"))
+    fakekube.advance(2)
+    assert status(fakekube, "before")["phase"] == "Running"
+    for amount in ("3", "4"):
+        patch = {"status": {"capacity": {"example.com/foo": amount}}}
+        fakekube.patch("v1", "Node", "node-1", patch, subresource="status")
+        fakekube.settle()
+        assert fakekube.get("v1", "Node", "node-1")["status"]["allocatable"]["example.com/foo"] == amount
+    fakekube.create(wanting("fits", "example.com/foo"))
+    fakekube.create(wanting("over", "example.com/foo"))
+    fakekube.advance(2)
+    assert status(fakekube, "fits")["phase"] == "Running"
+    assert status(fakekube, "over")["reason"] == "OutOfexample.com/foo"
+    patch = {"status": {"capacity": {"example.com/foo": None}}}
+    fakekube.patch("v1", "Node", "node-1", patch, subresource="status")
+    fakekube.settle()
+    assert "example.com/foo" not in fakekube.get("v1", "Node", "node-1")["status"]["allocatable"]
+
+
+@pytest.mark.fakekube(nodes=1, controllers=["kubelet"])
+@pytest.mark.parametrize(
+    ("sleep", "grace", "seconds"),
+    [
+        pytest.param(5, 30, 6, id="waits"),
+        pytest.param(None, 30, 1, id="no-hook"),
+        pytest.param(25, 10, 11, id="longer-than-the-grace-period"),
+    ],
+)
+def test_k_a_hook_before_the_stop_sleeps(fakekube, sleep, grace, seconds):
+    hook = {"lifecycle": {"preStop": {"sleep": {"seconds": sleep}}}} if sleep else {}
+    fakekube.create(pod(nodeName="node-1", containers=[{"name": "c", "image": "a", **hook}]))
+    fakekube.advance(10)
+    fakekube.delete("v1", "Pod", "web", gracePeriodSeconds=grace)
+    fakekube.advance(seconds - 0.5)
+    assert fakekube.exists("v1", "Pod", "web")
+    fakekube.advance(1)
+    assert not fakekube.exists("v1", "Pod", "web")
+
+
+@pytest.mark.fakekube(nodes=1, controllers=["kubelet"])
+def test_k_a_container_that_hangs_has_two_seconds_after_its_hook(fakekube):
+    hook = {"lifecycle": {"preStop": {"sleep": {"seconds": 10}}}}
+    made = pod(nodeName="node-1", containers=[{"name": "c", "image": "a", **hook}], terminationGracePeriodSeconds=10)
+    fakekube.create(made)
+    fakekube.advance(10)
+    fakekube.pods(name="web").hang_on_termination()
+    fakekube.delete("v1", "Pod", "web")
+    fakekube.advance(11.5)
+    assert fakekube.exists("v1", "Pod", "web")
+    fakekube.advance(1)
+    assert not fakekube.exists("v1", "Pod", "web")
+
+
 @pytest.mark.fakekube(nodes=0, controllers=["kubelet"])
 def test_a_node_without_room_rejects_a_pod_that_is_bound_to_it(fakekube):
     fakekube.nodes.add("small", cpu=1)
@@ -181,6 +295,9 @@ def test_a_node_without_room_rejects_a_pod_that_is_bound_to_it(fakekube):
     assert (found["phase"], found["reason"]) == ("Failed", "OutOfcpu")
     expected = "Pod was rejected: Node didn't have enough resource: cpu, requested: 800, used: 800, capacity: 1000"
     assert found["message"] == expected
+    assert found["observedGeneration"] == 1  # K
+    (event,) = fakekube.events(reason="OutOfcpu")
+    assert f"Pod was rejected: {event['message']}" == expected
     fakekube.delete("v1", "Pod", "one")
     fakekube.advance(2)
     fakekube.create(pod("three", nodeName="small", containers=[container]))

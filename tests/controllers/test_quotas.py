@@ -4,6 +4,8 @@ from datetime import timedelta
 
 import pytest
 
+from controllerlib import ApiError
+
 pytestmark = pytest.mark.fakekube(controllers=["resourcequota"], rbac=True)
 
 
@@ -145,3 +147,65 @@ def test_it_writes_nothing_when_nothing_happens(fakekube):
     before = len(fakekube.requests())
     fakekube.advance("24h")
     assert fakekube.requests()[before:] == []
+
+
+def resource_claim(*requests, name="c"):
+    """A claim with requests of devices."""
+    meta = {"name": name, "namespace": "default"}
+    devices = {"requests": [{"name": f"r{index}", **one} for index, one in enumerate(requests)]}
+    return {"apiVersion": "resource.k8s.io/v1", "kind": "ResourceClaim", "metadata": meta, "spec": {"devices": devices}}
+
+
+def exactly(count=None, device_class="gpu", **more):
+    return {"exactly": {"deviceClassName": device_class, **({"count": count} if count else {}), **more}}
+
+
+def of_class(name="gpu"):
+    return f"{name}.deviceclass.resource.k8s.io/devices"
+
+
+@pytest.mark.parametrize(
+    ("requests", "usage"),
+    [
+        pytest.param([exactly()], {"gpu": "1"}, id="one"),
+        pytest.param([exactly(3), exactly(2), exactly(4, "nic")], {"gpu": "5", "nic": "4"}, id="sums"),
+        pytest.param([exactly(allocationMode="All")], {"gpu": "32"}, id="all"),
+        pytest.param(
+            [
+                {
+                    "firstAvailable": [
+                        {"name": "a", "deviceClassName": "gpu", "count": 2},
+                        {"name": "b", "deviceClassName": "gpu", "count": 5},
+                        {"name": "c", "deviceClassName": "nic"},
+                    ]
+                }
+            ],
+            {"gpu": "5", "nic": "1"},
+            id="the-most-of-alternatives",
+        ),
+    ],
+)
+def test_f5_devices_are_counted_by_class(fakekube, requests, usage):
+    """F5: the controller counts, and admission charges, as `claimEvaluator.Usage` does."""
+    fakekube.create(resource_claim(*requests, name="before"))
+    hard = {of_class("gpu"): "100", of_class("nic"): "100", "count/resourceclaims.resource.k8s.io": "9"}
+    fakekube.create(quota(hard))
+    expected = {of_class(name): usage.get(name, "0") for name in ("gpu", "nic")}
+    assert used(fakekube) == {**expected, "count/resourceclaims.resource.k8s.io": "1"}
+    fakekube.create(resource_claim(*requests, name="after"))
+    twice = {name: str(2 * int(number)) for name, number in expected.items()}
+    assert used(fakekube) == {**twice, "count/resourceclaims.resource.k8s.io": "2"}
+
+
+def test_f5_a_claim_beyond_the_quota_of_its_class_is_rejected(fakekube):
+    fakekube.create(quota({of_class(): "4"}))
+    fakekube.settle()
+    fakekube.create(resource_claim(exactly(3)))
+    with pytest.raises(ApiError) as refused:
+        fakekube.create(resource_claim(exactly(2), name="d"))
+    amounts = f"requested: {of_class()}=2, used: {of_class()}=3, limited: {of_class()}=4"
+    assert refused.value.message.endswith(f"exceeded quota: q, {amounts}")
+    fakekube.delete("resource.k8s.io/v1", "ResourceClaim", "c")
+    fakekube.advance(1)
+    fakekube.create(resource_claim(exactly(2), name="d"))
+    assert used(fakekube) == {of_class(): "2"}

@@ -365,6 +365,93 @@ def test_preemption_takes_as_few_pods_as_it_can_and_the_least_important_ones(fak
     assert leaving == ["large"]
 
 
+def started(kube, name, time):
+    """Report a pod as running since a time, as its kubelet would."""
+    kube.patch("v1", "Pod", name, {"status": {"phase": "Running", "startTime": time}}, subresource="status")
+    kube.settle()
+
+
+def leaving(kube):
+    return [one["metadata"]["name"] for one in kube.list("v1", "Pod") if "deletionTimestamp" in one["metadata"]]
+
+
+@pytest.mark.fakekube(controllers=SCHEDULER)
+def test_of_two_victims_of_equal_priority_the_one_that_started_later_goes(fakekube):
+    """e2e, second pack: the scheduler knows when the pods of a node were started."""
+    priority(fakekube, "high", 100)
+    add(fakekube, node("a", cpu="2"))
+    for name, time in (("early", "2020-01-01T00:00:00Z"), ("late", "2024-01-01T00:00:00Z"), ("waiting", None)):
+        place(fakekube, pod(name, cpu="600m"))
+        if time:
+            started(fakekube, name, time)
+    place(fakekube, pod("first", cpu="600m", priorityClassName="high"))
+    assert leaving(fakekube) == ["waiting"]
+    place(fakekube, pod("second", cpu="600m", priorityClassName="high"))
+    assert leaving(fakekube) == ["late", "waiting"]
+
+
+@pytest.mark.fakekube(controllers=SCHEDULER)
+def test_of_two_nodes_with_equal_victims_the_one_whose_victim_started_later(fakekube):
+    """e2e, second pack: the tie-break between nodes."""
+    priority(fakekube, "high", 100)
+    add(fakekube, *[node(name, cpu="2") for name in "abc"])
+    for name, time in (("a", "2021-01-01T00:00:00Z"), ("b", "2024-01-01T00:00:00Z"), ("c", "2022-01-01T00:00:00Z")):
+        place(fakekube, pod(f"on-{name}", cpu="2", nodeSelector={"kubernetes.io/hostname": name}))
+        started(fakekube, f"on-{name}", time)
+    place(fakekube, pod("high", cpu="2", priorityClassName="high"))
+    assert leaving(fakekube) == ["on-b"]
+
+
+@pytest.mark.fakekube(controllers=SCHEDULER)
+def test_fewer_victims_win_also_with_negative_priorities(fakekube):
+    priority(fakekube, "low", -10)
+    add(fakekube, node("a", cpu="2"), node("b", cpu="2"))
+    for name, where_, cpu in (("a1", "a", "1"), ("a2", "a", "1"), ("b1", "b", "2")):
+        selector = {"kubernetes.io/hostname": where_}
+        place(fakekube, pod(name, cpu=cpu, nodeSelector=selector, priorityClassName="low"))
+    place(fakekube, pod("high", cpu="2"))
+    assert leaving(fakekube) == ["b1"]
+
+
+@pytest.mark.fakekube(controllers=SCHEDULER)
+def test_the_condition_of_a_victim_comes_after_those_that_it_has(fakekube):
+    priority(fakekube, "high", 100)
+    add(fakekube, node("a", cpu="2"))
+    place(fakekube, pod("low", cpu="2"))
+    place(fakekube, pod("high", cpu="2", priorityClassName="high"))
+    found = fakekube.get("v1", "Pod", "low")["status"]["conditions"]
+    assert [one["type"] for one in found] == ["PodScheduled", "DisruptionTarget"]
+
+
+@pytest.mark.fakekube(controllers=SCHEDULER)
+def test_a_nominated_pod_of_a_lower_priority_loses_its_node(fakekube):
+    priority(fakekube, "mid", 50)
+    priority(fakekube, "high", 100)
+    add(fakekube, node("a", cpu="2"))
+    place(fakekube, pod("low", cpu="1", terminationGracePeriodSeconds=300))
+    place(fakekube, pod("other", cpu="1", terminationGracePeriodSeconds=300))
+    place(fakekube, pod("mid", cpu="1", priorityClassName="mid"))
+    assert fakekube.get("v1", "Pod", "mid")["status"]["nominatedNodeName"] == "a"
+    place(fakekube, pod("high", cpu="2", priorityClassName="high"))
+    assert fakekube.get("v1", "Pod", "high")["status"]["nominatedNodeName"] == "a"
+    assert "nominatedNodeName" not in fakekube.get("v1", "Pod", "mid")["status"]
+
+
+@pytest.mark.fakekube(controllers=SCHEDULER)
+def test_a_nomination_that_another_client_writes_counts(fakekube):
+    """The room of a nominated pod is kept from pods of a lower priority."""
+    priority(fakekube, "high", 100)
+    add(fakekube, node("a", cpu="2"))
+    place(fakekube, pod("chosen", cpu="2", priorityClassName="high", nodeSelector={"pool": "x"}))
+    status = {"status": {"nominatedNodeName": "a"}}
+    fakekube.patch("v1", "Pod", "chosen", status, subresource="status")
+    fakekube.settle()
+    assert place(fakekube, pod("later", cpu="1")) is None
+    fakekube.patch("v1", "Pod", "chosen", {"status": {"nominatedNodeName": None}}, subresource="status")
+    fakekube.settle()
+    assert place(fakekube, pod("next", cpu="1")) == "a"
+
+
 @pytest.mark.fakekube(controllers=SCHEDULER)
 def test_a_pod_that_never_preempts(fakekube):
     priority(fakekube, "high", 100)
@@ -395,12 +482,46 @@ def claim(name="data", storage_class="fast"):
 def test_claims_that_are_missing_or_unbound(fakekube):
     add(fakekube, node("a"))
     assert place(fakekube, pod("web", **with_claim("data"))) is None
-    assert why(fakekube, "web").startswith(
-        '0/1 nodes are available: persistentvolumeclaim "data" not found. preemption'
-    )
+    assert why(fakekube, "web") == '0/1 nodes are available: persistentvolumeclaim "data" not found. not found'
     fakekube.create(claim())
     fakekube.advance(2)
-    assert "pod has unbound immediate PersistentVolumeClaims" in why(fakekube, "web")
+    assert why(fakekube, "web") == (
+        "0/1 nodes are available: pod has unbound immediate PersistentVolumeClaims. not found"
+    )
+
+
+@pytest.mark.fakekube(controllers=SCHEDULER)
+def test_claims_that_cannot_be_used(fakekube):
+    add(fakekube, node("a"))
+    volume = {"name": "data", "ephemeral": {"volumeClaimTemplate": {"spec": claim()["spec"]}}}
+    assert place(fakekube, pod("web", volumes=[volume])) is None
+    awaited = 'waiting for ephemeral volume controller to create the persistentvolumeclaim "web-data"'
+    assert why(fakekube, "web") == f"0/1 nodes are available: {awaited}. not found"
+    fakekube.create(claim("web-data"))
+    fakekube.advance(2)
+    foreign = "PVC default/web-data was not created for pod default/web (pod is not owner)"
+    assert why(fakekube, "web") == f"0/1 nodes are available: {foreign}. not found"
+    lost = {**claim("lost"), "status": {"phase": "Lost"}}
+    lost["spec"]["volumeName"] = "gone"
+    fakekube.create(lost)
+    fakekube.patch("v1", "PersistentVolumeClaim", "lost", {"status": {"phase": "Lost"}}, subresource="status")
+    assert place(fakekube, pod("db", **with_claim("lost"))) is None
+    text = 'persistentvolumeclaim "lost" bound to non-existent persistentvolume "gone"'
+    assert why(fakekube, "db") == f"0/1 nodes are available: {text}. not found"
+
+
+@pytest.mark.fakekube(controllers=SCHEDULER)
+def test_a_bound_claim_whose_volume_does_not_exist(fakekube):
+    add(fakekube, node("a"))
+    bound = claim("bound")
+    bound["spec"]["volumeName"] = "gone"
+    bound["metadata"]["annotations"] = {"pv.kubernetes.io/bind-completed": "yes"}
+    fakekube.create(bound)
+    assert place(fakekube, pod("web", **with_claim("bound"))) is None
+    assert why(fakekube, "web") == (
+        "0/1 nodes are available: 1 node(s) unavailable due to one or more pvc(s) bound to non-existent pv(s). "
+        "preemption: 0/1 nodes are available: 1 Preemption is not helpful for scheduling."
+    )
 
 
 @pytest.mark.fakekube(controllers=SCHEDULER)

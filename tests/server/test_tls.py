@@ -1,5 +1,6 @@
 """HTTPS with a generated certificate authority, and bearer tokens."""
 
+import asyncio
 import json
 import ssl
 from datetime import UTC, datetime
@@ -7,6 +8,7 @@ from datetime import UTC, datetime
 import aiohttp
 import pytest
 import trustme
+from aiohttp import web
 from cryptography import x509
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.hashes import SHA256
@@ -16,7 +18,8 @@ from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 from fakekube.apiserver.auth.clientcertificate import UID
 from fakekube.apiserver.user import AUTHENTICATED, User
 from fakekube.server.certificates import Authority
-from tests.server.rig import CONFIGMAPS, new_runner, on_a_loop, served
+from fakekube.server.httpconnection import HttpProtocols
+from tests.server.rig import CONFIGMAPS, FUSE, closed, new_runner, on_a_loop, served
 
 TOKENS = {
     "admin-token": User("admin", groups=("system:masters", AUTHENTICATED)),
@@ -265,3 +268,34 @@ def test_a_ca_that_follows_from_a_number():
     assert (first.certificate, first.key) == (again.certificate, again.key)
     assert first.certificate != other.certificate
     assert first.server_context().minimum_version == ssl.TLSVersion.TLSv1_2
+
+
+@on_a_loop
+async def test_f7_the_end_of_a_connection_that_the_server_closes_logs_nothing(caplog):
+    """F7: asyncio's transport of a TLS connection that was closed twice raises when it is asked about it."""
+    authority, made, begun, ended = Authority(), [], asyncio.Event(), asyncio.Event()
+
+    async def wait(request):
+        begun.set()
+        await ended.wait()
+        return web.Response()
+
+    protocols = HttpProtocols(wait)
+
+    def connection():
+        made.append(protocols())
+        return made[-1]
+
+    server = await asyncio.get_running_loop().create_server(connection, "127.0.0.1", 0, ssl=authority.server_context())
+    port, context = server.sockets[0].getsockname()[1], authority.client_context()
+    reader, writer = await asyncio.open_connection("127.0.0.1", port, ssl=context, server_hostname="127.0.0.1")
+    writer.write(b"GET /version HTTP/1.1\r\nHost: x\r\n\r\n")
+    await begun.wait()
+    made[0].transport.close()
+    made[0].transport.close()
+    assert await reader.read() == b""
+    await closed(writer)
+    ended.set()
+    await protocols.shutdown(FUSE)
+    server.close()
+    assert not caplog.records

@@ -30,11 +30,16 @@ def configuration(ca):
 
 
 @asynccontextmanager
-async def guard(authority, seen):
-    """A webhook of the Service `guard` that records the Host and the path of each request; yields its port."""
+async def guard(authority, seen, sent=None):
+    """A webhook of the Service `guard` that records the Host and the path of each request; yields its port.
+
+    `sent`: a list for the headers of each request.
+    """
 
     async def answer(http):
         seen.append((http.headers["Host"], http.path))
+        if sent is not None:
+            sent.append(http.headers)
         uid = (await http.json())["request"]["uid"]
         review = {"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview"}
         return web.json_response({**review, "response": {"uid": uid, "allowed": True}})
@@ -85,3 +90,18 @@ async def test_a0_a_service_without_endpoints():
     url = "https://guard.default.svc:8443/review?timeout=10s"
     called = 'failed calling webhook "guard.example.com": failed to call webhook'
     assert message == f'Internal error occurred: {called}: Post "{url}": no endpoints available for service "guard"'
+
+
+@on_a_loop
+async def test_f1_calls_have_the_headers_of_kube_apiserver():
+    """F1: a converter that is free to choose may answer in YAML."""
+    authority, sent = Authority(), []
+    async with guard(authority, [], sent) as port, served() as api:
+        await api.call("POST", HOOKS, configuration(authority.certificate))
+        api.runner.webhooks.services[Service("default", "guard", 8443)] = f"https://127.0.0.1:{port}"
+        assert (await api.call("POST", CONFIGMAPS, {"metadata": {"name": "a"}}))[0] == 201
+    (headers,) = sent
+    assert headers["Accept"] == "application/json, */*"
+    assert headers["User-Agent"] == "kube-apiserver-admission"
+    assert headers["Accept-Encoding"] == "gzip"
+    assert headers["Content-Type"] == "application/json"

@@ -15,6 +15,7 @@ from fakekube.apiserver.call import Call
 from fakekube.apiserver.registry.core.pod.resources import plus, spelled
 from fakekube.apiserver.registry.core.quotausage import (
     DEMANDED,
+    RESOURCE_CLAIMS,
     UNCOUNTED,
     Usage,
     covered,
@@ -58,6 +59,8 @@ def _handles(call: Call, obj: Object, old: Object | None) -> bool:
         return True
     if collection == "pods" and subresource == "resize":
         return True
+    if collection == RESOURCE_CLAIMS:
+        return not subresource
     return old is None and not subresource and collection not in UNCOUNTED
 
 

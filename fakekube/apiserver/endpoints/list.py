@@ -111,6 +111,7 @@ def read_page(call: Call, options: ListOptions) -> Generator[Need, Any, Page]:
             remaining = None
             if not selection.labels and not selection.terms:
                 remaining = collection.count(selection.prefix, _following(last), exact)
+            shown = store.revision_of_token(shown)
             token = continue_token(_following(last), selection.prefix, shown)
             return Page(tuple(found), shown, token, remaining)
     return Page(tuple(found), shown, "", None)
@@ -124,7 +125,7 @@ def _begin(call: Call, options: ListOptions) -> tuple[str, int]:
         start, revision = parse_continue(options.continue_token, prefix)
         if options.resource_version not in ("", "0"):
             raise bad_request("specifying resource version is not allowed when using continue")
-        if revision > 0 and not store.readable(revision):
+        if revision > 0 and not store.continues(revision):
             token = continue_token(start, prefix, -1)
             raise expired(CONTINUE_EXPIRED, metadata={"continue": token, "resourceVersion": str(store.revision)})
         if revision > store.revision:

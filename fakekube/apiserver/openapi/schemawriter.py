@@ -129,12 +129,8 @@ class SchemaWriter:
         return {**_SCALARS[kind], **({"enum": list(enum)} if enum else {})}
 
     def _element(self, schema: Schema | None, json: str, enum: Sequence[str]) -> Object:
-        """The schema of the items of a list or the values of a map, whose defaults are the zero values of Go."""
-        if schema is None:
-            return {}
-        node = self._value(schema, json, enum)
-        zero = {} if schema.type == "object" else None if schema.type == "bytes" else _ZERO.get(node.get("type", ""))
-        return self._referred(node, {"default": zero} if self._version == 3 and zero is not None else {})
+        """The schema of the items of a list or the values of a map, without a default."""
+        return {} if schema is None else self._value(schema, json, enum)
 
 
 def _required(schema: Schema, published: Sequence[str]) -> list[str]:
@@ -154,7 +150,8 @@ def _marks(schema: Schema) -> Object:
         marks["x-kubernetes-list-type"] = schema.list_type
     if schema.keys:
         marks["x-kubernetes-list-map-keys"] = list(schema.keys)
-    if schema.map_type and (schema.type != "object" or schema.map_type == "granular"):  # a type says that it is atomic
+    # a type says itself that it is atomic, and a RawExtension does not say it
+    if schema.map_type and (schema.type not in ("object", "any") or schema.map_type == "granular"):
         marks[f"x-kubernetes-{'list' if schema.type == 'bytes' else 'map'}-type"] = schema.map_type
     if schema.patch_strategy:
         marks["x-kubernetes-patch-strategy"] = ",".join(sorted(schema.patch_strategy))

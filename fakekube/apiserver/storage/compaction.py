@@ -11,8 +11,10 @@ INTERVAL = 300.0
 class Compactor:
     """At each interval, makes the revisions unreadable that are older than the revision one interval before.
 
-    So a continue token is valid for five to ten minutes. Watches do not depend on it: kube-apiserver serves them from
-    the watch cache, whose history here is `Store.window`.
+    So a continue token is valid for five to ten minutes, even if nothing is written: kube-apiserver records each
+    compaction under a key of its own, which takes a revision. Here a revision is taken only where it shows: by the next
+    token, if nothing was written since (`Store.revision_of_token`).
+    Watches do not depend on it: kube-apiserver serves them from the watch cache, whose history here is `Store.window`.
     """
 
     def __init__(self, store: Store, now: float) -> None:
@@ -29,6 +31,7 @@ class Compactor:
         if now < self._next:
             return
         intervals = int((now - self._next) // INTERVAL) + 1
-        self._store.floor = self._noted if intervals == 1 else self._store.revision
+        last = self._noted if intervals == 1 else self._store.revision
+        self._store.floor = last + 1
         self._noted = self._store.revision
         self._next += intervals * INTERVAL

@@ -221,7 +221,7 @@ class Store:
         self.revision: int = 1
         self.compacted: int = 0
         self.floor: int = 0
-        """The first revision that lists can read, if `Compactor` has raised it above `compacted`."""
+        """The first revision that lists can read besides the present one, if `Compactor` has raised it."""
         self.watch_floor: int = 0
         """The first revision from which watches can resume, if the server has restarted: its watch cache is empty."""
         self._derived: dict[Any, Any] = {}
@@ -280,7 +280,18 @@ class Store:
 
     def readable(self, revision: int) -> bool:
         """Whether a list can read the state at `revision`."""
+        return revision >= self.compacted and (revision >= self.floor or revision == self.revision)
+
+    def continues(self, revision: int) -> bool:
+        """Whether a continue token of `revision` is still valid."""
         return revision >= self.compacted and revision >= self.floor
+
+    def revision_of_token(self, revision: int) -> int:
+        """The revision for a continue token of a list that was read at `revision`: one that is not compacted."""
+        if revision == self.revision and not self.continues(revision):
+            self.skip_revision()
+            return self.revision
+        return revision
 
     def watchable(self, revision: int) -> bool:
         """Whether a watch can begin at `revision`."""
@@ -391,12 +402,16 @@ class Store:
         del self._history[:cut]
         self.compacted = floor
 
+    def skip_revision(self) -> None:
+        """Takes a revision for a key that no collection has: kube-apiserver's record of a compaction."""
+        self.revision += 1
+
     def compact_with_key(self) -> None:
         """Removes all changes, after a revision of the key in which kube-apiserver records a compaction.
 
         So every resourceVersion that a client knows is too old (`apiserver/pkg/storage/etcd3/compact.go`).
         """
-        self.revision += 1
+        self.skip_revision()
         self.compact()
 
     def _forget(self, change: Change) -> None:

@@ -26,8 +26,18 @@ def cached_revisions(context: ControllerContext) -> CachedKind:
 
 
 def template_patch(owner: Object) -> dict[str, Any]:
-    """The data of a revision: a strategic merge patch that replaces the template."""
-    return {"spec": {"template": {**owner["spec"]["template"], "$patch": "replace"}}}
+    """The data of a revision: a strategic merge patch that replaces the template.
+
+    Its keys are in the order of Go's maps, because clients compare the bytes: `kubectl rollout undo`.
+    """
+    return {"spec": {"template": _in_go_order({**owner["spec"]["template"], "$patch": "replace"})}}
+
+
+def _in_go_order(value: Any) -> Any:
+    """A document whose keys are sorted at all levels."""
+    if isinstance(value, Mapping):
+        return {key: _in_go_order(value[key]) for key in sorted(value)}
+    return [_in_go_order(one) for one in value] if isinstance(value, list) else value
 
 
 def with_revision(owner: Object, revision: Object) -> dict[str, Any]:

@@ -30,7 +30,14 @@ FULL_RESYNC = 300.0
 WORKERS = 10
 
 #: The kinds whose objects use more than a place, so that they are read whole.
-MEASURED = frozenset({("v1", "Pod"), ("v1", "Service"), ("v1", "PersistentVolumeClaim")})
+MEASURED = frozenset(
+    {
+        ("v1", "Pod"),
+        ("v1", "Service"),
+        ("v1", "PersistentVolumeClaim"),
+        ("resource.k8s.io/v1", "ResourceClaim"),
+    }
+)
 
 Object = Mapping[str, Any]
 Quantities = Mapping[str, str]

@@ -12,6 +12,7 @@ from typing import Any
 from controllerlib import ApiError, Controller, Request, Result
 from controllerlib.controller import RequestQueue
 from fakekube.controllers.context import ControllerContext
+from fakekube.controllers.kubelet.effects import Effects
 from fakekube.controllers.kubelet.nodeagent import NodeAgent
 from fakekube.controllers.kubelet.nodequeue import NodeQueue
 from fakekube.controllers.kubelet.nodeworld import NamespacedObjects, NodeWorld, Stages
@@ -20,10 +21,10 @@ from fakekube.controllers.kubelet.podmachine import PodMachine
 from fakekube.controllers.kubelet.podmoment import PodEvent
 from fakekube.controllers.kubelet.podreport import patch_of, status_of
 from fakekube.controllers.kubelet.podrun import PodRun, new_run
+from fakekube.controllers.kubelet.stagedocument import stages_of
 from fakekube.controllers.lister import CachedKind
 from fakekube.controllers.nodespec import numbered
 from fakekube.controllers.objectevents import Object, object_events
-from fakekube.controllers.workload.podrequests import pod_requests
 from fakekube.controllers.workload.podstate import is_terminal
 
 Pod = Mapping[str, Any]
@@ -60,7 +61,10 @@ class Kubelets:
         self.nodes = NodeQueue(context, self._adopt_pods)
         self.agents = self.nodes.agents
         self.stages = Stages(context.manager.random)
+        for stage in (one for path in context.settings.stages for one in reversed(stages_of(path))):
+            self.stages.add(stage)
         self.answers = PodAnswers()
+        self._effects = Effects(context)
         self.runs: dict[str, PodRun] = {}
         self.pods = context.kind("v1", "Pod")
         self._kinds = {kind: context.kind("v1", kind) for kind in _NEEDED}
@@ -149,6 +153,7 @@ class Kubelets:
         run = self._run_of(request, pod, agent, now)
         if run is None:
             return None
+        await self._effects.settle(run, pod, now)
         machine = self.machine(run, pod, agent, now)
         machine.advance()
         if run.finished:
@@ -184,12 +189,13 @@ class Kubelets:
         self.runs[uid] = run
         self._uids[request] = uid
         if run.written is not None:
-            agent.resources.count(uid, {**pod_requests(pod), "pods": 1})
+            agent.resources.count(pod)
         else:
-            run.verdict = agent.resources.admit(uid, pod_requests(pod))
-            if run.verdict is not None:
-                run.finished = run.rejected = True
-                agent.recorder.event(pod, "Warning", *run.verdict)
+            problem = agent.resources.admit(pod, self.nodes.get(run.node))
+            if problem is not None:
+                reason, message = problem
+                run.verdict, run.finished, run.rejected = (reason, f"Pod was rejected: {message}"), True, True
+                agent.recorder.event(pod, "Warning", reason, message)
                 return run
         if run.ip:
             agent.addresses.keep(run.ip)

@@ -11,7 +11,7 @@ from controllerlib.record import CoreEventRecorder
 from fakekube.controllers.kubelet import nodestatus
 from fakekube.controllers.kubelet.nodestatus import Condition, conditions_of, new_lease, new_node
 from fakekube.controllers.kubelet.podaddresses import PodAddresses
-from fakekube.controllers.kubelet.podadmission import NodeResources
+from fakekube.controllers.kubelet.podadmission import NodeResources, extended_changes
 from fakekube.controllers.nodespec import NodeSpec
 from fakekube.controllers.workload.podstate import timestamp
 
@@ -71,6 +71,10 @@ class NodeAgent:
             node = await self._register(now)
         if self._reported != self.condition or self._is_due(self._report_due, now):
             await self._report(now)
+        if node is not None and (changed := extended_changes(node)):
+            await self.client.patch_status(
+                _target(self.spec.name), {"status": {"allocatable": changed}}, type="strategic"
+            )
         if self.spec.lease_duration and self._is_due(self._renew_due, now):
             await self._renew(node, now)
         dues = [due for due in (self._report_due, self._renew_due) if due is not None]
@@ -106,10 +110,9 @@ class NodeAgent:
     async def _report(self, now: datetime) -> None:
         before = self._reported
         self._conditions = list(conditions_of(self.condition, self._conditions, timestamp(now)))
-        target = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": self.spec.name}}
         order = [{"type": one["type"]} for one in self._conditions]
         status = {"$setElementOrder/conditions": order, "conditions": self._conditions}
-        await self.client.patch_status(target, {"status": status}, type="strategic")
+        await self.client.patch_status(_target(self.spec.name), {"status": status}, type="strategic")
         self._reported, self._report_due = self.condition, now + timedelta(seconds=REPORT_PERIOD)
         if before is not None:
             self._note_changes(before, self.condition)
@@ -145,3 +148,7 @@ class NodeAgent:
                 self._lease = None  # read again the next time
                 raise
         self._renew_due = now + timedelta(seconds=self.spec.lease_duration / 4)
+
+
+def _target(name: str) -> dict[str, Any]:
+    return {"apiVersion": "v1", "kind": "Node", "metadata": {"name": name}}

@@ -12,6 +12,7 @@ from fakekube.controllers.context import ControllerContext
 from fakekube.controllers.kubelet import nodestatus
 from fakekube.controllers.kubelet.nodeagent import NodeAgent
 from fakekube.controllers.kubelet.podaddresses import NodeRanges, PodAddresses
+from fakekube.controllers.kubelet.podadmission import extended_changes
 from fakekube.controllers.nodespec import NodeSpec
 from fakekube.controllers.objectevents import Object, object_events
 
@@ -43,7 +44,7 @@ class NodeQueue:
 
     def add(self) -> None:
         """Add the queue to the manager."""
-        nodes = object_events(created=self._created, deleted=self._deleted)
+        nodes = object_events(created=self._created, updated=self._updated, deleted=self._deleted)
         builder = self._context.controller(NAME).with_options(max_concurrent_reconciles=WORKERS)
         builder.watches("v1", "Node", nodes).watches_raw_source(_Begin(self.agents))
         self._controller = builder.complete(self.reconcile)
@@ -59,6 +60,10 @@ class NodeQueue:
         self.agents[spec.name] = agent
         self.changed(spec.name)
         return agent
+
+    def get(self, name: str) -> Object | None:
+        """The Node of a name in the shared informer."""
+        return self._nodes.get("", name)
 
     def changed(self, name: str) -> None:
         """Reconcile a node, if the kubelets run."""
@@ -90,6 +95,11 @@ class NodeQueue:
         name = node["metadata"]["name"]
         if name in self.agents and not self.agents[name].is_registered:
             queue.add(Request("", name))
+
+    def _updated(self, old: Object, new: Object, queue: RequestQueue) -> None:
+        """Another client has changed the extended resources of a node."""
+        if new["metadata"]["name"] in self.agents and extended_changes(new):
+            queue.add(Request.of(new))
 
     def _deleted(self, node: Object, queue: RequestQueue) -> None:
         """A node that was deleted is not registered again, as by a kubelet that is not restarted."""

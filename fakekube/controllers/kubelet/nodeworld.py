@@ -8,8 +8,9 @@ from typing import Any
 
 from controllerlib.random import Random
 from fakekube.controllers.kubelet import podneeds
+from fakekube.controllers.kubelet.commandreading import Outcome, is_loop, outcome_of
 from fakekube.controllers.kubelet.podrun import Container
-from fakekube.controllers.kubelet.stage import DEFAULT_STAGES, Moment, PodSelector, Stage
+from fakekube.controllers.kubelet.stage import DEFAULT_STAGES, Command, Exit, Moment, PodSelector, Run, Stage
 from fakekube.controllers.lister import CachedKind
 
 Pod = Mapping[str, Any]
@@ -40,7 +41,13 @@ class Stages:
         """The first stage of a container at a moment, and its delay."""
         for stages in (self._added, DEFAULT_STAGES):
             for one in stages:
-                if one.applies(at, pod, container.name, container.role):
+                if not one.applies(at, pod, container.name, container.role):
+                    continue
+                if isinstance(one.action, Command):
+                    read = _read(one, container)
+                    if read is not None:
+                        return read
+                else:
                     return one, one.delay + (self._drawn(one, pod, container) if one.jitter else 0.0)
         return None
 
@@ -51,6 +58,19 @@ class Stages:
     def _drawn(self, stage: Stage, pod: Pod, container: Container) -> float:
         key = f"{stage.name}/{pod['metadata']['uid']}/{container.name}"
         return stage.jitter * self._random.fraction("kubelet-stage", key, container.restarts)
+
+
+def _read(stage: Stage, container: Container) -> tuple[Stage, float] | None:
+    """A stage that does what the command of a container says, and its delay; None if there is no command."""
+    assert isinstance(stage.action, Command)
+    found = outcome_of(container.spec)
+    if found is None:
+        return None
+    if is_loop(container.spec):
+        found = Outcome(None if stage.action.waits else 0.0)
+    if found.seconds is None:
+        return replace(stage, action=Run()), 0.0
+    return replace(stage, action=Exit(found.code)), found.seconds or stage.delay
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from typing import Any
 from fakekube.controllers.kubelet import imagenames, podstopping, probing
 from fakekube.controllers.kubelet.podmoment import PodMoment
 from fakekube.controllers.kubelet.podrun import Container
-from fakekube.controllers.kubelet.stage import CreateError, Exit, PullError, Run, Start
+from fakekube.controllers.kubelet.stage import Apply, CreateError, Exit, PullError, Run, Start
 
 #: Seconds from an image's failed pull until its status is ImagePullBackOff.
 _PULL_ERROR_SHOWN = 1.0
@@ -21,7 +21,7 @@ class PodMachine(PodMoment):
     """Moves one pod to the present."""
 
     def advance(self) -> None:
-        """Let happen what is due."""
+        """Let happen what is due, but for effects (`effects.py`), which wait for the server."""
         run = self.run
         if run.finished:
             return
@@ -41,7 +41,7 @@ class PodMachine(PodMoment):
     def _settle_due(self) -> bool:
         changed = False
         for one in self.run.containers.values():
-            if one.due is not None and one.due <= self.now:
+            if one.due is not None and one.due <= self.now and not isinstance(one.pending, Apply):
                 action = one.pending
                 one.plan(None, None)
                 self._do(one, action)

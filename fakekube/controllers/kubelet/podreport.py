@@ -30,7 +30,8 @@ def status_of(run: PodRun, pod: Pod, host_ip: str, now: datetime) -> Status:
     """The whole status (`generateAPIPodStatus`)."""
     if run.rejected and run.verdict is not None:
         reason, message = run.verdict
-        return {"phase": "Failed", "reason": reason, "message": message, "startTime": timestamp(run.started_at)}
+        rejected = {"phase": "Failed", "reason": reason, "message": message, "startTime": timestamp(run.started_at)}
+        return {**rejected, **_generation(pod)}
     spec, before = pod["spec"], run.written or pod.get("status") or {}
     phase = phase_of(run, spec, terminal=run.finished)
     if run.finished and run.verdict is not None:
@@ -41,9 +42,7 @@ def status_of(run: PodRun, pod: Pod, host_ip: str, now: datetime) -> Status:
         phase = "Failed"
     status: Status = {"phase": phase, "startTime": timestamp(run.started_at), "hostIP": host_ip}
     status["hostIPs"] = [{"ip": host_ip}]
-    generation = pod["metadata"].get("generation")
-    if generation:
-        status["observedGeneration"] = generation
+    status |= _generation(pod)
     if run.finished and run.verdict is not None:
         status["reason"], status["message"] = run.verdict
     address = host_ip if run.host_network else run.ip
@@ -65,14 +64,18 @@ def _conditions(
     gates = [gate["conditionType"] for gate in pod["spec"].get("readinessGates") or ()]
     known = {one["type"]: one for one in (*present, *before)}
     found: list[Mapping[str, Any]] = list(foreign)
-    generation = pod["metadata"].get("generation")
+    observed = _generation(pod)
     for one in kubelet_conditions(run, phase, gates, foreign):
         old = known.get(one["type"])
         same = old is not None and old.get("status") == one["status"]
         time = old["lastTransitionTime"] if same and old and old.get("lastTransitionTime") else timestamp(now)
-        observed = {"observedGeneration": generation} if generation else {}
         found.append({**one, **observed, "lastProbeTime": None, "lastTransitionTime": time})
     return found
+
+
+def _generation(pod: Pod) -> Status:
+    generation = pod["metadata"].get("generation")
+    return {"observedGeneration": generation} if generation else {}
 
 
 def _container(one: Container) -> Status:

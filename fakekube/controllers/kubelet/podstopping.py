@@ -6,6 +6,7 @@ from datetime import timedelta
 
 from fakekube.controllers.kubelet.podmoment import PodMoment
 from fakekube.controllers.kubelet.podrun import Container, Ended
+from fakekube.controllers.kubelet.prestop import LEAST_GRACE, pre_stop
 from fakekube.controllers.kubelet.restartpolicy import restarts_after
 from fakekube.controllers.kubelet.stage import Exit, Hang
 
@@ -44,7 +45,8 @@ def stop(machine: PodMoment) -> bool:
     grace = _grace(machine)
     if run.stopping_since is None or run.deadline is None:
         run.stopping_since, run.grace = machine.now, grace
-        run.deadline = machine.now + timedelta(seconds=grace)
+        hook = max((pre_stop(one, grace) for one in run.containers.values() if one.is_running), default=0.0)
+        run.deadline = machine.now + timedelta(seconds=max(grace, hook + LEAST_GRACE if hook else 0.0))
     elif grace < run.grace:  # deleted again: the shorter period begins now
         run.grace, run.deadline = grace, min(run.deadline, machine.now + timedelta(seconds=grace))
     running = [one for one in run.of("init", "main", "ephemeral") if one.is_running]
@@ -57,7 +59,7 @@ def stop(machine: PodMoment) -> bool:
         if one.stopping != "pod":
             one.stopping = "pod"
             machine.note(one, "Normal", "Killing", f"Stopping container {one.name}")
-            _plan_stop(machine, one)
+            _plan_stop(machine, one, grace)
             changed = True
         if machine.now >= run.deadline:
             machine.end(one, Exit(137, "Error"))
@@ -73,13 +75,14 @@ def _grace(machine: PodMoment) -> float:
     return 30.0 if grace is None else float(grace)
 
 
-def _plan_stop(machine: PodMoment, one: Container) -> None:
+def _plan_stop(machine: PodMoment, one: Container, grace: float) -> None:
+    """Plan the end of a container: it gets SIGTERM after its preStop hook."""
     found = machine.world.stage("terminating", machine.pod, one)
     one.probes.clear()
     if found is None or isinstance(found[0].action, Hang):
         one.plan(None, None)
     else:
-        one.plan(found[0].action, machine.now + timedelta(seconds=found[1]))
+        one.plan(found[0].action, machine.now + timedelta(seconds=pre_stop(one, grace) + found[1]))
 
 
 def _finish(machine: PodMoment) -> None:

@@ -12,6 +12,7 @@ from typing import Any
 
 from fakekube.controllers.kubelet.podmoment import PodMoment
 from fakekube.controllers.kubelet.podrun import Container, ProbeState
+from fakekube.controllers.kubelet.prestop import LEAST_GRACE, pre_stop
 from fakekube.controllers.kubelet.stage import Exit, Probe, ProbeResult, Readiness
 
 _FIELDS: Mapping[Probe, str] = {
@@ -90,10 +91,12 @@ def _apply(machine: PodMoment, one: Container, probe: Probe, passes: bool) -> No
         found = machine.world.stage("terminating", machine.pod, one)
         grace = machine.pod["spec"].get("terminationGracePeriodSeconds")
         longest = float(30 if grace is None else grace)
-        if found is None or not isinstance(found[0].action, Exit) or found[1] >= longest:
+        hook = pre_stop(one, longest)
+        longest = max(longest, hook + LEAST_GRACE if hook else 0.0)
+        if found is None or not isinstance(found[0].action, Exit) or hook + found[1] >= longest:
             one.plan(Exit(137, "Error"), machine.now + timedelta(seconds=longest))
         else:
-            one.plan(found[0].action, machine.now + timedelta(seconds=found[1]))
+            one.plan(found[0].action, machine.now + timedelta(seconds=hook + found[1]))
 
 
 def rescript(machine: PodMoment) -> None:

@@ -6,7 +6,7 @@ test has added, the latest first, and then DEFAULT_STAGES.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from typing import Any, Literal
@@ -77,7 +77,33 @@ class ProbeResult:
     passes: bool
 
 
-Action = Start | PullError | CreateError | Exit | Run | Hang | Readiness | ProbeResult
+@dataclass(frozen=True, slots=True)
+class Command:
+    """The container does what its command says (`commandreading.outcome_of`); without a command the next stage decides.
+
+    `waits`: a loop that waits for something runs for ever, else it ends.
+    """
+
+    waits: bool = True
+
+
+Objects = Sequence[Mapping[str, Any]]
+"""Kubernetes objects."""
+
+
+@dataclass(frozen=True, slots=True)
+class Apply:
+    """The container applies objects, then ends with the exit code `code`; with 1 if the server rejects one.
+
+    `objects`: Kubernetes objects, or a function of the pod that returns them, or None for none. They are applied as by
+    `kubectl apply --server-side --force-conflicts` as the service account of the pod, by default in its namespace.
+    """
+
+    objects: Objects | Callable[[Pod], Objects | None]
+    code: int = 0
+
+
+Action = Start | PullError | CreateError | Exit | Run | Hang | Readiness | ProbeResult | Command | Apply
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,10 +201,16 @@ class Stage:
         )
 
 
-#: Containers start one second after they can, init containers and containers of Jobs succeed after another second,
-#: others run for ever, and all end one second after SIGTERM.
+#: The pods whose containers are not restarted whenever they end.
+_ENDING = PodSelector(fields=(FieldMatch(("spec", "restartPolicy"), "In", ("Never", "OnFailure")),))
+
+#: Containers start one second after they can. Init containers, and those of pods that are not restarted always, do what
+#: their command says. Without a command, init containers and containers of Jobs succeed after another second, others
+#: run for ever. All end one second after SIGTERM.
 DEFAULT_STAGES: Sequence[Stage] = (
     Stage("start", "creating", Start(), delay=1.0),
+    Stage("command of an init container", "running", Command(waits=False), delay=1.0, init_only=True),
+    Stage("command", "running", Command(), _ENDING, delay=1.0, main_only=True),
     Stage("init container succeeds", "running", Exit(0), delay=1.0, init_only=True),
     Stage("Job succeeds", "running", Exit(0), PodSelector(owner="Job"), delay=1.0, main_only=True),
     Stage("run", "running", Run()),

@@ -1,8 +1,8 @@
 """Stages in YAML: documents of kind Stage, also those of kwok (kwok.x-k8s.io/v1alpha1) as far as they say the same.
 
-spec.at and spec.container are as in `stage.Stage`; spec.next has one of start, exit, run, hang, pullError, createError,
-ready, probe. A kwok stage has next.statusTemplate or next.delete instead. Its template is not evaluated: what it says
-about the phase and the state of containers becomes an action.
+spec.at and spec.container are as in `stage.Stage`; spec.next has one of start, exit, apply, run, hang, pullError,
+createError, ready, probe. A kwok stage has next.statusTemplate or next.delete instead. Its template is not evaluated:
+what it says about the phase and the state of containers becomes an action.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from controllerlib.client import EVERYTHING, selector_from_set
 from fakekube.apiserver.wire import goyaml
 from fakekube.controllers.kubelet.stage import (
     Action,
+    Apply,
     CreateError,
     Exit,
     FieldMatch,
@@ -118,6 +119,8 @@ def _action(following: Mapping[str, Any]) -> tuple[Moment, Action]:
             return "creating", Start()
         case "exit":
             return "running", Exit(**options)
+        case "apply":
+            return "running", _apply(raw)
         case "run":
             return "running", Run()
         case "hang":
@@ -131,6 +134,25 @@ def _action(following: Mapping[str, Any]) -> tuple[Moment, Action]:
         case "probe":
             return "probing", ProbeResult(**options)
     raise ValueError(f"next has the action {kind!r}, which there is not")
+
+
+def _apply(raw: Any) -> Apply:
+    """The action `apply`: a list of objects, or a mapping with `objects` and the exit `code`."""
+    options = raw if isinstance(raw, Mapping) else {"objects": raw}
+    objects = options.get("objects")
+    if not isinstance(objects, list):
+        raise ValueError("apply has no list of objects")
+    for one in objects:
+        check_object(one)
+    return Apply(**options)
+
+
+def check_object(obj: Any) -> None:
+    """Raises ValueError for what is no Kubernetes object with a name."""
+    if not isinstance(obj, Mapping) or not obj.get("apiVersion") or not obj.get("kind"):
+        raise ValueError(f"expected an object with apiVersion and kind, not {obj!r:.80}")
+    if not isinstance(obj.get("metadata"), Mapping) or not obj["metadata"].get("name"):
+        raise ValueError(f"the {obj['kind']} has no metadata.name")
 
 
 # --- kwok

@@ -30,6 +30,10 @@ VOLUME_INDEX = "spec.source.persistentVolumeName"
 
 _STORAGE = "storage.k8s.io/v1"
 
+#: The request at the start, and its priority, which is above that of all others.
+_START = Request("", "")
+_FIRST = 1
+
 Object = Mapping[str, Any]
 
 
@@ -41,9 +45,10 @@ def add(context: ControllerContext) -> None:
 class AttachDetach:
     """Creates a VolumeAttachment for each CSI volume that a pod uses on a node, and deletes it after the last such pod.
 
-    A request names a node. What is attached is written into the status of the node. Unlike kube-controller-manager, it
-    looks at a node when something has changed, not every 100 ms; it leaves out volumes of iSCSI and Fibre Channel,
-    migrated inline volumes, and the timeout of an attachment.
+    It deletes attachments that it has made, and those of CSI volumes that existed when it started; those that others
+    create later it leaves alone. A request names a node; that of the start names none. What is attached is written into
+    the status of the node. Unlike kube-controller-manager, it looks at a node when something has changed, not every
+    100 ms; it leaves out volumes of iSCSI and Fibre Channel, migrated inline volumes, and the timeout of an attachment.
     """
 
     def __init__(self, context: ControllerContext) -> None:
@@ -62,6 +67,8 @@ class AttachDetach:
         #: When attachments were first not needed; the volumes and nodes of which a conflict was recorded.
         self._unneeded: dict[str, float] = {}
         self._conflicts: set[tuple[str, str]] = set()
+        #: The names of the attachments that it may delete (the actual state of the world).
+        self._own: set[str] = set()
         #: What was recorded of each attachment: "" for success, or an error.
         self._recorded: dict[str, str] = {}
 
@@ -77,6 +84,7 @@ class AttachDetach:
         )
         builder.watches(_STORAGE, "CSIDriver", HandlerFuncs())
         builder.watches(_STORAGE, "CSINode", HandlerFuncs())
+        builder.watches_raw_source(_Begin())
         builder.complete(self.reconcile)
 
     # --- events
@@ -113,11 +121,15 @@ class AttachDetach:
     def _attachment_deleted(self, attachment: Object, queue: RequestQueue) -> None:
         self._recorded.pop(attachment["metadata"]["name"], None)
         self._unneeded.pop(attachment["metadata"]["name"], None)
+        self._own.discard(attachment["metadata"]["name"])
         self._attachment_seen(attachment, queue)
 
     # --- a node
 
     async def reconcile(self, request: Request) -> Result | None:
+        if request == _START:
+            self._own |= {one["metadata"]["name"] for one in self._attachments.list() if self._unique_name(one)}
+            return None
         node = self._nodes.get("", request.name)
         if node is not None and MANAGED not in annotations_of(node):
             return None
@@ -183,7 +195,7 @@ class AttachDetach:
             if any(volume in wanted for volume in _volume_of(attachment)):
                 self._unneeded.pop(name, None)
                 continue
-            if attachment["metadata"].get("deletionTimestamp"):
+            if attachment["metadata"].get("deletionTimestamp") or name not in self._own:
                 continue
             wait = self._unneeded.setdefault(name, now) + LONGEST_UNMOUNT - now
             if self._unique_name(attachment) not in in_use or _may_force(node, expired=wait <= 0):
@@ -211,6 +223,7 @@ class AttachDetach:
             one for one in self._attachments.by_index(VOLUME_INDEX, volume_name) if one["spec"]["nodeName"] != node
         ]
         if self._attachments.get("", name) is not None:
+            self._own.add(name)
             return
         if others and not {"ReadWriteMany", "ReadOnlyMany"} & set(volume["spec"].get("accessModes") or ()):
             if (volume_name, node) not in self._conflicts:
@@ -227,6 +240,7 @@ class AttachDetach:
         except ApiError as error:
             if error.reason != "AlreadyExists":
                 raise
+        self._own.add(name)
 
     def _record_conflict(self, volume: str, pods: Sequence[Pod], others: Sequence[Object]) -> None:
         """Record that other nodes have a volume which only one node may have (reportMultiAttachError)."""
@@ -278,6 +292,16 @@ class AttachDetach:
         except ApiError as error:
             if error.reason != "NotFound":
                 raise
+
+
+class _Begin:
+    """A source that requests the start, before anything else."""
+
+    async def start(self, queue: RequestQueue, tasks: Any) -> None:
+        queue.add(_START, priority=_FIRST)
+
+    async def wait_synced(self) -> None:
+        """There is nothing to wait for."""
 
 
 def _reported(node: Object | None) -> list[str]:

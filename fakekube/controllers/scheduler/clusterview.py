@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from controllerlib.controller import controller_of
+from fakekube.controllers.workload.hostports import Port, host_ports
 from fakekube.controllers.workload.podrequests import amounts, pod_requests
 
 Pod = Mapping[str, Any]
 Node = Mapping[str, Any]
-Port = tuple[str, str, int]
-"""Host address, protocol, port."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,15 +55,8 @@ def pod_info(pod: Pod) -> PodInfo:
         owner["uid"] if owner is not None else "",
         pod_requests(pod),
         pod_requests(pod, defaults=True),
-        frozenset(_host_ports(pod)),
+        host_ports(pod),
     )
-
-
-def _host_ports(pod: Pod) -> Iterator[Port]:
-    for one in (*pod["spec"]["containers"], *(pod["spec"].get("initContainers") or ())):
-        for port in one.get("ports") or ():
-            if port.get("hostPort"):
-                yield port.get("hostIP") or "0.0.0.0", port.get("protocol") or "TCP", port["hostPort"]
 
 
 @dataclass(slots=True)
@@ -139,6 +131,17 @@ class ClusterView:
         if pod.controller:
             numbers = self.by_controller.setdefault(pod.controller, {})
             numbers[node] = numbers.get(node, 0) + 1
+
+    def refresh(self, pod: Pod) -> None:
+        """Replace a pod by a newer version that counts alike: another status, other annotations."""
+        uid = pod["metadata"]["uid"]
+        node, present = self._placed[uid]
+        found = replace(present, pod=pod)
+        self._placed[uid] = (node, found)
+        if node in self.nodes:
+            self.nodes[node].pods[uid] = found
+        if uid in self.repelling:
+            self.repelling[uid] = found
 
     def take_away(self, uid: str) -> None:
         """Count a pod no longer."""

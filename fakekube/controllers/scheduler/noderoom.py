@@ -5,8 +5,9 @@ Source: plugins noderesources, nodeports, nodeunschedulable, nodename.
 
 from __future__ import annotations
 
-from fakekube.controllers.scheduler.clusterview import NodeInfo, PodInfo, Port
+from fakekube.controllers.scheduler.clusterview import NodeInfo, PodInfo
 from fakekube.controllers.scheduler.verdict import Filter, Rejection
+from fakekube.controllers.workload.hostports import conflict
 from fakekube.controllers.workload.nodefit import tolerates
 
 _UNSCHEDULABLE_TAINT = {"key": "node.kubernetes.io/unschedulable", "effect": "NoSchedule"}
@@ -54,15 +55,11 @@ def ports(pod: PodInfo) -> Filter | None:
 
     def check(node: NodeInfo) -> Rejection | None:
         for other in node.pods.values():
-            if any(_conflict(mine, theirs) for mine in pod.ports for theirs in other.ports):
+            if conflict(pod.ports, other.ports):
                 return Rejection("NodePorts", ("node(s) didn't have free ports for the requested pod ports",))
         return None
 
     return check
-
-
-def _conflict(left: Port, right: Port) -> bool:
-    return left[1:] == right[1:] and (left[0] == right[0] or "0.0.0.0" in (left[0], right[0]))
 
 
 def least_allocated(pod: PodInfo, node: NodeInfo) -> float:

@@ -43,13 +43,13 @@ class NoFit(Exception):
     def __str__(self) -> str:
         return self.text("")
 
-    def text(self, preemption: str) -> str:
-        """The message of the condition and the Event (`FitError.Error`); `preemption`: what preemption has found."""
+    def text(self, after: str) -> str:
+        """The message of the condition and the Event (`FitError.Error`); `after`: of the plugins that run then."""
         if not self.nodes:
             return "no nodes available to schedule pods"
         why = self.general or reasons_text(one.reasons for one in self.rejections.values())
         text = f"0/{self.nodes} nodes are available: {why}." if why else f"0/{self.nodes} nodes are available:"
-        return f"{text} {preemption}" if preemption else text
+        return f"{text} {after}" if after else text
 
     def plugins(self) -> frozenset[str]:
         """The plugins that rejected the pod: only events that concern them can help."""

@@ -10,9 +10,14 @@ from controllerlib.client import label_selector_as_selector
 from fakekube.controllers.scheduler.clusterview import ClusterView, NodeInfo, PodInfo
 from fakekube.controllers.scheduler.placement import NoFit, Surroundings, filters, first_rejection, reasons_text
 from fakekube.controllers.scheduler.verdict import Rejection, Unschedulable
+from fakekube.controllers.workload.podstate import condition
 
 Budget = Mapping[str, Any]
 
+#: The reason of the condition DisruptionTarget of a victim.
+PREEMPTION = "PreemptionByScheduler"
+
+_PRIORITY_OFFSET = 2**31
 _NOT_HELPFUL = "Preemption is not helpful for scheduling"
 _NO_VICTIMS = "No preemption victims found for incoming pod"
 
@@ -26,19 +31,39 @@ class Candidate:
     violations: int
 
 
-def eligibility(pod: PodInfo, view: ClusterView) -> str:
-    """Why the pod may not preempt others, or ""."""
+Nominated = Sequence[tuple[str, PodInfo]]
+"""Pods of the same or a higher priority that are going to be bound, each after the name of its node."""
+
+
+def eligibility(pod: PodInfo, view: ClusterView, fit: NoFit) -> str:
+    """Why the pod may not preempt others, or "" (PodEligibleToPreemptOthers)."""
     if pod.pod["spec"].get("preemptionPolicy") == "Never":
         return "not eligible due to preemptionPolicy=Never."
     nominated = (pod.pod.get("status") or {}).get("nominatedNodeName")
     node = view.nodes.get(nominated or "")
-    if node is not None and any(one.is_terminating and one.priority < pod.priority for one in node.pods.values()):
+    if node is None:
+        return ""
+    rejection = fit.rejections.get(node.name)
+    if rejection is not None and not rejection.resolvable:
+        return ""
+    if any(one.priority < pod.priority and _terminates_for_another(one) for one in node.pods.values()):
         return "not eligible due to a terminating pod on the nominated node."
     return ""
 
 
+def _terminates_for_another(pod: PodInfo) -> bool:
+    """Whether a pod is being deleted to make room for another (podTerminatingByPreemption)."""
+    found = condition(pod.pod, "DisruptionTarget") if pod.is_terminating else None
+    return found is not None and found["status"] == "True" and found.get("reason") == PREEMPTION
+
+
 def candidates(
-    pod: PodInfo, view: ClusterView, around: Surroundings, fit: NoFit, budgets: Sequence[Budget]
+    pod: PodInfo,
+    view: ClusterView,
+    around: Surroundings,
+    fit: NoFit,
+    budgets: Sequence[Budget],
+    nominated: Nominated = (),
 ) -> tuple[Sequence[Candidate], str]:
     """The nodes where preemption helps; if there are none, the message about it."""
     found: list[Candidate] = []
@@ -48,7 +73,8 @@ def candidates(
         if rejection is None or not rejection.resolvable:
             reasons.append((_NOT_HELPFUL,))
             continue
-        outcome = _on_node(pod, node, view, around, budgets)
+        others = [one for where, one in nominated if where == node.name]
+        outcome = _on_node(pod, node, view, around, budgets, others)
         if isinstance(outcome, Candidate):
             found.append(outcome)
         else:
@@ -57,7 +83,12 @@ def candidates(
 
 
 def _on_node(
-    pod: PodInfo, node: NodeInfo, view: ClusterView, around: Surroundings, budgets: Sequence[Budget]
+    pod: PodInfo,
+    node: NodeInfo,
+    view: ClusterView,
+    around: Surroundings,
+    budgets: Sequence[Budget],
+    nominated: Sequence[PodInfo],
 ) -> Candidate | Rejection:
     """What has to go on a node (SelectVictimsOnNode). The view is as before afterwards."""
     lower = sorted((one for one in node.pods.values() if one.priority < pod.priority), key=_importance)
@@ -65,7 +96,7 @@ def _on_node(
         return Rejection("DefaultPreemption", (_NO_VICTIMS,), resolvable=False)
     for one in lower:
         view.take_away(one.uid)
-    rejection = _fits(pod, node.name, view, around)
+    rejection = _rejection(pod, node.name, view, around, nominated)
     if rejection is not None:
         for one in lower:
             view.place(one, node.name)
@@ -75,16 +106,33 @@ def _on_node(
     violations = 0
     for one in (*violating, *others):
         view.place(one, node.name)
-        if _fits(pod, node.name, view, around) is not None:
+        if _rejection(pod, node.name, view, around, nominated) is not None:
             view.take_away(one.uid)
             victims.append(one)
             violations += one in violating
     for one in victims:
         view.place(one, node.name)
+    if not victims:
+        text = f'expected at least one victim pod on node "{node.name}"'
+        return Rejection("DefaultPreemption", (text,), resolvable=False)
     return Candidate(node.name, tuple(sorted(victims, key=_importance)), violations)
 
 
-def _fits(pod: PodInfo, node: str, view: ClusterView, around: Surroundings) -> Rejection | None:
+def _rejection(
+    pod: PodInfo, node: str, view: ClusterView, around: Surroundings, nominated: Sequence[PodInfo]
+) -> Rejection | None:
+    """Why a pod does not fit, with the nominated pods of the node and without (RunFilterPluginsWithNominatedPods)."""
+    for one in nominated:
+        view.place(one, node)
+    try:
+        found = _rejection_now(pod, node, view, around)
+    finally:
+        for one in nominated:
+            view.take_away(one.uid)
+    return found if found is not None or not nominated else _rejection_now(pod, node, view, around)
+
+
+def _rejection_now(pod: PodInfo, node: str, view: ClusterView, around: Surroundings) -> Rejection | None:
     try:
         return first_rejection(filters(pod, view, around), view.nodes[node])
     except Unschedulable as problem:
@@ -92,9 +140,13 @@ def _fits(pod: PodInfo, node: str, view: ClusterView, around: Surroundings) -> R
 
 
 def _importance(pod: PodInfo) -> tuple[int, str, str]:
-    """More important pods first: a higher priority, then an earlier start."""
-    started = (pod.pod.get("status") or {}).get("startTime") or "9999"
-    return -pod.priority, started, pod.name
+    """More important pods first: a higher priority, then an earlier start (MoreImportantPod)."""
+    return -pod.priority, _started(pod), pod.name
+
+
+def _started(pod: PodInfo) -> str:
+    """When a pod was started; one that has not been is later than all that have (GetPodStartTime)."""
+    return str((pod.pod.get("status") or {}).get("startTime") or "9999")
 
 
 def _by_budget(pods: Sequence[PodInfo], budgets: Sequence[Budget]) -> tuple[Sequence[PodInfo], Sequence[PodInfo]]:
@@ -124,7 +176,9 @@ def best(found: Sequence[Candidate]) -> Candidate:
 
     def harm(one: Candidate) -> tuple[int, int, int, int]:
         priorities = [victim.priority for victim in one.victims]
-        return one.violations, max(priorities, default=0), sum(priorities), len(priorities)
+        # as if no priority were negative, so that each further pod makes the sum higher
+        total = sum(priority + _PRIORITY_OFFSET for priority in priorities)
+        return one.violations, max(priorities), total, len(priorities)
 
     least = min(map(harm, found))
     equal = [one for one in found if harm(one) == least]
@@ -133,6 +187,5 @@ def best(found: Sequence[Candidate]) -> Candidate:
 
 def _earliest_start(one: Candidate) -> str:
     """When the longest running of the most important victims started: the later the better."""
-    most = max((victim.priority for victim in one.victims), default=0)
-    starts = [(v.pod.get("status") or {}).get("startTime") or "9999" for v in one.victims if v.priority == most]
-    return min(starts, default="9999")
+    most = max(victim.priority for victim in one.victims)
+    return min(_started(victim) for victim in one.victims if victim.priority == most)

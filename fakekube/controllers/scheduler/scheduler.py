@@ -71,6 +71,7 @@ class Scheduler:
         node = pod["spec"].get("nodeName") or ""
         uid = pod["metadata"]["uid"]
         if not node:
+            self._note_nomination(old, pod)
             if _is_to_schedule(pod) and (old is None or _may_fit_now(old, pod)):
                 queue.add(Request.of(pod), priority=pod["spec"].get("priority") or 0)
             return
@@ -79,6 +80,7 @@ class Scheduler:
             return
         was_placed = self._view.placed(uid)
         if was_placed is not None and not _counts_differently(was_placed.pod, pod):
+            self._view.refresh(pod)
             return
         self._view.place(pod_info(pod), node)
         if old is None or not old["spec"].get("nodeName"):
@@ -87,6 +89,20 @@ class Scheduler:
             self._release(schedulingqueue.ASSIGNED_POD_ADDED, queue)
         else:
             self._release(schedulingqueue.ASSIGNED_POD_GONE, queue)
+
+    def _note_nomination(self, old: Pod | None, pod: Pod) -> None:
+        """Follow status.nominatedNodeName (`nominator.UpdateNominatedPod`).
+
+        An update without one before and after keeps the node that this scheduler has chosen but not written yet.
+        """
+        uid = pod["metadata"]["uid"]
+        before, after = _nominated_node(old), _nominated_node(pod)
+        if after and _is_to_schedule(pod):
+            self._nominated[uid] = (after, pod_info(pod))
+        elif before or not _is_to_schedule(pod):
+            self._nominated.pop(uid, None)
+        elif uid in self._nominated:
+            self._nominated[uid] = (self._nominated[uid][0], pod_info(pod))
 
     def _pod_deleted(self, pod: Object, queue: RequestQueue) -> None:
         uid = pod["metadata"]["uid"]
@@ -128,13 +144,8 @@ class Scheduler:
         if pod is None or not _is_to_schedule(pod) or self._view.node_of(pod["metadata"]["uid"]):
             return None
         info = pod_info(pod)
-        nominated = [
-            (node, other)
-            for node, other in self._nominated.values()
-            if other.uid != info.uid and other.priority >= info.priority
-        ]
         try:
-            node = place(info, self._view, self._around, nominated, lambda names: self._chosen(info, names))
+            node = place(info, self._view, self._around, self._ahead_of(info), lambda names: self._chosen(info, names))
         except NoFit as fit:
             await self._rejected(request, info, fit)
             return None
@@ -145,6 +156,14 @@ class Scheduler:
                 request, info.uid, info.priority, schedulingqueue.VOLUMES_CHANGED, self._context.clock.monotonic()
             )
         return None
+
+    def _ahead_of(self, info: PodInfo) -> preemption.Nominated:
+        """The nominated pods that a pod may not take the room of."""
+        return [
+            (node, other)
+            for node, other in self._nominated.values()
+            if other.uid != info.uid and other.priority >= info.priority
+        ]
 
     def _chosen(self, info: PodInfo, names: Sequence[str]) -> str:
         """One of the nodes, at random."""
@@ -189,16 +208,28 @@ class Scheduler:
         await self._writes.reject(info, fit.text(message), nominated)
 
     async def _preempt(self, info: PodInfo, fit: NoFit) -> tuple[str | None, str]:
-        """Delete pods of lower priority. Returns the nominated node ("": none, None: as before) and a message."""
+        """Delete pods of lower priority. Returns the nominated node ("": none, None: as before) and a message.
+
+        A pod that is rejected before its nodes are looked at gets no further: the plugin DynamicResources, which is
+        asked before preemption, then misses the state of its own look at the pod (PostFilter: `not found`).
+        """
         if not fit.nodes:
             return None, ""
-        why = preemption.eligibility(info, self._view)
+        if fit.general:
+            return None, "not found"
+        why = preemption.eligibility(info, self._view, fit)
         if why:
             return None, f"preemption: {why}"
-        found, text = preemption.candidates(info, self._view, self._around, fit, self._budgets.list())
+        found, text = preemption.candidates(
+            info, self._view, self._around, fit, self._budgets.list(), self._ahead_of(info)
+        )
         if not found:
             return "", f"preemption: {text}"
         chosen = preemption.best(found)
+        for node, other in list(self._nominated.values()):
+            if node == chosen.node and other.priority < info.priority:
+                self._nominated.pop(other.uid)
+                await self._writes.clear_nomination(other)
         for victim in chosen.victims:
             await self._writes.evict(victim, info, chosen.node)
         return chosen.node, ""
@@ -213,6 +244,10 @@ def _is_to_schedule(pod: Pod) -> bool:
         and not spec.get("schedulingGates")
         and (spec.get("schedulerName") or SCHEDULER) == SCHEDULER
     )
+
+
+def _nominated_node(pod: Pod | None) -> str:
+    return str(((pod or {}).get("status") or {}).get("nominatedNodeName") or "")
 
 
 def _may_fit_now(old: Pod, pod: Pod) -> bool:

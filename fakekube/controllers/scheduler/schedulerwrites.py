@@ -9,6 +9,7 @@ from controllerlib import ApiError, Client
 from fakekube.controllers.broadcasts import SeriesRecorder
 from fakekube.controllers.context import ControllerContext
 from fakekube.controllers.scheduler.clusterview import PodInfo
+from fakekube.controllers.scheduler.preemption import PREEMPTION
 from fakekube.controllers.workload.podstate import condition, timestamp
 
 Pod = Mapping[str, Any]
@@ -54,7 +55,7 @@ class SchedulerWrites:
         if victim.is_terminating:
             return
         pod = victim.pod
-        target = {"type": "DisruptionTarget", "status": "True", "reason": "PreemptionByScheduler"}
+        target = {"type": "DisruptionTarget", "status": "True", "reason": PREEMPTION}
         target["message"] = f"{SCHEDULER}: preempting to accommodate a higher priority pod"
         try:
             await self._patch_status(pod, target, None)
@@ -65,6 +66,19 @@ class SchedulerWrites:
             return
         text = f"Preempted by pod {preemptor.uid} on node {node}"
         self._recorder.eventf(pod, preemptor.pod, "Normal", "Preempted", "Preempting", text)
+
+    async def clear_nomination(self, info: PodInfo) -> None:
+        """Remove the nominated node of a pod, if its status has one (clearNominatedNodeName)."""
+        if not (info.pod.get("status") or {}).get("nominatedNodeName"):
+            return
+        meta = info.pod["metadata"]
+        target = {"apiVersion": "v1", "kind": "Pod", "metadata": {k: meta[k] for k in ("name", "namespace")}}
+        patch = {"metadata": {"uid": meta["uid"]}, "status": {"nominatedNodeName": None}}
+        try:
+            await self.client.patch(target, patch, type="strategic", subresource="status")
+        except ApiError as error:
+            if error.reason != "NotFound":
+                raise
 
     async def reject(self, info: PodInfo, text: str, nominated: str | None) -> None:
         """Record why a pod fits nowhere; set PodScheduled to False and the nominated node, if that changes anything.

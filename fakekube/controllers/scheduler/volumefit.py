@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from controllerlib.controller import controller_of
 from fakekube.controllers.scheduler.clusterview import NodeInfo, PodInfo
 from fakekube.controllers.scheduler.nodeaffinity import matches_any
 from fakekube.controllers.scheduler.verdict import Filter, Rejection, Unschedulable
@@ -18,6 +19,9 @@ BIND_COMPLETED = "pv.kubernetes.io/bind-completed"
 
 _NO_PROVISIONER = "kubernetes.io/no-provisioner"
 _CONFLICT = Rejection("VolumeBinding", ("node(s) didn't match PersistentVolume's node affinity",), resolvable=False)
+_GONE = Rejection(
+    "VolumeBinding", ("node(s) unavailable due to one or more pvc(s) bound to non-existent pv(s)",), resolvable=False
+)
 _NO_VOLUME = Rejection("VolumeBinding", ("node(s) didn't find available persistent volumes to bind",), resolvable=False)
 
 
@@ -32,31 +36,25 @@ class Volumes(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Claims:
-    """The claims of a pod: the volumes of those that are bound, and those that wait for their first consumer."""
+    """The claims of a pod: the volumes of those that are bound, and those that wait for their first consumer.
 
-    bound: tuple[Object, ...]
+    A volume that does not exist is None.
+    """
+
+    bound: tuple[Object | None, ...]
     waiting: tuple[Object, ...]
 
 
 def claims_of(pod: PodInfo, volumes: Volumes) -> Claims | None:
     """The claims of a pod, None if it has none. Raises Unschedulable."""
-    names = list(_claim_names(pod))
-    if not names:
+    claims = [_claim(pod, name, is_ephemeral, volumes) for name, is_ephemeral in _claim_names(pod)]
+    if not claims:
         return None
     bound, waiting, unbound = [], [], False
-    for name in names:
-        claim = volumes.claim(pod.namespace, name)
-        if claim is None:
-            raise Unschedulable("VolumeBinding", f'persistentvolumeclaim "{name}" not found')
-        if claim["metadata"].get("deletionTimestamp"):
-            raise Unschedulable("VolumeBinding", f'persistentvolumeclaim "{name}" is being deleted')
+    for claim in claims:
         volume_name = claim["spec"].get("volumeName") or ""
         if volume_name and BIND_COMPLETED in (claim["metadata"].get("annotations") or {}):
-            volume = volumes.volume(volume_name)
-            if volume is None:
-                text = f'persistentvolumeclaim "{name}" bound to non-existent persistentvolume "{volume_name}"'
-                raise Unschedulable("VolumeBinding", text)
-            bound.append(volume)
+            bound.append(volumes.volume(volume_name))
         elif not volume_name and _waits(claim, volumes):
             waiting.append(claim)
         else:
@@ -66,12 +64,33 @@ def claims_of(pod: PodInfo, volumes: Volumes) -> Claims | None:
     return Claims(tuple(bound), tuple(waiting))
 
 
-def _claim_names(pod: PodInfo) -> Iterator[str]:
+def _claim(pod: PodInfo, name: str, is_ephemeral: bool, volumes: Volumes) -> Object:
+    """A claim that the pod can use. Raises Unschedulable. Source: `podHasPVCs`."""
+    claim = volumes.claim(pod.namespace, name)
+    if claim is None:
+        missing = f'persistentvolumeclaim "{name}" not found'
+        awaited = f'waiting for ephemeral volume controller to create the persistentvolumeclaim "{name}"'
+        raise Unschedulable("VolumeBinding", awaited if is_ephemeral else missing)
+    if (claim.get("status") or {}).get("phase") == "Lost":
+        volume = claim["spec"].get("volumeName") or ""
+        text = f'persistentvolumeclaim "{name}" bound to non-existent persistentvolume "{volume}"'
+        raise Unschedulable("VolumeBinding", text)
+    if claim["metadata"].get("deletionTimestamp"):
+        raise Unschedulable("VolumeBinding", f'persistentvolumeclaim "{name}" is being deleted')
+    if is_ephemeral and (controller_of(claim) or {}).get("uid") != pod.uid:
+        where, whose = f"{pod.namespace}/{name}", f"{pod.namespace}/{pod.name}"
+        text = f"PVC {where} was not created for pod {whose} (pod is not owner)"
+        raise Unschedulable("VolumeBinding", text)
+    return claim
+
+
+def _claim_names(pod: PodInfo) -> Iterator[tuple[str, bool]]:
+    """The names of the claims of a pod, and whether a claim is one of an ephemeral volume."""
     for volume in pod.pod["spec"].get("volumes") or ():
         if volume.get("persistentVolumeClaim"):
-            yield volume["persistentVolumeClaim"]["claimName"]
+            yield volume["persistentVolumeClaim"]["claimName"], False
         elif volume.get("ephemeral"):
-            yield f"{pod.name}-{volume['name']}"
+            yield f"{pod.name}-{volume['name']}", True
 
 
 def _waits(claim: Object, volumes: Volumes) -> bool:
@@ -85,8 +104,11 @@ def binding(claims: Claims | None, volumes: Volumes) -> Filter | None:
         return None
 
     def check(node: NodeInfo) -> Rejection | None:
-        if not all(_usable_on(volume, node) for volume in claims.bound):
-            return _CONFLICT
+        for volume in claims.bound:
+            if volume is None:
+                return _GONE
+            if not _usable_on(volume, node):
+                return _CONFLICT
         if not all(_can_be_bound(claim, node, volumes) for claim in claims.waiting):
             return _NO_VOLUME
         return None

@@ -11,6 +11,7 @@ from controllerlib.controller import EnqueueRequestForObject, HandlerFuncs
 from controllerlib.workqueue import ItemExponentialFailureRateLimiter
 from fakekube.controllers.context import ControllerContext
 from fakekube.controllers.lister import StaleCache
+from fakekube.controllers.serviceendpoints.deephash import in_slice_order
 from fakekube.controllers.serviceendpoints.servicepods import (
     ServicePods,
     TriggerTimes,
@@ -179,7 +180,7 @@ class EndpointSliceController:
         for pod in pods:
             if not is_endpoint(pod, include_terminating=True):
                 continue
-            ports = _ports(service, pod)
+            ports = in_slice_order(_ports(service, pod))
             _, endpoints = desired.setdefault(ports_key(ports), (ports, {}))
             name = pod["spec"].get("nodeName") or ""
             node = self._nodes.get("", name or "-")

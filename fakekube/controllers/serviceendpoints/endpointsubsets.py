@@ -7,6 +7,8 @@ from typing import Any
 
 import orjson
 
+from fakekube.controllers.serviceendpoints.deephash import subset_port_order
+
 Object = Mapping[str, Any]
 Subset = dict[str, Any]
 
@@ -47,7 +49,7 @@ def _subset(
     lists = {
         "addresses": [known[key] for key, ready in ordered if ready],
         "notReadyAddresses": [known[key] for key, ready in ordered if not ready],
-        "ports": sorted(ports, key=_order),
+        "ports": sorted(ports, key=subset_port_order),
     }
     return {name: found for name, found in lists.items() if found}
 

@@ -13,6 +13,7 @@ from controllerlib.workqueue import ItemExponentialFailureRateLimiter
 from fakekube.controllers.context import ControllerContext
 from fakekube.controllers.lister import StaleCache
 from fakekube.controllers.objectevents import object_events
+from fakekube.controllers.serviceendpoints.deephash import in_slice_order
 from fakekube.controllers.serviceendpoints.endpointsubsets import repacked
 from fakekube.controllers.serviceendpoints.sliceevents import MANAGED_BY, SliceEvents
 from fakekube.controllers.serviceendpoints.slices import (
@@ -128,7 +129,7 @@ class EndpointSliceMirroringController:
         desired: Desired = {}
         invalid = skipped = 0
         for subset in repacked(endpoints.get("subsets") or ()):
-            ports: list[Object] = [_port(one) for one in subset.get("ports") or ()]
+            ports = in_slice_order(_port(one) for one in subset.get("ports") or ())
             for kind in ("IPv4", "IPv6"):
                 desired.setdefault((kind, ports_key(ports)), (ports, {}))
             listed = [(one, True) for one in subset.get("addresses") or ()]

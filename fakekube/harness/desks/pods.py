@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
@@ -53,7 +54,8 @@ class Pods:
         check_pods(namespace, name)
         text = arguments.selector("label_selector", label_selector)
         selector = PodSelector(parse_selector(text), namespace or "", name)
-        return SimulatedPods(self._simulated("pods()"), selector, text or name)
+        scope = replace(self._simulated("pods()"), guard=lambda found: reported(found, self._background.failed))
+        return SimulatedPods(scope, selector, text or name)
 
     @changes(Need.CONTROLLERS)
     def add_stages(self, source: str | Path | Stage) -> None:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
+from pathlib import Path
 from typing import Any
 
 from fakekube.apiserver.kubelet import ExecHandler, ExecResult, LogHandler, LogOutput
@@ -15,10 +16,12 @@ from fakekube.controllers.kubelet.podrun import Container
 from fakekube.controllers.kubelet.podscripts import PodScripts
 from fakekube.controllers.kubelet.stage import (
     Action,
+    Apply,
     CreateError,
     Exit,
     Hang,
     Moment,
+    Objects,
     PodSelector,
     Probe,
     ProbeResult,
@@ -27,11 +30,14 @@ from fakekube.controllers.kubelet.stage import (
     Stage,
     Start,
 )
-from fakekube.harness.pods.simulationarguments import check_command, check_exit_code, check_log, check_probe
+from fakekube.harness.pods.simulationarguments import check_command, check_exit_code, check_log, check_probe, objects_of
 from fakekube.virtualtime import Duration
 from fakekube.virtualtime.durations import microseconds
 
 Object = dict[str, Any]
+
+Effect = Callable[[Mapping[str, Any]], Objects | None]
+"""A function of a pod that returns the objects which one of its containers applies."""
 
 #: Seconds after which a start that fails does.
 _TRY = 1.0
@@ -62,6 +68,10 @@ class LaterScript:
             self.has_matched = not self.container or any(fnmatchcase(name, self.container) for name in names)
 
 
+def _unguarded(function: Effect) -> Effect:
+    return function
+
+
 def _unnoted(script: LaterScript) -> None:
     """Ignores a script."""
 
@@ -75,6 +85,8 @@ class Scope:
     scripts: PodScripts
     settle: Callable[[], Awaitable[None]]
     note: Callable[[LaterScript], None] = _unnoted
+    #: Wraps a function of the test, whose exceptions fail the test.
+    guard: Callable[[Effect], Effect] = _unguarded
 
 
 class SimulatedPods:
@@ -139,6 +151,28 @@ class SimulatedPods:
         check_exit_code(exit_code)
         uids = self._uids(container)
         self._add("exit", "running", Exit(exit_code), container, delay=_seconds(delay))
+        self._scope.scripts.plan_ends(uids)
+        return self._scope.settle()
+
+    def run(
+        self,
+        effect: Object | Sequence[Object] | str | Path | Effect,
+        *,
+        delay: Duration = 1,
+        exit_code: int = 0,
+        container: str = "",
+    ) -> Awaitable[None]:
+        """Containers apply objects, `delay` after their start (default: a second), and end with `exit_code`.
+
+        `effect`: an object, a list of objects, the text or the path of manifests, or a function of the pod that returns
+        objects or None. The service account of the pod applies them (server-side, with force), by default in the
+        namespace of the pod. If the server rejects one, the container ends with exit code 1 and its message, and
+        restartPolicy decides what follows. What the function raises fails the test.
+        """
+        check_exit_code(exit_code)
+        objects = self._scope.guard(effect) if callable(effect) else objects_of(effect)
+        uids = self._uids(container)
+        self._add("run", "running", Apply(objects, exit_code), container, delay=_seconds(delay))
         self._scope.scripts.plan_ends(uids)
         return self._scope.settle()
 

@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from copy import deepcopy
+from pathlib import Path
 from typing import Any, get_args
 
 from fakekube.apiserver.kubelet import ExecResult
 from fakekube.apiserver.names import dns_subdomain_problems, label_value_problems, qualified_name_problems
 from fakekube.apiserver.schema.quantity import InvalidQuantity, value_of
+from fakekube.apiserver.wire import codec, goyaml
 from fakekube.controllers.kubelet.nodestatus import Pressure
 from fakekube.controllers.kubelet.stage import Moment, Probe, Stage
+from fakekube.controllers.kubelet.stagedocument import check_object
 from fakekube.controllers.nodespec import NodeSpec
+from fakekube.harness.arguments import is_text_of_manifests
 from fakekube.harness.keywords import NodeOptions, check_names
+from fakekube.server import manifests
+from fakekube.server.manifests import ManifestError
 
 EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
 
@@ -134,3 +141,26 @@ def check_command(handler: object) -> None:
     """Raises TypeError."""
     if not (isinstance(handler, str | bytes | ExecResult) or callable(handler)):
         raise TypeError(f"exec({handler!r}): pass an output, an ExecResult, or a function of the request")
+
+
+def objects_of(effect: object) -> Sequence[dict[str, Any]]:
+    """The objects of run(): copies. Raises TypeError, ValueError, ManifestError for what is none."""
+    if isinstance(effect, str) and is_text_of_manifests(effect):
+        try:
+            found: Sequence[Any] = list(codec.load_manifests(effect))
+        except (ValueError, goyaml.YamlProblem, goyaml.TooDeep) as error:
+            raise ManifestError(f"run(): the text: {error}") from None
+    elif isinstance(effect, str | Path):
+        found = manifests.read(effect)
+    elif isinstance(effect, Mapping):
+        found = [effect]
+    elif isinstance(effect, Sequence):
+        found = effect
+    else:
+        raise TypeError(f"run({effect!r}): pass objects, the text or path of manifests, or a function of the pod")
+    for one in found:
+        try:
+            check_object(one)
+        except ValueError as problem:
+            raise ValueError(f"run(): {problem}") from None
+    return [deepcopy(dict(one)) for one in found]

@@ -37,6 +37,14 @@ _OF_SERVICES = frozenset({"count/services", "services", "services.nodeports", "s
 _OF_CLAIMS = ("persistentvolumeclaims", "requests.storage")
 BY_CLASS = ".storageclass.storage.k8s.io/"
 
+RESOURCE_CLAIMS = "resourceclaims.resource.k8s.io"
+
+#: The devices of a class (`corev1.ResourceClaimsPerClass`).
+BY_DEVICE_CLASS = ".deviceclass.resource.k8s.io/devices"
+
+#: The devices that a request for all devices counts as (`AllocationResultsMaxSize`).
+ALL_DEVICES = 32
+
 TERMINAL = ("Succeeded", "Failed")
 
 
@@ -52,6 +60,8 @@ def usage(resource: str, obj: Object, now: datetime | None = None) -> Usage:
         return found | _of_service(obj)
     if resource == "persistentvolumeclaims":
         return found | _of_claim(obj)
+    if resource == RESOURCE_CLAIMS:
+        return found | _of_resource_claim(obj)
     if resource in ALIASED:
         found[resource] = "1"
     return found
@@ -120,6 +130,29 @@ def _of_claim(claim: Object) -> Usage:
     return found | {f"{name}{BY_CLASS}{key}": value for key, value in found.items() if name}
 
 
+def _of_resource_claim(claim: Object) -> Usage:
+    """The devices of each class; of alternatives the most that one of them has of a class.
+
+    Quotas by the extended resource that a class stands for are left out.
+    """
+    found: dict[str, int] = {}
+    for request in ((claim.get("spec") or {}).get("devices") or {}).get("requests") or ():
+        alternatives = request.get("firstAvailable") or (request.get("exactly") or request,)
+        most: dict[str, int] = {}
+        for one in alternatives:
+            name = f"{one.get('deviceClassName') or ''}{BY_DEVICE_CLASS}"
+            most[name] = max(most.get(name, 0), _number_of_devices(one))
+        for name, number in most.items():
+            found[name] = found.get(name, 0) + number
+    return {name: str(number) for name, number in found.items()}
+
+
+def _number_of_devices(request: Object) -> int:
+    if request.get("allocationMode") == "All":
+        return ALL_DEVICES
+    return int(request.get("count") or 1)
+
+
 def covered(names: Iterable[str], resource: str) -> list[str]:
     """Which of the resource names of a quota apply to objects of a resource (`MatchingResources`)."""
     applies = NAMES.get(resource)
@@ -141,6 +174,7 @@ NAMES: Mapping[str, Callable[[str], bool]] = {
         name in (*_OF_CLAIMS, "count/persistentvolumeclaims")
         or name.endswith(tuple(f"{BY_CLASS}{one}" for one in _OF_CLAIMS))
     ),
+    RESOURCE_CLAIMS: lambda name: name == f"count/{RESOURCE_CLAIMS}" or name.endswith(BY_DEVICE_CLASS),
 }
 
 

@@ -67,10 +67,11 @@ def from_core(event: Object) -> Object:
     return {**_NEW_ALWAYS, **found}
 
 
+#: Selectors read the form of events.k8s.io/v1.
 NEW_FIELDS: Fields = {
-    **{f"regarding.{key}": string_at("involvedObject", key) for key in REFERENCE_FIELDS},
+    **{f"regarding.{key}": string_at("regarding", key) for key in REFERENCE_FIELDS},
     "reason": string_at("reason"),
-    "reportingController": string_at("reportingComponent"),
+    "reportingController": string_at("reportingController"),
     "type": string_at("type"),
 }
 
