@@ -69,6 +69,7 @@ def test_the_limits_of_a_recreate_and_of_no_replicas():
         (10, 2, 12, 0, 0),
         (10, 2, 13, 1, 1),
         (10, 2, 5, 1, 7),
+        (10, 2, 0, 4, 10),
         (10, 2, 0, 0, 10),  # never more than the Deployment asks for
         (10, 0, 9, 0, 1),
         (10, "25%", 10, 0, 3),
@@ -89,6 +90,8 @@ def test_saturation(size, available, noted, expected):
     one = replica_set("new", size, annotations=annotations, availableReplicas=available)
     assert is_saturated(deployment(3), one) is expected
     assert is_saturated(deployment(3), None) is False
+    unknown = replica_set("new", 1, annotations={revision.PREFIX + revision.DESIRED_REPLICAS: "1"})
+    assert is_saturated(deployment(1), unknown) is False
 
 
 # --- proportional scaling
@@ -154,6 +157,11 @@ def test_without_the_annotation_the_status_of_the_deployment_counts():
     sets = [replica_set("a", 6, created=1), replica_set("b", 4)]
     assert scaled(deployment(20, 0, 1, status={"replicas": 10}), sets) == {"a": 12, "b": 8}
     assert scaled(deployment(20, 0, 1), sets) == {"a": 16, "b": 4}  # nothing is known: all goes to the largest
+
+
+def test_nothing_is_left_for_the_others_when_all_pods_are_given_out():
+    sets = [replica_set("a", 5, most=5), replica_set("b", 4, most=13)]
+    assert scaled(deployment(10, 0, 1), sets) == {"a": 6, "b": 4}
 
 
 @settings(max_examples=300)

@@ -149,12 +149,11 @@ USAGES = st.sampled_from([0, 10, 50, 89, 90, 91, 100, 105, 110, 111, 150, 200, 3
 def test_an_average_value_is_that_of_the_model(ready, unready, missing, replicas, tolerance):
     pods = [pod(f"r{i}") for i in range(len(ready))]
     pods += [pod(f"u{i}", phase="Pending") for i in range(unready)] + [pod(f"m{i}") for i in range(missing)]
-    found = metrics(**{f"r{i}": value for i, value in enumerate(ready)}, u0=99999)
-    expected = model(ready if unready else [*ready, 99999], unready, missing, 100, replicas, *tolerance)
+    found = metrics(**{f"r{i}": value for i, value in enumerate(ready)}, **({"u0": 99999} if unready else {}))
+    expected = model(ready, unready, missing, 100, replicas, *tolerance)
     count, usage = plain_replicas(target(*pods, replicas=replicas, tolerances=Tolerances(*tolerance)), found, 100)
     assert count == expected
-    if unready:
-        assert usage.average == sum(ready) // len(ready)
+    assert usage.average == sum(ready) // len(ready)
 
 
 @pytest.mark.parametrize(
@@ -204,10 +203,10 @@ def test_metrics_of_unknown_pods_do_not_count():
         utilization([pod("a")], {"other": 900})
 
 
-@pytest.mark.parametrize(("wanted", "expected"), [(50, 2), (200, 2)])
+@pytest.mark.parametrize(("wanted", "expected"), [(50, 3), (200, 2)])
 def test_a_missing_pod_counts_with_its_requests_or_the_target_if_that_is_more(wanted, expected):
-    pods = [pod("a", requests="100m"), pod("b", requests="100m"), pod("c", requests="10m")]
-    usages = {"a": wanted // 10, "b": wanted // 10}
+    pods = [pod("a", requests="100m"), pod("b", requests="100m"), pod("c", requests="100m")]
+    usages = {"a": wanted // 10 + 5, "b": wanted // 10 + 5}
     assert utilization(pods, usages, wanted)[0] == expected
 
 
