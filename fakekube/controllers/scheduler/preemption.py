@@ -124,7 +124,9 @@ def best(found: Sequence[Candidate]) -> Candidate:
 
     def harm(one: Candidate) -> tuple[int, int, int, int]:
         priorities = [victim.priority for victim in one.victims]
-        return one.violations, max(priorities, default=0), sum(priorities), len(priorities)
+        # the sum counts each victim, also one whose priority is negative
+        total = sum(priority + 2**31 for priority in priorities)
+        return one.violations, max(priorities, default=0), total, len(priorities)
 
     least = min(map(harm, found))
     equal = [one for one in found if harm(one) == least]
