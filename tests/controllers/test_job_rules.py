@@ -313,6 +313,8 @@ def test_the_failures_that_a_new_pod_of_an_index_notes(code, counts):
     before = pod(index=1, failures=2, ignored=5, containerStatuses=[container("c", code)])
     assert indexes.new_failure_counts(one, before) == counts
     assert indexes.new_failure_counts(one, None) == (0, 0)
+    first = indexed_template(one, pod_template(one), 1, None)["metadata"]["annotations"]
+    assert first == {indexes.COMPLETION_INDEX: "1", indexes.FAILURE_COUNT: "0"}
     assert (indexes.failure_count(before), indexes.absolute_failure_count(before)) == (2, 7)
     made = indexed_template(one, pod_template(one), 1, before)
     assert made["metadata"]["annotations"] == {
@@ -469,9 +471,15 @@ def test_the_counts_of_a_job():
     assert [one["metadata"]["name"] for one in sync.new_succeeded] == ["s2"]
     assert [one["metadata"]["name"] for one in sync.new_failed] == ["f2", "t"]
     assert (sync.succeeded, sync.failed) == (3, 5)
+    assert sync.uncounted_before == {"succeeded": {"s1"}, "failed": {"f1"}}
     assert sync.status["startTime"] == stamp(0)
     assert "startTime" not in synced(suspend=True).status
     assert synced(status={"startTime": stamp(5)}).status["startTime"] == stamp(5)
+
+
+def test_pods_without_a_valid_index_do_not_count():
+    sync = synced([failed("a", index=1), failed("b", index=9), failed("c")], completionMode="Indexed")
+    assert ([one["metadata"]["name"] for one in sync.new_failed], sync.failed) == (["a"], 1)
 
 
 def test_ignored_failures_do_not_count():
@@ -506,6 +514,7 @@ TOO_MANY = ("FailureTarget", "BackoffLimitExceeded")
         ),
         ([succeeded("a")], {"backoffLimit": 0, "restart": "OnFailure"}, None),
         ([pod("a", containerStatuses=[{"restartCount": 1}])], {"backoffLimit": 0, "restart": "OnFailure"}, TOO_MANY),
+        ([pod("a", containerStatuses=[{}])], {"backoffLimit": 1, "restart": "OnFailure"}, None),
         # the deadline
         ([], {"activeDeadlineSeconds": 10, "status": {"startTime": stamp(9)}}, None),
         ([], {"activeDeadlineSeconds": 10, "status": {"startTime": stamp(10)}}, ("FailureTarget", "DeadlineExceeded")),

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from fakekube.apiserver.registry.batch.cronjob.schedule import parse_schedule
 from fakekube.controllers.batch.cronjob.crontime import ZERO, next_time
-from fakekube.controllers.batch.cronjob.missedtimes import NeverTwice, missed_times, until_next
+from fakekube.controllers.batch.cronjob.missedtimes import MANY, NeverTwice, missed_times, until_next
 from fakekube.controllers.workload.podstate import timestamp
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
@@ -84,6 +84,7 @@ def test_how_many_times_are_missed(seconds, latest, number):
     found = missed_times(cron_job(START), schedule, now, within_deadline=True)
     expected = None if latest is None else START + timedelta(seconds=latest)
     assert (found.latest, found.number) == (expected, number)
+    assert MANY == 100
 
 
 def test_the_estimate_of_an_irregular_schedule_may_find_no_time():
