@@ -256,6 +256,7 @@ def test_which_pods_and_nodes_count_for_topology_spread():
     assert spread_over(one, a=others) == ["a", "b", "c"]
     selecting = pod("p", nodeSelector={ZONE: "x"}, **spreading())
     assert spread_over(selecting, a=[pod("1")]) == ["a", "b", "c"]  # only nodes that it selects take part
+    assert spread_over(selecting) == ["a", "b", "c"]
     ignoring = pod("p", nodeSelector={ZONE: "x"}, **spreading(nodeAffinityPolicy="Ignore"))
     assert spread_over(ignoring, a=[pod("1")]) == ["c"]
     tainted = [*ZONES[:2], node("c", labels={ZONE: "y"}, taints=[{"key": "k", "effect": "NoSchedule"}])]
@@ -326,6 +327,7 @@ def fitting(one, **placed):
         ),
         (pod("p", **terms("db", kind="podAntiAffinity")), {"a": [pod("1", app="db")]}, "cd"),
         (pod("p", **terms("db", "x", kind="podAntiAffinity")), {"a": [pod("1", app="db")], "c": [pod("2", app="x")]}, "d"),
+        (pod("p", **terms("db", kind="podAntiAffinity")), {"a": [pod("1")], "d": [pod("2", app="db")]}, "abcd"),
         (pod("p"), {"a": [pod("1", app="db", **terms("web", kind="podAntiAffinity"))]}, "cd"),
         (pod("p"), {"d": [pod("1", app="db", **terms("web", kind="podAntiAffinity"))]}, "abcd"),
         (pod("p", app="x"), {"a": [pod("1", app="db", **terms("web", kind="podAntiAffinity"))]}, "abcd"),
@@ -339,6 +341,13 @@ def test_affinity_between_pods(one, placed, fits):
 def test_terms_are_satisfied_by_pods_that_match_all_of_them():
     both = pod("p", **terms("db", "web"))
     assert fitting(both, a=[pod("1", app="db")], b=[pod("2", app="web")]) == ""
+    keys = terms("web")["affinity"]["podAffinity"], terms("web", key="rack")["affinity"]["podAffinity"]
+    (name,) = keys[0]
+    two = pod("p", affinity={"podAffinity": {name: [*keys[0][name], *keys[1][name]]}})
+    nodes = [node("a", labels={ZONE: "x"}), node("b", labels={ZONE: "x", "rack": "1"})]
+    cluster = view(nodes, a=[pod("1")])  # it matches both terms, but has no rack
+    check = interpodaffinity.affinity(two, cluster, AROUND.namespace_labels)
+    assert all(check(found) is not None for found in cluster.nodes.values())
 
 
 def test_preferred_terms_add_up():
