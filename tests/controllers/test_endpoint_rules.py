@@ -525,3 +525,62 @@ def test_endpoints_of_users_are_mirrored_until_they_say_no(fakekube):
     fakekube.patch("v1", "Service", "web", {"spec": {"selector": {"app": "web"}}})
     fakekube.advance(2)
     assert [one["endpoints"] or [] for one in slices(fakekube)] == [[]]
+
+
+TRIGGER = "endpoints.kubernetes.io/last-change-trigger-time"
+
+
+@CONTROLLERS
+def test_slices_and_endpoints_have_the_time_of_the_change_that_they_are_written_for(fakekube):
+    started(fakekube)
+    created = fakekube.get("v1", "Service", "web")["metadata"]["creationTimestamp"]
+    (found,) = slices(fakekube)
+    assert found["metadata"]["annotations"] == {TRIGGER: created}
+    fakekube.advance(10)
+    add_pod(fakekube, "a", "10.1.0.1")
+    ready = fakekube.get("v1", "Pod", "a")["status"]["conditions"][0]["lastTransitionTime"]
+    assert ready != created
+    assert slices(fakekube)[0]["metadata"]["annotations"] == {TRIGGER: ready}
+    assert fakekube.get("v1", "Endpoints", "web")["metadata"]["annotations"] == {TRIGGER: ready}
+    fakekube.patch("v1", "Service", "web", {"metadata": {"labels": {"team": "a"}}})
+    fakekube.advance(2)
+    (found,) = slices(fakekube)
+    assert (found["metadata"]["labels"]["team"], TRIGGER in (found["metadata"].get("annotations") or {})) == ("a", False)
+
+
+@CONTROLLERS
+def test_a_slice_of_a_service_of_another_uid_is_replaced(fakekube):
+    started(fakekube)
+    (before,) = slices(fakekube)
+    foreign = [{"apiVersion": "v1", "kind": "Service", "name": "web", "uid": "other"}]
+    fakekube.update({**before, "metadata": {**before["metadata"], "ownerReferences": foreign}})
+    fakekube.advance(3)
+    (after,) = slices(fakekube)
+    uid = fakekube.get("v1", "Service", "web")["metadata"]["uid"]
+    assert [one["uid"] for one in after["metadata"]["ownerReferences"]] == [uid]
+    assert after["metadata"]["uid"] != before["metadata"]["uid"]
+
+
+@CONTROLLERS
+def test_pods_that_leave_empty_a_slice_but_do_not_delete_it(fakekube):
+    started(fakekube, clusterIP="None")
+    add_pod(fakekube, "a", "10.1.0.1")
+    assert slices(fakekube)[0]["ports"]
+    assert "service.kubernetes.io/headless" in slices(fakekube)[0]["metadata"]["labels"]
+    fakekube.delete("v1", "Pod", "a", gracePeriodSeconds=0)
+    fakekube.advance(2)
+    (found,) = slices(fakekube)
+    assert (found["endpoints"] or [], found["ports"] or []) == ([], [])
+
+
+@CONTROLLERS
+def test_hints_of_slices_follow_the_service(fakekube):
+    started(fakekube)
+    add_pod(fakekube, "a", "10.1.0.1")
+    assert "hints" not in slices(fakekube)[0]["endpoints"][0]
+    fakekube.patch("v1", "Service", "web", {"spec": {"trafficDistribution": "PreferSameZone"}})
+    fakekube.advance(2)
+    assert slices(fakekube)[0]["endpoints"][0]["hints"] == {"forZones": [{"name": "z1"}]}
+    add_pod(fakekube, "b", "10.1.0.2")
+    (found,) = slices(fakekube)
+    assert [one["hints"] for one in found["endpoints"]] == [{"forZones": [{"name": "z1"}]}] * 2
