@@ -308,6 +308,7 @@ def test_the_counts_of_the_status(fakekube):
     fakekube.advance(11)
     assert (status(fakekube)["numberAvailable"], status(fakekube)["numberUnavailable"]) == (2, 1)
     fakekube.patch("v1", "Node", "n0", {"spec": {"taints": [{"key": "k", "effect": "NoSchedule"}]}}, "")
+    fakekube.patch("apps/v1", "DaemonSet", "agent", {"metadata": {"annotations": {"look": "again"}}})
     fakekube.advance(1)
     assert (status(fakekube)["desiredNumberScheduled"], status(fakekube)["numberMisscheduled"]) == (2, 1)
     fakekube.patch("v1", "Node", "n0", {"spec": {"taints": [{"key": "k", "effect": "NoExecute"}]}}, "")

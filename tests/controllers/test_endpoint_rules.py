@@ -554,6 +554,7 @@ def test_a_slice_of_a_service_of_another_uid_is_replaced(fakekube):
     (before,) = slices(fakekube)
     foreign = [{"apiVersion": "v1", "kind": "Service", "name": "web", "uid": "other"}]
     fakekube.update({**before, "metadata": {**before["metadata"], "ownerReferences": foreign}})
+    fakekube.patch("v1", "Service", "web", {"metadata": {"labels": {"team": "a"}}})
     fakekube.advance(3)
     (after,) = slices(fakekube)
     uid = fakekube.get("v1", "Service", "web")["metadata"]["uid"]
