@@ -312,5 +312,6 @@ def test_the_counts_of_the_status(fakekube):
     fakekube.advance(1)
     assert (status(fakekube)["desiredNumberScheduled"], status(fakekube)["numberMisscheduled"]) == (2, 1)
     fakekube.patch("v1", "Node", "n0", {"spec": {"taints": [{"key": "k", "effect": "NoExecute"}]}}, "")
+    fakekube.patch("apps/v1", "DaemonSet", "agent", {"metadata": {"annotations": {"look": "once more"}}})
     fakekube.advance(1)
-    assert len(pods(fakekube)) == 2
+    assert sorted(target_node(one) for one in pods(fakekube)) == ["n1", "n2"]

@@ -623,3 +623,36 @@ def test_a_failed_init_container_is_the_end_of_a_pod_that_never_restarts(fakekub
     fakekube.advance(10)
     assert history(fakekube)[-1][1] == "Failed"
     assert conditions(fakekube)["Initialized"] == "False"
+
+
+@ONE_NODE
+def test_the_script_that_was_added_last_decides_about_a_probe(fakekube):
+    once = {**HTTP, "failureThreshold": 1}
+    fakekube.create(probed(readinessProbe=once, livenessProbe={**HTTP, "failureThreshold": 1000}))
+    web = fakekube.pods("app=web")
+    fakekube.advance(10)
+    web.fail_probe("liveness")  # another probe
+    fakekube.advance(10)
+    assert readiness(fakekube) == [(0, "False"), (1, "True")]
+    web.not_ready()
+    fakekube.advance(5)
+    web.fail_probe("readiness")
+    fakekube.advance(5)
+    web.ready()
+    fakekube.advance(5)
+    web.fail_probe("readiness")
+    fakekube.advance(5)
+    assert readiness(fakekube)[2:] == [(20, "False"), (30, "True"), (35, "False")]
+
+
+@ONE_NODE
+def test_a_container_that_starts_again_is_probed_again(fakekube):
+    fakekube.create(probed(readinessProbe={**HTTP, "initialDelaySeconds": 5}, startupProbe=HTTP))
+    fakekube.advance(10)
+    assert conditions(fakekube)["Ready"] == "True"
+    fakekube.pods("app=web").fail()
+    fakekube.advance(2)
+    found = status(fakekube)["containerStatuses"][0]
+    assert (found["restartCount"], found["ready"], found["started"]) == (1, False, True)
+    fakekube.advance(5)
+    assert status(fakekube)["containerStatuses"][0]["ready"] is True

@@ -103,7 +103,26 @@ def test_a_second_taint_does_not_extend_a_planned_eviction(fakekube):
     set_taints(fakekube, "a", "b")
     fakekube.advance_until(lambda: is_deleted(fakekube), "10m")
     assert elapsed(fakekube, begun) == timedelta(seconds=60)
+    fakekube.delete("v1", "Pod", "p", gracePeriodSeconds=0)
+    fakekube.settle()
     assert evictions(fakekube) == ["Marking for deletion Pod default/p"]
+
+
+@EVICTION
+def test_a_toleration_that_is_added_cancels_an_eviction(fakekube):
+    tolerating(fakekube, ("a", 60))
+    set_taints(fakekube, "a")
+    fakekube.advance(10)
+    found = fakekube.get("v1", "Pod", "p")
+    listed = [one for one in found["spec"]["tolerations"] if one.get("key") != "a"]
+    listed.append({"key": "a", "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 60})
+    fakekube.update({**found, "spec": {**found["spec"], "tolerations": [*listed, {"key": "b", "operator": "Exists"}]}})
+    fakekube.advance(10)
+    set_taints(fakekube, "a", "b")
+    fakekube.advance(39)
+    assert not is_deleted(fakekube)
+    fakekube.advance(1)
+    assert is_deleted(fakekube)
 
 
 @EVICTION
@@ -491,3 +510,34 @@ def test_pods_of_nodes_out_of_service(fakekube, status, tainted, deleted, gone):
         set_taints(fakekube, "node.kubernetes.io/out-of-service")
     fakekube.advance(30)
     assert fakekube.exists("v1", "Pod", "p") is not gone
+
+
+def test_pods_are_looked_at_only_when_there_may_be_something_to_delete(monkeypatch):
+    monkeypatch.setattr(podgarbagecollector, "THRESHOLD", 2)
+    with FakeKube(controllers=PODGC) as kube:
+        kube.create(node())
+        kube.settle()
+
+        def looks(work):
+            before = kube.controllers["podgc"].reconciles()
+            work()
+            kube.advance(25)
+            return kube.controllers["podgc"].reconciles() - before
+
+        def end(name):
+            kube.create(pod(name))
+            kube.patch("v1", "Pod", name, {"status": {"phase": "Succeeded"}}, subresource="status")
+
+        def label(value, taints=None):
+            spec = {"taints": taints}
+            kube.patch("v1", "Node", "n1", {"metadata": {"labels": {"x": value}}, "spec": spec}, "")
+
+        assert looks(lambda: [end("a"), end("b"), kube.create(pod("runs"))]) == 0
+        assert looks(lambda: kube.delete("v1", "Pod", "b", gracePeriodSeconds=0)) <= 1
+        assert looks(lambda: end("c")) == 0
+        assert looks(lambda: label("1", [taint("other")])) == 0
+        assert looks(lambda: label("2", [taint("other"), taint("node.kubernetes.io/out-of-service")])) >= 1
+        label("3")
+        assert looks(lambda: end("d")) >= 1
+        assert [one["metadata"]["name"] for one in kube.list("v1", "Pod")] == ["c", "d", "runs"]
+        assert looks(lambda: kube.create(pod("lost", "missing"))) >= 1
