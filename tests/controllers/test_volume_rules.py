@@ -350,6 +350,7 @@ def test_a_bound_claim_whose_volume_is_gone_is_lost(fakekube):
     fakekube.create(volume())
     fakekube.create(claim())
     fakekube.settle()
+    fakekube.patch("v1", "PersistentVolume", "pv", {"metadata": {"finalizers": None}}, "")
     fakekube.delete("v1", "PersistentVolume", "pv", "")
     fakekube.settle()
     assert get_claim(fakekube)["status"] == {"phase": "Lost"}
