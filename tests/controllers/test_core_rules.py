@@ -11,7 +11,13 @@ from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fakekube.controllers.core.namespaceconditions import SUCCESSES, Findings, Problem, new_conditions, updated_conditions
+from fakekube.controllers.core.namespaceconditions import (
+    SUCCESSES,
+    Findings,
+    Problem,
+    new_conditions,
+    updated_conditions,
+)
 from fakekube.controllers.dynamicresources import podresourceclaims as dra
 from fakekube.controllers.garbagecollector import ownerpatches
 from fakekube.controllers.garbagecollector.dependencygraph import DependencyGraph, Identity
@@ -96,7 +102,10 @@ def test_a_budget_allows_one_eviction_after_the_other(fakekube):
 
 
 @BUDGETS
-@pytest.mark.parametrize(("spec", "expected"), [({"minAvailable": 1}, (2, 1, 2, 1)), ({"maxUnavailable": 1}, (2, 0, 0, 0)), ({}, (2, 0, 0, 0))])
+@pytest.mark.parametrize(
+    ("spec", "expected"),
+    [({"minAvailable": 1}, (2, 1, 2, 1)), ({"maxUnavailable": 1}, (2, 0, 0, 0)), ({}, (2, 0, 0, 0))],
+)
 def test_budgets_of_pods_without_a_controller(fakekube, spec, expected):
     for name in ("a", "b"):
         fakekube.create(bare_pod(name))
@@ -117,7 +126,9 @@ def test_a_pod_that_was_evicted_counts_again_if_it_is_not_deleted_within_two_min
     name = pods(fakekube)[0]["metadata"]["name"]
     now = f"{fakekube.clock.now().isoformat()[:19]}Z"
     fakekube.controllers["disruption"].suspend()
-    fakekube.patch("policy/v1", "PodDisruptionBudget", "pdb", {"status": {"disruptedPods": {name: now}}}, subresource="status")
+    fakekube.patch(
+        "policy/v1", "PodDisruptionBudget", "pdb", {"status": {"disruptedPods": {name: now}}}, subresource="status"
+    )
     fakekube.controllers["disruption"].resume()
     fakekube.settle()
     assert counts(fakekube) == (1, 1, 2, 0)
@@ -132,7 +143,12 @@ def test_a_pod_that_was_evicted_counts_again_if_it_is_not_deleted_within_two_min
 def test_a_stale_condition_of_a_disruption_is_taken_back_after_two_minutes(fakekube):
     fakekube.create(bare_pod("a"))
     now = f"{fakekube.clock.now().isoformat()[:19]}Z"
-    target = {"type": "DisruptionTarget", "status": "True", "reason": "EvictionByEvictionAPI", "lastTransitionTime": now}
+    target = {
+        "type": "DisruptionTarget",
+        "status": "True",
+        "reason": "EvictionByEvictionAPI",
+        "lastTransitionTime": now,
+    }
     fakekube.patch("v1", "Pod", "a", {"status": {"conditions": [target]}}, subresource="status")
 
     def state():
@@ -174,23 +190,48 @@ DNS, MAIL, URI = x509.DNSName("n"), x509.RFC822Name("a@b.c"), x509.UniformResour
         (request(), [*CLIENT, "key encipherment"], "", "DNS or IP subjectAltName is required"),
         (request(alternatives=[DNS]), SERVER, "DNS subjectAltNames are not allowed", ""),
         (request(alternatives=[DNS]), [*SERVER, "key encipherment"], "DNS subjectAltNames are not allowed", ""),
-        (request("other"), CLIENT, "subject organization is not system:nodes", "subject organization is not system:nodes"),
-        (request(name="x"), CLIENT, "subject common name does not begin with system:node:", "DNS or IP subjectAltName is required"),
+        (
+            request("other"),
+            CLIENT,
+            "subject organization is not system:nodes",
+            "subject organization is not system:nodes",
+        ),
+        (
+            request(name="x"),
+            CLIENT,
+            "subject common name does not begin with system:node:",
+            "DNS or IP subjectAltName is required",
+        ),
         (
             request(name="x", alternatives=[DNS]),
             SERVER,
             "DNS subjectAltNames are not allowed",
             "subject common name does not begin with system:node:",
         ),
-        (request(alternatives=[MAIL]), CLIENT, "Email subjectAltNames are not allowed", "DNS or IP subjectAltName is required"),
-        (request(alternatives=[DNS, URI]), SERVER, "DNS subjectAltNames are not allowed", "URI subjectAltNames are not allowed"),
+        (
+            request(alternatives=[MAIL]),
+            CLIENT,
+            "Email subjectAltNames are not allowed",
+            "DNS or IP subjectAltName is required",
+        ),
+        (
+            request(alternatives=[DNS, URI]),
+            SERVER,
+            "DNS subjectAltNames are not allowed",
+            "URI subjectAltNames are not allowed",
+        ),
         (
             request(),
             ["client auth"],
             "usages did not match [client auth digital signature key encipherment]",
             "DNS or IP subjectAltName is required",
         ),
-        (request(), [*CLIENT, "server auth"], "usages did not match [client auth digital signature key encipherment]", "DNS or IP subjectAltName is required"),
+        (
+            request(),
+            [*CLIENT, "server auth"],
+            "usages did not match [client auth digital signature key encipherment]",
+            "DNS or IP subjectAltName is required",
+        ),
     ],
 )
 def test_requests_of_kubelets(made, usages, client, server):
@@ -237,7 +278,10 @@ def test_what_a_request_has_decided():
     assert decisions(decided("Approved", 0)) == (True, False)
     assert decisions(decided("Denied", 0)) == (False, True)
     assert decisions({}) == (False, False)
-    assert (is_true(decided("Failed", 0), "Failed"), is_true(decided("Failed", 0, status="False"), "Failed")) == (True, False)
+    assert (is_true(decided("Failed", 0), "Failed"), is_true(decided("Failed", 0, status="False"), "Failed")) == (
+        True,
+        False,
+    )
 
 
 HOUR, DAY = 3600, 86400
@@ -307,7 +351,12 @@ def test_what_a_certificate_says():
     found = signed(made, ["digital signature", "key encipherment", "server auth", "client auth", "client auth"])
     assert (found.serial_number, found.subject, found.issuer) == (7, made.subject, AUTHORITY.certificate.subject)
     bits = found.extensions.get_extension_for_class(x509.KeyUsage)
-    assert (bits.critical, bits.value.digital_signature, bits.value.key_encipherment, bits.value.crl_sign) == (True, True, True, False)
+    assert (bits.critical, bits.value.digital_signature, bits.value.key_encipherment, bits.value.crl_sign) == (
+        True,
+        True,
+        True,
+        False,
+    )
     purposes = list(found.extensions.get_extension_for_class(x509.ExtendedKeyUsage).value)
     assert purposes == [ExtendedKeyUsageOID.SERVER_AUTH, ExtendedKeyUsageOID.CLIENT_AUTH]
     assert not found.extensions.get_extension_for_class(x509.BasicConstraints).value.ca
@@ -315,7 +364,9 @@ def test_what_a_certificate_says():
     assert (list(names.value), names.critical) == ([DNS], False)
     nameless = signed(request("", "", [DNS])).extensions.get_extension_for_class(x509.SubjectAlternativeName)
     assert nameless.critical
-    alone = signed(usages=["encipher only", "digital signature"]).extensions.get_extension_for_class(x509.KeyUsage).value
+    alone = (
+        signed(usages=["encipher only", "digital signature"]).extensions.get_extension_for_class(x509.KeyUsage).value
+    )
     assert (alone.key_agreement, alone.digital_signature) == (False, True)
     both = signed(usages=["encipher only", "key agreement"]).extensions.get_extension_for_class(x509.KeyUsage).value
     assert (both.key_agreement, both.encipher_only, both.decipher_only) == (True, True, False)
@@ -352,7 +403,13 @@ def test_the_claims_of_a_pod():
 
 @pytest.mark.parametrize(
     ("phase", "node", "deleted", "done"),
-    [("Running", "n", False, False), ("Succeeded", "n", False, True), ("Running", "n", True, False), ("Pending", "", True, True), ("Pending", "", False, False)],
+    [
+        ("Running", "n", False, False),
+        ("Succeeded", "n", False, True),
+        ("Running", "n", True, False),
+        ("Pending", "", True, True),
+        ("Pending", "", False, False),
+    ],
 )
 def test_pods_that_are_done(phase, node, deleted, done):
     assert dra.is_done(dra_pod(phase, node=node, deleted=deleted)) is done
@@ -360,7 +417,13 @@ def test_pods_that_are_done(phase, node, deleted, done):
 
 @pytest.mark.parametrize(
     ("node", "allocated", "reserved", "needed"),
-    [("n", True, [], True), ("n", True, ["v"], True), ("n", True, ["u"], False), ("", True, [], False), ("n", False, [], False)],
+    [
+        ("n", True, [], True),
+        ("n", True, ["v"], True),
+        ("n", True, ["u"], False),
+        ("", True, [], False),
+        ("n", False, [], False),
+    ],
 )
 def test_claims_that_have_to_be_reserved(node, allocated, reserved, needed):
     status = {"reservedFor": [{"uid": uid} for uid in reserved], **({"allocation": {"x": 1}} if allocated else {})}
@@ -402,13 +465,22 @@ def test_patches_of_owner_references():
     assert ownerpatches.strategic_removal("u", ["a"]) == {
         "metadata": {"uid": "u", "ownerReferences": [{"$patch": "delete", "uid": "a"}]}
     }
-    assert ownerpatches.merge_removal(obj, ["a"]) == {"metadata": {"resourceVersion": "7", "ownerReferences": [{"uid": "b"}]}}
+    assert ownerpatches.merge_removal(obj, ["a"]) == {
+        "metadata": {"resourceVersion": "7", "ownerReferences": [{"uid": "b"}]}
+    }
     assert ownerpatches.merge_removal(obj, ["a", "b"])["metadata"]["ownerReferences"] is None
     unblocked = [{"uid": "a", "blockOwnerDeletion": False}]
     assert ownerpatches.strategic_unblocking("u", listed)["metadata"] == {"uid": "u", "ownerReferences": unblocked}
-    assert [one["blockOwnerDeletion"] for one in ownerpatches.merge_unblocking(obj, listed)["metadata"]["ownerReferences"]] == [False, False]
+    assert [
+        one["blockOwnerDeletion"] for one in ownerpatches.merge_unblocking(obj, listed)["metadata"]["ownerReferences"]
+    ] == [False, False]
     assert ownerpatches.finalizer_removal(obj, "x") == {"metadata": {"resourceVersion": "7", "finalizers": ["y"]}}
-    assert ownerpatches.finalizer_removal({"metadata": {**obj["metadata"], "finalizers": ["x"]}}, "x")["metadata"]["finalizers"] is None
+    assert (
+        ownerpatches.finalizer_removal({"metadata": {**obj["metadata"], "finalizers": ["x"]}}, "x")["metadata"][
+            "finalizers"
+        ]
+        is None
+    )
 
 
 # --- garbage: the graph, beside a model
@@ -421,7 +493,8 @@ def identity(name):
 def observed(graph, name, owners, *, blocking=False, deleted=False, old=None):
     def obj(references, is_deleted):
         listed = [
-            {"apiVersion": "v1", "kind": "ConfigMap", "name": one, "uid": one, "blockOwnerDeletion": blocking} for one in references
+            {"apiVersion": "v1", "kind": "ConfigMap", "name": one, "uid": one, "blockOwnerDeletion": blocking}
+            for one in references
         ]
         more = {"deletionTimestamp": "t", "finalizers": ["foregroundDeletion"]} if is_deleted else {}
         return {"metadata": {"name": name, "uid": name, "ownerReferences": listed, **more}}
@@ -431,7 +504,9 @@ def observed(graph, name, owners, *, blocking=False, deleted=False, old=None):
 
 
 STEPS = st.lists(
-    st.tuples(st.sampled_from("abcd"), st.sampled_from(["see", "see", "delete"]), st.sets(st.sampled_from("abcd"), max_size=2)),
+    st.tuples(
+        st.sampled_from("abcd"), st.sampled_from(["see", "see", "delete"]), st.sets(st.sampled_from("abcd"), max_size=2)
+    ),
     max_size=12,
 )
 
@@ -467,7 +542,11 @@ def test_the_deletion_of_a_dependent_or_of_its_reference_lets_a_waiting_owner_go
     observed(graph, "two", ["owner"])
     owner = graph.find("owner")
     assert [one.identity.name for one in owner.blocking_dependents()] == ["one"]
-    assert observed(graph, "owner", [], deleted=True, old=[]) == [("delete", "one"), ("delete", "two"), ("delete", "owner")]
+    assert observed(graph, "owner", [], deleted=True, old=[]) == [
+        ("delete", "one"),
+        ("delete", "two"),
+        ("delete", "owner"),
+    ]
     assert (owner.deleting_dependents, owner.being_deleted) == (True, True)
     assert [(one.what, one.node.identity.name) for one in graph.deleted(identity("two"))] == [("delete", "owner")]
     assert observed(graph, "one", ["owner"], blocking=False) == [("delete", "owner")]

@@ -41,14 +41,22 @@ def node(name="a", *effects, **labels):
 
 def pod(name="p", hash="new", *, ready=None, phase="Running", deleted=False, created=0, bound=True):
     """A pod; `ready`: for how many seconds it is ready."""
-    meta = {"name": name, "labels": {"controller-revision-hash": hash}, "creationTimestamp": f"2026-01-01T00:00:0{created}Z"}
+    meta = {
+        "name": name,
+        "labels": {"controller-revision-hash": hash},
+        "creationTimestamp": f"2026-01-01T00:00:0{created}Z",
+    }
     if deleted:
         meta["deletionTimestamp"] = "t"
     conditions = []
     if ready is not None:
         since = timestamp((NOW - timedelta(seconds=ready)).replace(tzinfo=None))
         conditions = [{"type": "Ready", "status": "True", "lastTransitionTime": since}]
-    return {"metadata": meta, "spec": {"nodeName": "n"} if bound else {}, "status": {"phase": phase, "conditions": conditions}}
+    return {
+        "metadata": meta,
+        "spec": {"nodeName": "n"} if bound else {},
+        "status": {"phase": phase, "conditions": conditions},
+    }
 
 
 # --- nodes
@@ -73,9 +81,15 @@ def test_nodes_that_do_not_match():
     assert should_run(daemons(nodeSelector={"x": "1"}), node(x="2")) == (False, False)
     assert should_run(daemons(nodeName="b"), node("a")) == (False, False)
     assert should_run(daemons(nodeName="a"), node("a")) == (True, True)
-    pressure = {"metadata": {"name": "a"}, "spec": {"taints": [{"key": "node.kubernetes.io/disk-pressure", "effect": "NoSchedule"}]}}
+    pressure = {
+        "metadata": {"name": "a"},
+        "spec": {"taints": [{"key": "node.kubernetes.io/disk-pressure", "effect": "NoSchedule"}]},
+    }
     assert should_run(daemons(), pressure) == (True, True)
-    offline = {"metadata": {"name": "a"}, "spec": {"taints": [{"key": "node.kubernetes.io/network-unavailable", "effect": "NoSchedule"}]}}
+    offline = {
+        "metadata": {"name": "a"},
+        "spec": {"taints": [{"key": "node.kubernetes.io/network-unavailable", "effect": "NoSchedule"}]},
+    }
     assert should_run(daemons(), offline) == (False, True)
     assert should_run(daemons(hostNetwork=True), offline) == (True, True)
 
@@ -155,7 +169,12 @@ def planned(daemon_set, one, *present, missing=False):
         (1, (), [pod("new"), pod("old", "x", ready=5)], ([], [], [])),
         (1, (), [pod("new"), pod("old", "x")], ([], ["old"], [])),
         (1, (), [pod("new", ready=5), pod("old", "x", ready=5)], ([], ["old"], [])),
-        (1, (), [pod("n1", created=1), pod("n2", created=2), pod("o1", "x", ready=5), pod("o2", "x", created=3)], ([], ["n2", "o2"], [])),
+        (
+            1,
+            (),
+            [pod("n1", created=1), pod("n2", created=2), pod("o1", "x", ready=5), pod("o2", "x", created=3)],
+            ([], ["n2", "o2"], []),
+        ),
         (1, (), [pod("a"), pod("b", created=1)], ([], ["b"], [])),
         (1, (), [pod("a")], ([], [], [])),
     ],
@@ -293,7 +312,10 @@ def test_former_templates_are_kept_as_revisions_up_to_the_limit(fakekube):
     assert images(fakekube) == ["nginx:3"]
     newest = max(fakekube.list("apps/v1", "ControllerRevision"), key=lambda one: one["revision"])
     (running,) = pods(fakekube)
-    assert running["metadata"]["labels"]["controller-revision-hash"] == newest["metadata"]["labels"]["controller-revision-hash"]
+    assert (
+        running["metadata"]["labels"]["controller-revision-hash"]
+        == newest["metadata"]["labels"]["controller-revision-hash"]
+    )
 
 
 @DAEMONS
@@ -303,7 +325,13 @@ def test_the_counts_of_the_status(fakekube):
         set_ready(fakekube, one)
     fakekube.settle()
     found = status(fakekube)
-    names = ("desiredNumberScheduled", "currentNumberScheduled", "numberReady", "updatedNumberScheduled", "numberUnavailable")
+    names = (
+        "desiredNumberScheduled",
+        "currentNumberScheduled",
+        "numberReady",
+        "updatedNumberScheduled",
+        "numberUnavailable",
+    )
     assert [found.get(name) for name in names] == [3, 3, 2, 3, 3]
     fakekube.advance(11)
     assert (status(fakekube)["numberAvailable"], status(fakekube)["numberUnavailable"]) == (2, 1)

@@ -31,7 +31,11 @@ def deployment(size, surge=1, unavailable=0, *, status=None, kind="RollingUpdate
 
 def replica_set(name, size, *, most=None, created=0, annotations=None, **status):
     noted = {} if most is None else {revision.PREFIX + revision.MAX_REPLICAS: str(most)}
-    meta = {"name": name, "creationTimestamp": f"2026-01-01T00:00:0{created}Z", "annotations": noted | (annotations or {})}
+    meta = {
+        "name": name,
+        "creationTimestamp": f"2026-01-01T00:00:0{created}Z",
+        "annotations": noted | (annotations or {}),
+    }
     return {"metadata": meta, "spec": {"replicas": size}, "status": status}
 
 
@@ -168,7 +172,9 @@ def test_nothing_is_left_for_the_others_when_all_pods_are_given_out():
 @given(
     st.integers(0, 30),
     st.integers(0, 4),
-    st.lists(st.tuples(st.integers(0, 12), st.integers(0, 3), st.sampled_from([None, 5, 10, 13])), min_size=1, max_size=4),
+    st.lists(
+        st.tuples(st.integers(0, 12), st.integers(0, 3), st.sampled_from([None, 5, 10, 13])), min_size=1, max_size=4
+    ),
 )
 def test_proportional_scaling_is_that_of_the_model(size, surge, rows):
     sets = [replica_set(f"rs{i}", n, created=at, most=most) for i, (n, at, most) in enumerate(rows)]
@@ -180,7 +186,9 @@ def test_proportional_scaling_is_that_of_the_model(size, surge, rows):
 
 
 def test_revisions():
-    sets = [replica_set(str(n), 0, annotations={revision.PREFIX + revision.REVISION: text}) for n, text in enumerate("3x15")]
+    sets = [
+        replica_set(str(n), 0, annotations={revision.PREFIX + revision.REVISION: text}) for n, text in enumerate("3x15")
+    ]
     assert [revision.revision(one) for one in sets] == [3, None, 1, 5]
     assert revision.revision(replica_set("n", 0)) == 0
     assert (revision.max_revision(sets), revision.last_revision(sets)) == (5, 3)
@@ -189,7 +197,8 @@ def test_revisions():
 
 
 @pytest.mark.parametrize(
-    ("text", "number"), [("5", 5), ("", None), ("-1", None), ("x", None), ("2147483647", 2147483647), ("2147483648", None)]
+    ("text", "number"),
+    [("5", 5), ("", None), ("-1", None), ("x", None), ("2147483647", 2147483647), ("2147483648", None)],
 )
 def test_numbers_in_annotations(text, number):
     one = replica_set("a", 0, annotations={revision.PREFIX + "n": text})
@@ -232,7 +241,12 @@ REVISION, HISTORY = revision.PREFIX + "revision", revision.PREFIX + "revision-hi
     ],
 )
 def test_the_annotations_of_the_new_replica_set(present, number, expected):
-    own = {"team": "a", REVISION: "9", revision.ROLLBACK_TO: "1", "kubectl.kubernetes.io/last-applied-configuration": "{}"}
+    own = {
+        "team": "a",
+        REVISION: "9",
+        revision.ROLLBACK_TO: "1",
+        "kubectl.kubernetes.io/last-applied-configuration": "{}",
+    }
     made = replica_set("a", 0, annotations={**present, "kept": "1"})
     found = revision.new_annotations(deployment(1, annotations=own), made, number)
     assert found == {**expected, "team": "a", "kept": "1"}
@@ -392,7 +406,12 @@ def test_the_condition_of_progress_of_a_rollout():
     failed = progressing("ProgressDeadlineExceeded", 60, "False")
     again = condition({"status": rolled(partly, status={"conditions": [failed]})}, "Progressing")
     assert (again["status"], again["lastTransitionTime"]) == ("True", "2026-01-01T12:00:00Z")
-    stuck = {"replicas": 3, "updatedReplicas": 3, "readyReplicas": 1, "conditions": [progressing("ReplicaSetUpdated", 601)]}
+    stuck = {
+        "replicas": 3,
+        "updatedReplicas": 3,
+        "readyReplicas": 1,
+        "conditions": [progressing("ReplicaSetUpdated", 601)],
+    }
     late = condition({"status": rolled(partly, status=stuck)}, "Progressing")
     assert (late["status"], late["reason"]) == ("False", "ProgressDeadlineExceeded")
     assert late["message"] == 'ReplicaSet "new" has timed out progressing.'

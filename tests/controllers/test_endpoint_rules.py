@@ -142,7 +142,10 @@ def test_subsets_with_the_same_addresses_are_one():
 def test_an_address_that_is_not_ready_anywhere_is_not_ready():
     port = {"port": 80}
     for rows in ((0, 1), (1, 0)):
-        subsets_of = [{"addresses": [address("a")], "ports": [port]}, {"notReadyAddresses": [address("a")], "ports": [port]}]
+        subsets_of = [
+            {"addresses": [address("a")], "ports": [port]},
+            {"notReadyAddresses": [address("a")], "ports": [port]},
+        ]
         assert repacked([subsets_of[row] for row in rows]) == [{"notReadyAddresses": [address("a")], "ports": [port]}]
     two = repacked([{"addresses": [address("a", "1"), address("a", "2")], "ports": [port]}])
     assert two[0]["addresses"] == [address("a", "1"), address("a", "2")]
@@ -516,10 +519,14 @@ def test_endpoints_of_users_are_mirrored_until_they_say_no(fakekube):
     fakekube.update({**present, "subsets": [{"addresses": [{"ip": "10.1.0.9"}], "ports": [{"port": 81}]}]})
     fakekube.advance(2)
     assert [(one["addressType"], one["ports"][0]["port"]) for one in slices(fakekube)] == [("IPv4", 81)]
-    fakekube.patch("v1", "Endpoints", "web", {"metadata": {"labels": {"endpointslice.kubernetes.io/skip-mirror": "true"}}})
+    fakekube.patch(
+        "v1", "Endpoints", "web", {"metadata": {"labels": {"endpointslice.kubernetes.io/skip-mirror": "true"}}}
+    )
     fakekube.advance(2)
     assert slices(fakekube) == []
-    fakekube.patch("v1", "Endpoints", "web", {"metadata": {"labels": {"endpointslice.kubernetes.io/skip-mirror": None}}})
+    fakekube.patch(
+        "v1", "Endpoints", "web", {"metadata": {"labels": {"endpointslice.kubernetes.io/skip-mirror": None}}}
+    )
     fakekube.advance(2)
     assert len(slices(fakekube)) == 1
     fakekube.patch("v1", "Service", "web", {"spec": {"selector": {"app": "web"}}})
@@ -545,7 +552,10 @@ def test_slices_and_endpoints_have_the_time_of_the_change_that_they_are_written_
     fakekube.patch("v1", "Service", "web", {"metadata": {"labels": {"team": "a"}}})
     fakekube.advance(2)
     (found,) = slices(fakekube)
-    assert (found["metadata"]["labels"]["team"], TRIGGER in (found["metadata"].get("annotations") or {})) == ("a", False)
+    assert (found["metadata"]["labels"]["team"], TRIGGER in (found["metadata"].get("annotations") or {})) == (
+        "a",
+        False,
+    )
 
 
 @CONTROLLERS

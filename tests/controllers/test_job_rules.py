@@ -154,9 +154,17 @@ def codes(operator, *values, **more):
 @pytest.mark.parametrize(
     ("rule", "status", "matches"),
     [
-        (codes("In", 3, 5), {"containerStatuses": [container("a", 5)]}, "Container a for pod ns/p failed with exit code 5"),
+        (
+            codes("In", 3, 5),
+            {"containerStatuses": [container("a", 5)]},
+            "Container a for pod ns/p failed with exit code 5",
+        ),
         (codes("In", 3), {"containerStatuses": [container("a", 5)]}, ""),
-        (codes("NotIn", 3), {"containerStatuses": [container("a", 5)]}, "Container a for pod ns/p failed with exit code 5"),
+        (
+            codes("NotIn", 3),
+            {"containerStatuses": [container("a", 5)]},
+            "Container a for pod ns/p failed with exit code 5",
+        ),
         (codes("NotIn", 5), {"containerStatuses": [container("a", 5)]}, ""),
         (codes("NotIn", 5), {"containerStatuses": [container("a", 0)]}, ""),  # 0 is not a failure
         (codes("In", 0), {"containerStatuses": [container("a", 0)]}, ""),
@@ -182,7 +190,11 @@ def codes(operator, *values, **more):
             {"conditions": [{"type": "A", "status": "False"}, {"type": "B", "status": "True"}]},
             "Pod ns/p has condition B",
         ),
-        ({"onPodConditions": [{"type": "A", "status": "True"}]}, {"conditions": [{"type": "A", "status": "False"}]}, ""),
+        (
+            {"onPodConditions": [{"type": "A", "status": "True"}]},
+            {"conditions": [{"type": "A", "status": "False"}]},
+            "",
+        ),
     ],
 )
 def test_what_a_rule_of_a_pod_failure_policy_matches(rule, status, matches):
@@ -196,7 +208,12 @@ def test_what_a_rule_of_a_pod_failure_policy_matches(rule, status, matches):
         (["Ignore", "FailJob"], "Ignore", False, ""),
         (["Count", "FailJob"], "Count", True, ""),
         (["FailIndex", "Ignore"], "FailIndex", True, ""),
-        (["Unknown", "FailJob"], "FailJob", True, "Container a for pod ns/p failed with exit code 5 matching FailJob rule at index 1"),
+        (
+            ["Unknown", "FailJob"],
+            "FailJob",
+            True,
+            "Container a for pod ns/p failed with exit code 5 matching FailJob rule at index 1",
+        ),
         (["Unknown"], "", True, ""),
     ],
 )
@@ -302,7 +319,10 @@ def test_when_an_index_has_failed(code, failures, is_failed):
     assert indexes.is_index_failed(one, ended_pod) is is_failed
     assert indexes.is_index_failed(one, pod(index=0, failures=9)) is False
     assert (list(indexes.failed_indexes(one, [ended_pod])) == [(0, 0)]) is is_failed
-    assert list(indexes.failed_indexes(one, [{**ended_pod, "metadata": {**ended_pod["metadata"], "finalizers": []}}])) == []
+    assert (
+        list(indexes.failed_indexes(one, [{**ended_pod, "metadata": {**ended_pod["metadata"], "finalizers": []}}]))
+        == []
+    )
 
 
 @pytest.mark.parametrize(
@@ -324,14 +344,21 @@ def test_the_failures_that_a_new_pod_of_an_index_notes(code, counts):
     }
 
 
-@pytest.mark.parametrize(("text", "count"), [("3", 3), ("-1", 0), ("x", 0), ("2147483648", 0), ("2147483647", 2147483647)])
+@pytest.mark.parametrize(
+    ("text", "count"), [("3", 3), ("-1", 0), ("x", 0), ("2147483648", 0), ("2147483647", 2147483647)]
+)
 def test_counts_in_annotations(text, count):
     assert indexes.failure_count(pod(failures=text)) == count
 
 
 def test_succeeded_indexes_are_those_of_the_status_and_of_tracked_pods():
     one = job(completions=5, completionMode="Indexed", status={"completedIndexes": "0,7"})
-    pods = [succeeded("a", index=2), succeeded("b", index=3, tracked=False), succeeded("c", index=5), failed("d", index=1)]
+    pods = [
+        succeeded("a", index=2),
+        succeeded("b", index=3, tracked=False),
+        succeeded("c", index=5),
+        failed("d", index=1),
+    ]
     before, now = indexes.succeeded_indexes(one, pods)
     assert (list(before), list(now)) == ([(0, 0)], [(0, 0), (2, 2)])
 
@@ -374,7 +401,12 @@ def ready(name, seconds, **more):
 def test_surplus_pods_of_an_indexed_job():
     """First those without a valid index, then all but the longest ready one of an index, then the rest as needed."""
     one = job(completionMode="Indexed", completions=2)
-    active = [ready("old0", 90, index=0), ready("new0", 10, index=0), ready("one", 50, index=1), ready("two", 99, index=2)]
+    active = [
+        ready("old0", 90, index=0),
+        ready("new0", 10, index=0),
+        ready("one", 50, index=1),
+        ready("two", 99, index=2),
+    ]
     active.append(ready("none", 99))
 
     def names(least):
@@ -596,5 +628,9 @@ def test_conditions_of_jobs():
     assert true_condition({"conditions": present}, "A") == present[0]
     assert true_condition({"conditions": present}, "B") is None
     assert true_condition({}, "A") is None
-    for kind, status, expected in (("Complete", "True", "Complete"), ("Failed", "False", ""), ("Suspended", "True", "")):
+    for kind, status, expected in (
+        ("Complete", "True", "Complete"),
+        ("Failed", "False", ""),
+        ("Suspended", "True", ""),
+    ):
         assert finished_type({"status": {"conditions": [{"type": kind, "status": status}]}}) == expected

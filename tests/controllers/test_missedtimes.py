@@ -94,7 +94,9 @@ def test_the_estimate_of_an_irregular_schedule_may_find_no_time():
         now = START + timedelta(minutes=minutes)
         found = missed_times(cron_job(START), schedule, now, within_deadline=True)
         assert (found.latest, found.number) == (latest and START + timedelta(minutes=latest), number)
-        assert until_next(cron_job(START), schedule, now) == pytest.approx((6 if minutes == 67 else 67 - minutes) * 60 + 0.1)
+        assert until_next(cron_job(START), schedule, now) == pytest.approx(
+            (6 if minutes == 67 else 67 - minutes) * 60 + 0.1
+        )
 
 
 def test_a_schedule_that_never_comes_has_no_two_times():

@@ -382,7 +382,10 @@ def test_events_of_nodes_that_come_and_go(fakekube):
     fakekube.delete("v1", "Node", "n1", "")
     fakekube.advance(5)
     found = [event["message"] for event in fakekube.events() if event["involvedObject"]["kind"] == "Node"]
-    assert found == ["Node n1 event: Registered Node n1 in Controller", "Node n1 event: Removing Node n1 from Controller"]
+    assert found == [
+        "Node n1 event: Registered Node n1 in Controller",
+        "Node n1 event: Removing Node n1 from Controller",
+    ]
     fakekube.create(node("n2"))
     fakekube.advance(5)
     assert ready(fakekube, "n2")["status"] == "True"
@@ -414,7 +417,7 @@ def test_nodes_are_taken_in_order_at_a_rate():
 
 @pytest.mark.parametrize("number", range(len(STEPS) - 1))
 def test_the_time_of_a_large_cluster_has_a_hysteresis(number):
-    least, most, seconds = STEPS[number]
+    _, most, seconds = STEPS[number]
     size = ClusterSize(most - 1, number)
     size.added()
     assert (size.nodes, size.seconds) == (most, seconds)
@@ -470,7 +473,13 @@ def test_the_oldest_of_too_many_ended_pods_go_evicted_ones_first(monkeypatch):
 
 @pytest.mark.fakekube(controllers=PODGC)
 def test_a_terminating_pod_without_a_node_goes_at_the_next_look(fakekube):
-    fakekube.create({**pod(), "metadata": {**pod()["metadata"], "finalizers": ["example.com/x"]}, "spec": {**pod()["spec"], "nodeName": None}})
+    fakekube.create(
+        {
+            **pod(),
+            "metadata": {**pod()["metadata"], "finalizers": ["example.com/x"]},
+            "spec": {**pod()["spec"], "nodeName": None},
+        }
+    )
     fakekube.create(pod("bound"))
     fakekube.create(node())
     fakekube.delete("v1", "Pod", "p")
@@ -499,7 +508,12 @@ def test_pods_of_a_node_that_returns_within_the_quarantine_stay(fakekube):
 @pytest.mark.fakekube(controllers=PODGC)
 @pytest.mark.parametrize(
     ("status", "tainted", "deleted", "gone"),
-    [("False", True, True, True), ("True", True, True, False), ("False", False, True, False), ("False", True, False, False)],
+    [
+        ("False", True, True, True),
+        ("True", True, True, False),
+        ("False", False, True, False),
+        ("False", True, False, False),
+    ],
 )
 def test_pods_of_nodes_out_of_service(fakekube, status, tainted, deleted, gone):
     fakekube.create(node(ready=status))

@@ -168,7 +168,12 @@ def test_the_counts_of_pods_by_readiness_and_labels(fakekube):
 
 def quota(pods_allowed):
     meta = {"name": "q", "namespace": "default"}
-    return {"apiVersion": "v1", "kind": "ResourceQuota", "metadata": meta, "spec": {"hard": {"pods": str(pods_allowed)}}}
+    return {
+        "apiVersion": "v1",
+        "kind": "ResourceQuota",
+        "metadata": meta,
+        "spec": {"hard": {"pods": str(pods_allowed)}},
+    }
 
 
 @pytest.mark.fakekube(controllers=["replicaset", "resourcequota"])
@@ -296,7 +301,9 @@ def test_a_recreate_waits_until_all_old_pods_are_gone(fakekube):
 
 
 @DEPLOYMENTS
-@pytest.mark.parametrize(("revision", "image"), [("0", "nginx:2"), ("1", "nginx:1"), ("9", "nginx:3"), ("3", "nginx:3")])
+@pytest.mark.parametrize(
+    ("revision", "image"), [("0", "nginx:2"), ("1", "nginx:1"), ("9", "nginx:3"), ("3", "nginx:3")]
+)
 def test_the_annotation_of_old_rolls_back(fakekube, revision, image):
     first_rollouts(fakekube, replicas=1)
     for one in ("nginx:2", "nginx:3"):

@@ -7,7 +7,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fakekube.controllers.workload.podranking import DELETION_COST, deletion_cost, deletion_order, removal_order, restarts
+from fakekube.controllers.workload.podranking import (
+    DELETION_COST,
+    deletion_cost,
+    deletion_order,
+    removal_order,
+    restarts,
+)
 from fakekube.controllers.workload.podstate import timestamp
 
 NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)

@@ -231,8 +231,16 @@ def test_missing_requests_are_errors(spec, container, problem):
         ({"resources": {"requests": {"cpu": "200m"}}}, "c", 100),
         ({"resources": {"requests": {"cpu": "200m"}}, "overhead": {"cpu": "200m"}}, "", 25),
         ({"initContainers": [{"name": "i", "resources": {"requests": {"cpu": "1"}}}]}, "", 100),
-        ({"initContainers": [{"name": "i", "restartPolicy": "Always", "resources": {"requests": {"cpu": "1"}}}]}, "", 9),
-        ({"initContainers": [{"name": "i", "restartPolicy": "Always", "resources": {"requests": {"cpu": "1"}}}]}, "i", 10),
+        (
+            {"initContainers": [{"name": "i", "restartPolicy": "Always", "resources": {"requests": {"cpu": "1"}}}]},
+            "",
+            9,
+        ),
+        (
+            {"initContainers": [{"name": "i", "restartPolicy": "Always", "resources": {"requests": {"cpu": "1"}}}]},
+            "i",
+            10,
+        ),
     ],
 )
 def test_which_requests_count(spec, container, percent):
@@ -337,7 +345,7 @@ def test_the_highest_recommendation_of_five_minutes_counts(seconds, expected):
     assert (found.replicas, found.able[0]) == (
         (expected, "ScaleDownStabilized") if expected == 9 else (2, "ReadyForNewScale")
     )
-    assert [one.number for one in memory.recommendations] == ([9, 2] if expected == 9 else [9, 2])
+    assert [one.number for one in memory.recommendations] == [9, 2]
 
 
 def test_outdated_recommendations_are_replaced_one_by_one():
@@ -395,7 +403,9 @@ def by_behavior(memory, bounds, desired, behavior):
 
 
 def moments(most):
-    return st.lists(st.builds(Moment, st.integers(0, most), st.sampled_from([ago(s) for s in (0, 15, 60, 90, 300)])), max_size=3)
+    return st.lists(
+        st.builds(Moment, st.integers(0, most), st.sampled_from([ago(s) for s in (0, 15, 60, 90, 300)])), max_size=3
+    )
 
 
 RULES = st.fixed_dictionaries(
@@ -468,7 +478,10 @@ def test_windows_without_a_value_are_0_up_and_300_down():
 
 
 def test_recommendations_are_kept_for_the_longer_window():
-    rules = {"scaleUp": ONE_POD | {"stabilizationWindowSeconds": 60}, "scaleDown": ONE_POD | {"stabilizationWindowSeconds": 30}}
+    rules = {
+        "scaleUp": ONE_POD | {"stabilizationWindowSeconds": 60},
+        "scaleDown": ONE_POD | {"stabilizationWindowSeconds": 30},
+    }
     memory = Memory([Moment(1, ago(61)), Moment(2, ago(60)), Moment(3, ago(31))])
     normalize_by_behavior(memory, Bounds(5, 1, 10), 7, rules, NOW)
     assert [one.number for one in memory.recommendations] == [7, 2, 3]

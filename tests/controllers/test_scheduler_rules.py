@@ -1,12 +1,18 @@
 """Pure rules of the scheduler: filters, scores, preemption with budgets, and when pods are tried again."""
 
-
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from controllerlib import Request
-from fakekube.controllers.scheduler import interpodaffinity, noderoom, preemption, tainttoleration, topologyspread, volumefit
+from fakekube.controllers.scheduler import (
+    interpodaffinity,
+    noderoom,
+    preemption,
+    tainttoleration,
+    topologyspread,
+    volumefit,
+)
 from fakekube.controllers.scheduler.clusterview import ClusterView, pod_info
 from fakekube.controllers.scheduler.nodeaffinity import affinity as node_affinity
 from fakekube.controllers.scheduler.nodeaffinity import preference as node_preference
@@ -85,7 +91,12 @@ def test_the_view_counts_each_pod_once_on_its_node():
     assert cluster.by_controller == {"rs": {"a": 1}}
     cluster.place(one, "b")
     assert (cluster.nodes["a"].requested["cpu"], cluster.nodes["b"].requested["cpu"]) == (0, 1000)
-    assert (cluster.node_of("p"), cluster.placed("p"), cluster.node_of("x"), cluster.placed("x")) == ("b", one, "", None)
+    assert (cluster.node_of("p"), cluster.placed("p"), cluster.node_of("x"), cluster.placed("x")) == (
+        "b",
+        one,
+        "",
+        None,
+    )
     cluster.place(pod("q", owner="rs"), "b")
     assert cluster.by_controller == {"rs": {"b": 2}}
     cluster.take_away("p")
@@ -124,7 +135,12 @@ def test_unschedulable_nodes():
 
 @pytest.mark.parametrize(
     ("effect", "tolerated", "rejects"),
-    [("NoSchedule", False, True), ("NoExecute", False, True), ("PreferNoSchedule", False, False), ("NoExecute", True, False)],
+    [
+        ("NoSchedule", False, True),
+        ("NoExecute", False, True),
+        ("PreferNoSchedule", False, False),
+        ("NoExecute", True, False),
+    ],
 )
 def test_taints(effect, tolerated, rejects):
     one = pod("p", tolerations=[{"key": "k", "operator": "Exists"}] if tolerated else [])
@@ -163,7 +179,9 @@ def test_resources_are_named_in_order_and_requests_of_0_are_not_looked_at():
     requests = {"example.com/b": "1", "memory": "9Gi", "cpu": "9", "example.com/a": "1", "example.com/c": "0"}
     one = pod("p", containers=[{"name": "c", "resources": {"requests": requests}}])
     found = noderoom.resources(one)(view([node("a")]).nodes["a"])
-    assert found.reasons == tuple(f"Insufficient {name}" for name in ("cpu", "memory", "example.com/a", "example.com/b"))
+    assert found.reasons == tuple(
+        f"Insufficient {name}" for name in ("cpu", "memory", "example.com/a", "example.com/b")
+    )
 
 
 def with_port(name, port, ip=None, protocol=None):
@@ -272,7 +290,11 @@ def test_which_pods_and_nodes_count_for_topology_spread():
 
 def test_a_node_needs_the_keys_of_all_constraints_to_be_counted():
     both = spreading()["topologySpreadConstraints"] + spreading(key="rack", skew=9)["topologySpreadConstraints"]
-    racks = [node("a", labels={ZONE: "x", "rack": "1"}), node("c", labels={ZONE: "y", "rack": "1"}), node("z", labels={ZONE: "z"})]
+    racks = [
+        node("a", labels={ZONE: "x", "rack": "1"}),
+        node("c", labels={ZONE: "y", "rack": "1"}),
+        node("z", labels={ZONE: "z"}),
+    ]
     one = pod("p", topologySpreadConstraints=both)
     assert spread_over(one, racks, a=[pod("1")], c=[pod("2")]) == ["a", "c"]
 
@@ -326,7 +348,11 @@ def fitting(one, **placed):
             "c",
         ),
         (pod("p", **terms("db", kind="podAntiAffinity")), {"a": [pod("1", app="db")]}, "cd"),
-        (pod("p", **terms("db", "x", kind="podAntiAffinity")), {"a": [pod("1", app="db")], "c": [pod("2", app="x")]}, "d"),
+        (
+            pod("p", **terms("db", "x", kind="podAntiAffinity")),
+            {"a": [pod("1", app="db")], "c": [pod("2", app="x")]},
+            "d",
+        ),
         (pod("p", **terms("db", kind="podAntiAffinity")), {"a": [pod("1")], "d": [pod("2", app="db")]}, "abcd"),
         (pod("p"), {"a": [pod("1", app="db", **terms("web", kind="podAntiAffinity"))]}, "cd"),
         (pod("p"), {"d": [pod("1", app="db", **terms("web", kind="podAntiAffinity"))]}, "abcd"),
@@ -352,7 +378,10 @@ def test_terms_are_satisfied_by_pods_that_match_all_of_them():
 
 def test_preferred_terms_add_up():
     def weighted(app, weight, key=ZONE):
-        return {"weight": weight, "podAffinityTerm": {"labelSelector": {"matchLabels": {"app": app}}, "topologyKey": key}}
+        return {
+            "weight": weight,
+            "podAffinityTerm": {"labelSelector": {"matchLabels": {"app": app}}, "topologyKey": key},
+        }
 
     preferred = "preferredDuringSchedulingIgnoredDuringExecution"
     one = pod(
@@ -370,7 +399,11 @@ def test_preferred_terms_add_up():
 
 # --- volumes
 
-WAITING = {"metadata": {"name": "local"}, "volumeBindingMode": "WaitForFirstConsumer", "provisioner": "kubernetes.io/no-provisioner"}
+WAITING = {
+    "metadata": {"name": "local"},
+    "volumeBindingMode": "WaitForFirstConsumer",
+    "provisioner": "kubernetes.io/no-provisioner",
+}
 MADE = {**WAITING, "metadata": {"name": "made"}, "provisioner": "csi.example.com"}
 
 
@@ -398,14 +431,20 @@ def using(*names):
     ("shelf", "problem"),
     [
         (Shelf(), 'persistentvolumeclaim "c" not found'),
-        (Shelf([{**claim("c"), "metadata": {"name": "c", "deletionTimestamp": "t"}}]), 'persistentvolumeclaim "c" is being deleted'),
+        (
+            Shelf([{**claim("c"), "metadata": {"name": "c", "deletionTimestamp": "t"}}]),
+            'persistentvolumeclaim "c" is being deleted',
+        ),
         (
             Shelf([claim("c", volume="v", bound=True)]),
             'persistentvolumeclaim "c" bound to non-existent persistentvolume "v"',
         ),
         (Shelf([claim("c", "")]), "pod has unbound immediate PersistentVolumeClaims"),
         (Shelf([claim("c", volume="v")], [volume("v")], [WAITING]), "pod has unbound immediate PersistentVolumeClaims"),
-        (Shelf([claim("c", "now")], [], [{"metadata": {"name": "now"}}]), "pod has unbound immediate PersistentVolumeClaims"),
+        (
+            Shelf([claim("c", "now")], [], [{"metadata": {"name": "now"}}]),
+            "pod has unbound immediate PersistentVolumeClaims",
+        ),
     ],
 )
 def test_claims_that_no_node_can_help(shelf, problem):
@@ -471,7 +510,11 @@ def test_least_allocated_and_balanced():
 
 def test_the_weights_of_scores():
     taint = {"key": "k", "effect": "PreferNoSchedule"}
-    nodes = [node("a", labels={"disk": "ssd"}), node("b", taints=[taint]), node("c", taints=[taint, taint | {"key": "l"}])]
+    nodes = [
+        node("a", labels={"disk": "ssd"}),
+        node("b", taints=[taint]),
+        node("c", taints=[taint, taint | {"key": "l"}]),
+    ]
     cluster = view(nodes)
     found = list(cluster.nodes.values())
     plain = total_scores(pod("p"), [found[0]], cluster, AROUND)["a"]
@@ -527,7 +570,9 @@ def budget(allowed, app="web", *, namespace="ns", disrupted=(), selector=True):
 
 
 def test_the_least_important_pods_go():
-    cluster = view([node("a")], a=[pod("high", "1", 5), pod("old", "1", 1, start=1), pod("new", "1", 1, start=2), pod("low", "1")])
+    cluster = view(
+        [node("a")], a=[pod("high", "1", 5), pod("old", "1", 1, start=1), pod("new", "1", 1, start=2), pod("low", "1")]
+    )
     before = dict(cluster.nodes["a"].pods)
     assert victims(pod("p", "1", 9), cluster) == {"a": (["low"], 0)}
     assert victims(pod("p", "2", 9), cluster) == {"a": (["new", "low"], 0)}
@@ -536,7 +581,9 @@ def test_the_least_important_pods_go():
 
 
 def test_pods_of_the_same_priority_stay():
-    cluster = view([node("a"), node("b"), node("c", cpu="1")], a=[pod("x", "4", 5)], b=[pod("y", "3", 5), pod("z", "1", 4)])
+    cluster = view(
+        [node("a"), node("b"), node("c", cpu="1")], a=[pod("x", "4", 5)], b=[pod("y", "3", 5), pod("z", "1", 4)]
+    )
     assert preempting(pod("p", "4", 5), cluster) == (
         [],
         "0/3 nodes are available: 1 Insufficient cpu, 1 No preemption victims found for incoming pod, "
@@ -569,7 +616,9 @@ def test_a_budget_allows_as_many_disruptions_as_it_says():
         assert victims(pod("p", "4", 9), cluster, [budget(allowed)]) == {"a": (list("abcd"), 4 - allowed)}
 
 
-ROWS = st.lists(st.tuples(st.sampled_from(["1", "2", "3"]), st.integers(-1, 3), st.integers(0, 5), st.booleans()), max_size=4)
+ROWS = st.lists(
+    st.tuples(st.sampled_from(["1", "2", "3"]), st.integers(-1, 3), st.integers(0, 5), st.booleans()), max_size=4
+)
 
 
 @settings(max_examples=150)
@@ -584,7 +633,10 @@ def test_victims_are_those_of_the_model(rows, size, allowed):
     new, cluster = pod("new", str(size), 2), view([node("a")], a=placed)
     if size <= free:
         return
-    lower = sorted((one for one in placed if one.priority < 2), key=lambda one: (-one.priority, one.pod["status"]["startTime"], one.name))
+    lower = sorted(
+        (one for one in placed if one.priority < 2),
+        key=lambda one: (-one.priority, one.pod["status"]["startTime"], one.name),
+    )
     room = free + sum(one.requests["cpu"] // 1000 for one in lower)
     if not lower or room < size:
         assert victims(new, cluster, [budget(allowed)]) == {}
@@ -662,5 +714,3 @@ def test_pods_wait_until_an_event_concerns_them():
     waiting.tried(key, "new", 3, frozenset(), 111.0)
     waiting.forget(key)
     assert waiting.released(None, 200.0) == []
-
-

@@ -44,7 +44,9 @@ def a_pod(number, uid="pod"):
 # --- identity
 
 
-@pytest.mark.parametrize(("replicas", "start", "expected"), [(2, None, [0, 1]), (2, 5, [5, 6]), (0, 5, []), (1, 0, [0])])
+@pytest.mark.parametrize(
+    ("replicas", "start", "expected"), [(2, None, [0, 1]), (2, 5, [5, 6]), (0, 5, []), (1, 0, [0])]
+)
 def test_ordinals(replicas, start, expected):
     assert list(ordinals(a_set(replicas, start))) == expected
 
@@ -72,7 +74,12 @@ def test_a_pod_has_its_name_its_labels_and_its_claims():
     assert not has_identity(one, a_pod(3))
     assert has_identity(one, identified(one, a_pod(3)))
     assert not has_identity(one, {**made, "metadata": {**made["metadata"], "name": "other-3"}})
-    wrong = {**made, "spec": {"volumes": [{"name": "data", "persistentVolumeClaim": {"claimName": "x"}}, made["spec"]["volumes"][1]]}}
+    wrong = {
+        **made,
+        "spec": {
+            "volumes": [{"name": "data", "persistentVolumeClaim": {"claimName": "x"}}, made["spec"]["volumes"][1]]
+        },
+    }
     assert not has_storage(one, wrong)
 
 
@@ -94,7 +101,13 @@ def test_claims_have_the_labels_of_the_selector():
 def owned(*rows):
     """A claim with references: (kind, name, uid, whether it is the controller)."""
     listed = [
-        {"apiVersion": "v1" if kind == "Pod" else "apps/v1", "kind": kind, "name": name, "uid": uid, "controller": is_controller}
+        {
+            "apiVersion": "v1" if kind == "Pod" else "apps/v1",
+            "kind": kind,
+            "name": name,
+            "uid": uid,
+            "controller": is_controller,
+        }
         for kind, name, uid, is_controller in rows
     ]
     return {"metadata": {"name": "c", "ownerReferences": listed}}

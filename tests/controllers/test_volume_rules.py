@@ -68,7 +68,9 @@ def test_the_best_volume(volumes, options, best):
     found = volumeclaims.best_volume(made(**options), volumes, only_reserved=False)
     assert (found and found["metadata"]["name"]) == best
     reserved = volumeclaims.best_volume(made(**options), volumes, only_reserved=True)
-    was_reserved = best is not None and any(one["spec"].get("claimRef") for one in volumes if one["metadata"]["name"] == best)
+    was_reserved = best is not None and any(
+        one["spec"].get("claimRef") for one in volumes if one["metadata"]["name"] == best
+    )
     assert (reserved is not None) is was_reserved
 
 
@@ -81,10 +83,14 @@ def test_the_best_volume(volumes, options, best):
 def test_the_best_volume_is_that_of_the_model(rows, size, modes):
     names = {"O": "ReadWriteOnce", "M": "ReadWriteMany"}
     volumes = [
-        available(f"v{i}", f"{gib}Gi", modes=[names[mode] for mode in sorted(has)], phase="Available" if free else "Bound")
+        available(
+            f"v{i}", f"{gib}Gi", modes=[names[mode] for mode in sorted(has)], phase="Available" if free else "Bound"
+        )
         for i, (gib, has, free) in enumerate(rows)
     ]
-    found = volumeclaims.best_volume(made(size=f"{size}Gi", modes=[names[mode] for mode in sorted(modes)]), volumes, only_reserved=False)
+    found = volumeclaims.best_volume(
+        made(size=f"{size}Gi", modes=[names[mode] for mode in sorted(modes)]), volumes, only_reserved=False
+    )
     suiting = [(len(has), gib, i) for i, (gib, has, free) in enumerate(rows) if free and gib >= size and modes <= has]
     assert (found and found["metadata"]["name"]) == (f"v{min(suiting)[2]}" if suiting else None)
 
@@ -144,7 +150,10 @@ def test_the_newest_default_class_of_several_the_first_by_name():
 
 def test_annotations_are_set_and_removed():
     one = {"metadata": {"name": "x", "annotations": {"a": "1"}}}
-    assert volumeclaims.with_annotations(one, {"b": "2", "a": None})["metadata"] == {"name": "x", "annotations": {"b": "2"}}
+    assert volumeclaims.with_annotations(one, {"b": "2", "a": None})["metadata"] == {
+        "name": "x",
+        "annotations": {"b": "2"},
+    }
     assert volumeclaims.with_annotations(one, {"a": None})["metadata"] == {"name": "x"}
 
 
@@ -161,7 +170,11 @@ def test_annotations_are_set_and_removed():
         ({}, {"csi": {"driver": "x"}}, ""),
         ({volumeclaims.PROVISIONED_BY: "kubernetes.io/nfs"}, {}, "no deletable volume plugin matched"),
         ({volumeclaims.PROVISIONED_BY: "kubernetes.io/x"}, {}, "no volume plugin matched name: kubernetes.io/x"),
-        ({}, {"nfs": {"path": "/"}}, 'error getting deleter volume plugin for volume "pv": no deletable volume plugin matched'),
+        (
+            {},
+            {"nfs": {"path": "/"}},
+            'error getting deleter volume plugin for volume "pv": no deletable volume plugin matched',
+        ),
         ({}, {"local": {"path": "/"}}, 'error getting deleter volume plugin for volume "pv": no volume plugin matched'),
     ],
 )
@@ -250,7 +263,10 @@ def test_migrated_plugins():
 )
 def test_pods_that_do_not_use_their_volumes_any_more(phase, deleted, states, expected):
     meta = {"deletionTimestamp": "t"} if deleted else {}
-    one = {"metadata": meta, "status": {"phase": phase, "initContainerStatuses": [{"state": state} for state in states]}}
+    one = {
+        "metadata": meta,
+        "status": {"phase": phase, "initContainerStatuses": [{"state": state} for state in states]},
+    }
     assert is_terminated(one) is expected
 
 
@@ -388,7 +404,9 @@ def test_a_claim_without_a_class_gets_the_default_one(fakekube):
 
 
 @pytest.mark.fakekube(controllers=["pvc-protection"])
-@pytest.mark.parametrize(("phase", "node_name", "stays"), [("Running", "n1", True), ("Succeeded", "n1", True), ("Pending", None, False)])
+@pytest.mark.parametrize(
+    ("phase", "node_name", "stays"), [("Running", "n1", True), ("Succeeded", "n1", True), ("Pending", None, False)]
+)
 def test_a_claim_is_kept_while_a_scheduled_pod_uses_it(fakekube, phase, node_name, stays):
     fakekube.create(node())
     fakekube.create(claim())

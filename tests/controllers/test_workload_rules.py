@@ -86,7 +86,12 @@ def test_availability(ready, since, minimum, available):
 
 
 def test_the_next_check_of_availability_is_that_of_the_pod_that_gets_available_first():
-    pods = [pod(ready="True", since=3), pod(ready="True", since=7), pod(ready="True", since=10), pod(ready="False", since=9)]
+    pods = [
+        pod(ready="True", since=3),
+        pod(ready="True", since=7),
+        pod(ready="True", since=10),
+        pod(ready="False", since=9),
+    ]
     assert podstate.next_availability_check(pods, 10, NOW) == 3.0
     assert podstate.next_availability_check(pods[2:], 10, NOW) is None
     assert podstate.next_availability_check(pods, 0, NOW) is None
@@ -470,5 +475,3 @@ def test_errors_of_a_terminating_namespace_are_dropped(cause):
 def test_retries_are_delayed_by_failures_of_their_key():
     limiter = rate_limiter(0.2, 1.0)
     assert [limiter.when("a", 0.0) for _ in range(4)] == [0.2, 0.4, 0.8, 1.0]
-
-
