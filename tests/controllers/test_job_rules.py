@@ -1,5 +1,6 @@
 """Pure rules of Jobs: back-off, failure and success policies, indexes, counts, the pods to delete, the end."""
 
+import itertools
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -264,7 +265,7 @@ def intervals(numbers):
 def test_intervals_are_sets(left, right, completions, count):
     one, other = intervals(left), intervals(right)
     assert {n for first, last in one for n in range(first, last + 1)} == left
-    assert all(after[0] > before[1] + 1 for before, after in zip(one, one[1:], strict=False))
+    assert all(after[0] > before[1] + 1 for before, after in itertools.pairwise(one))
     assert list(indexes.merged(one, other)) == list(intervals(left | right))
     assert indexes.total(one) == len(left)
     assert indexes.overlap(one, other) == len(left & right)
