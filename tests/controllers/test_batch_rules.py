@@ -360,3 +360,14 @@ def test_a_job_of_that_name_that_exists_already_is_taken_if_it_is_ours(fakekube)
     assert "active" not in cron_status(fakekube)
     assert len(jobs(fakekube)) == 1
     assert "FailedCreate" not in events(fakekube)
+
+
+@CRON
+@pytest.mark.parametrize(("minutes", "many"), [(100, False), (102, True)])
+def test_more_than_a_hundred_missed_times_are_a_warning(fakekube, minutes, many):
+    fakekube.create(cron_job("* * * * *", suspend=True))
+    fakekube.advance(minutes=minutes, seconds=1)
+    fakekube.patch("batch/v1", "CronJob", "c", {"spec": {"suspend": False}})
+    fakekube.advance(1)
+    assert ("TooManyMissedTimes" in events(fakekube)) is many
+    assert len(jobs(fakekube)) == 1  # only the last one is made up for

@@ -176,3 +176,38 @@ def test_the_metric_that_asks_for_the_most_replicas_decides(fakekube):
     fakekube.advance("6m")
     assert replicas(fakekube) == 1
     assert fakekube.events(reason="SuccessfulRescale")[-1]["message"] == "New size: 1; reason: All metrics below target"
+
+
+def test_the_status_of_an_autoscaler_over_time(fakekube):
+    fakekube.pods.metrics.set_resource("cpu", "80m", pods="app=web")
+    begin(fakekube, 2)
+    fakekube.advance("15s")
+    scaled = f"{fakekube.clock.now().isoformat()[:19]}Z"
+    assert hpa(fakekube)["status"]["lastScaleTime"] == scaled
+    fakekube.pods.metrics.set_resource("cpu", "50m", pods="app=web")
+    fakekube.advance("2m")
+    found = hpa(fakekube)["status"]
+    assert [one["type"] for one in found["conditions"]] == ["AbleToScale", "ScalingActive", "ScalingLimited"]
+    assert (found["lastScaleTime"], found["currentReplicas"], found["desiredReplicas"]) == (scaled, 4, 4)
+    assert {one["lastTransitionTime"] for one in found["conditions"]} == {scaled}
+    assert len(fakekube.events(reason="SuccessfulRescale")) == 1
+    version = hpa(fakekube)["metadata"]["resourceVersion"]
+    fakekube.advance("10m")
+    assert hpa(fakekube)["metadata"]["resourceVersion"] == version  # nothing has changed
+
+
+def test_an_autoscaler_that_is_created_again_has_no_memory(fakekube):
+    fakekube.pods.metrics.set_resource("cpu", "80m", pods="app=web")
+    begin(fakekube, 2)
+    fakekube.advance("15s")
+    assert replicas(fakekube) == 4
+    made = hpa(fakekube)
+    fakekube.delete("autoscaling/v2", "HorizontalPodAutoscaler", "h")
+    fakekube.advance("30s")
+    fakekube.pods.metrics.set_resource("cpu", "5m", pods="app=web")
+    meta = {"name": "h", "namespace": "default"}
+    fakekube.create({**made, "metadata": meta, "status": {}})
+    fakekube.advance("5m")
+    assert replicas(fakekube) == 4  # its first look remembers the present replicas
+    fakekube.advance("30s")
+    assert replicas(fakekube) == 1

@@ -331,3 +331,51 @@ def test_old_replica_sets_beyond_the_limit_are_deleted_the_oldest_first(fakekube
     make_all_ready(fakekube)
     fakekube.advance(1)
     assert sizes(fakekube) == {"3": 0, "4": 1}
+
+
+@DEPLOYMENTS
+def test_a_saturated_rollout_that_is_paused_loses_its_old_pods(fakekube):
+    fakekube.create(deployment(2, strategy=rolling(2, 0)))
+    fakekube.settle()
+    make_all_ready(fakekube)
+    set_image(fakekube, "nginx:2")
+    assert sizes(fakekube) == {"1": 2, "2": 2}
+    fakekube.controllers["deployment"].suspend()
+    make_all_ready(fakekube)
+    fakekube.patch("apps/v1", "Deployment", "web", {"spec": {"paused": True}})
+    fakekube.controllers["deployment"].resume()
+    fakekube.settle()
+    assert sizes(fakekube) == {"1": 0, "2": 2}
+
+
+@DEPLOYMENTS
+def test_pods_that_are_not_available_go_first_and_no_more_than_the_limit_allows(fakekube):
+    fakekube.create(deployment(10, strategy=rolling(0, 3)))
+    fakekube.settle()
+    make_all_ready(fakekube)
+    set_image(fakekube, "nginx:2")
+    assert sizes(fakekube) == {"1": 7, "2": 3}
+    fakekube.controllers["deployment"].suspend()
+    old = [one for one in pods(fakekube) if one["spec"]["containers"][0]["image"] == "nginx:1"]
+    for one in old[:3]:
+        set_ready(fakekube, one, False)
+    set_image(fakekube, "nginx:3")
+    fakekube.controllers["deployment"].resume()
+    fakekube.settle()
+    assert sizes(fakekube) == {"1": 4, "2": 3, "3": 3}
+
+
+@DEPLOYMENTS
+def test_a_rollout_continues_as_new_pods_become_available(fakekube):
+    fakekube.create(deployment(4, strategy=rolling(1, 1)))
+    fakekube.settle()
+    make_all_ready(fakekube)
+    set_image(fakekube, "nginx:2")
+    found = [sizes(fakekube)]
+    while found[-1] != {"1": 0, "2": 4}:
+        waiting = [one for one in pods(fakekube) if one["spec"]["containers"][0]["image"] == "nginx:2"]
+        waiting = [one for one in waiting if not one["status"].get("conditions")]
+        set_ready(fakekube, waiting[0])
+        fakekube.settle()
+        found.append(sizes(fakekube))
+    assert found == [{"1": 3, "2": 2}, {"1": 2, "2": 3}, {"1": 1, "2": 4}, {"1": 0, "2": 4}]
