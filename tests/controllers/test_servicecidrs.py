@@ -8,7 +8,9 @@ API = "networking.k8s.io/v1"
 
 
 def create_range(fakekube, name, *cidrs):
-    fakekube.create({"apiVersion": API, "kind": "ServiceCIDR", "metadata": {"name": name}, "spec": {"cidrs": list(cidrs)}})
+    fakekube.create(
+        {"apiVersion": API, "kind": "ServiceCIDR", "metadata": {"name": name}, "spec": {"cidrs": list(cidrs)}}
+    )
     fakekube.settle()
 
 
