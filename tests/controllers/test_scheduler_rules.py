@@ -19,6 +19,7 @@ from fakekube.controllers.scheduler.nodeaffinity import preference as node_prefe
 from fakekube.controllers.scheduler.placement import NoFit, Surroundings, place, total_scores
 from fakekube.controllers.scheduler.schedulingqueue import ASSIGNED_POD_ADDED, UnschedulablePods
 from fakekube.controllers.scheduler.verdict import Rejection, Unschedulable
+from tests.controllers import test_scheduler as cluster
 
 HOST, ZONE = "kubernetes.io/hostname", "topology.kubernetes.io/zone"
 
@@ -207,7 +208,7 @@ def test_host_ports(mine, theirs, conflict):
     found = check(view([node("a")], a=[with_port("x", *theirs)]).nodes["a"])
     assert (found is not None) is conflict
     assert noderoom.ports(pod("p")) is None
-    initial = pod("p", initContainers=[{"name": "i", "ports": [{"hostPort": 80}]}])
+    initial = pod("p", initContainers=[{"name": "i", "restartPolicy": "Always", "ports": [{"hostPort": 80}]}])
     assert (initial.ports, pod("q", containers=[{"name": "c", "ports": [{"containerPort": 80}]}]).ports) == (
         {("0.0.0.0", "TCP", 80)},
         frozenset(),
@@ -435,12 +436,7 @@ def using(*names):
             Shelf([{**claim("c"), "metadata": {"name": "c", "deletionTimestamp": "t"}}]),
             'persistentvolumeclaim "c" is being deleted',
         ),
-        (
-            Shelf([claim("c", volume="v", bound=True)]),
-            'persistentvolumeclaim "c" bound to non-existent persistentvolume "v"',
-        ),
         (Shelf([claim("c", "")]), "pod has unbound immediate PersistentVolumeClaims"),
-        (Shelf([claim("c", volume="v")], [volume("v")], [WAITING]), "pod has unbound immediate PersistentVolumeClaims"),
         (
             Shelf([claim("c", "now")], [], [{"metadata": {"name": "now"}}]),
             "pod has unbound immediate PersistentVolumeClaims",
@@ -455,6 +451,8 @@ def test_claims_that_no_node_can_help(shelf, problem):
 
 def test_claims_of_a_pod():
     bound, waiting = claim("b", volume="v", bound=True), claim("p-e")
+    owner = {"apiVersion": "v1", "kind": "Pod", "name": "p", "uid": "p", "controller": True}
+    waiting["metadata"] |= {"namespace": "ns", "ownerReferences": [owner]}
     shelf = Shelf([bound, waiting], [volume("v")], [WAITING])
     one = pod("p", volumes=[{"name": "b", "persistentVolumeClaim": {"claimName": "b"}}, {"name": "e", "ephemeral": {}}])
     one.pod["spec"]["volumes"][1]["ephemeral"] = {"volumeClaimTemplate": {}}
@@ -678,18 +676,29 @@ def test_the_node_where_preemption_does_the_least_harm(better, worse):
         assert preemption.best([worse, better]).node == "a"
 
 
-def test_which_pods_may_preempt():
-    cluster = view([node("a")], a=[pod("gone", priority=1, deleted=True), pod("x", priority=1)])
+@pytest.mark.fakekube(controllers=["scheduler"])
+def test_a_pod_waits_for_the_victims_on_its_nominated_node(fakekube):
+    cluster.priority(fakekube, "low", 1)
+    cluster.priority(fakekube, "high", 10)
+    cluster.add(fakekube, cluster.node("a", cpu="2"))
+    for name in ("one", "two"):
+        cluster.place(fakekube, cluster.pod(name, cpu="1", priorityClassName="low"))
+    assert cluster.place(fakekube, cluster.pod("p", cpu="1", priorityClassName="high")) is None
+    assert len(fakekube.events(reason="Preempted")) == 1
+    fakekube.patch("v1", "Node", "a", {"metadata": {"labels": {"look": "again"}}}, "")
+    fakekube.advance(5)
+    assert cluster.why(fakekube, "p").endswith("not eligible due to a terminating pod on the nominated node.")
+    assert len(fakekube.events(reason="Preempted")) == 1
 
-    def eligible(one, nominated="a"):
-        one.pod["status"]["nominatedNodeName"] = nominated
-        return preemption.eligibility(one, cluster)
 
-    assert eligible(pod("p", priority=5, preemptionPolicy="Never")) == "not eligible due to preemptionPolicy=Never."
-    assert eligible(pod("p", priority=5)) == "not eligible due to a terminating pod on the nominated node."
-    assert eligible(pod("p", priority=1)) == ""
-    assert eligible(pod("p", priority=5), "") == ""
-    assert eligible(pod("p", priority=5), "b") == ""
+@pytest.mark.fakekube(controllers=["scheduler"])
+def test_a_pod_whose_class_never_preempts_waits(fakekube):
+    cluster.priority(fakekube, "polite", 10, preemptionPolicy="Never")
+    cluster.add(fakekube, cluster.node("a", cpu="1"))
+    cluster.place(fakekube, cluster.pod("one", cpu="1"))
+    assert cluster.place(fakekube, cluster.pod("p", cpu="1", priorityClassName="polite")) is None
+    assert cluster.why(fakekube, "p").endswith("preemption: not eligible due to preemptionPolicy=Never.")
+    assert fakekube.events(reason="Preempted") == []
 
 
 def test_nodes_where_preemption_does_not_help():
