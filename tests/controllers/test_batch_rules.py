@@ -371,3 +371,17 @@ def test_more_than_a_hundred_missed_times_are_a_warning(fakekube, minutes, many)
     fakekube.advance(1)
     assert ("TooManyMissedTimes" in events(fakekube)) is many
     assert len(jobs(fakekube)) == 1  # only the last one is made up for
+
+
+@CRON
+def test_the_jobs_of_another_cron_job_do_not_count(fakekube):
+    made = cron_job("*/5 * * * *", concurrencyPolicy="Forbid")
+    fakekube.create(made)
+    fakekube.create({**made, "metadata": {"name": "other", "namespace": "default"}})
+    fakekube.advance("301s")
+    assert sorted(one["metadata"]["ownerReferences"][0]["name"] for one in jobs(fakekube)) == ["c", "other"]
+    assert len(cron_status(fakekube)["active"]) == 1
+    assert events(fakekube) == ["SuccessfulCreate", "SuccessfulCreate"]
+    finish(fakekube)
+    assert "active" not in cron_status(fakekube)
+    assert "UnexpectedJob" not in events(fakekube)

@@ -343,3 +343,15 @@ def test_the_counts_of_the_status(fakekube):
     fakekube.patch("apps/v1", "DaemonSet", "agent", {"metadata": {"annotations": {"look": "once more"}}})
     fakekube.advance(1)
     assert sorted(target_node(one) for one in pods(fakekube)) == ["n1", "n2"]
+
+
+@DAEMONS
+def test_the_pod_for_a_deleted_node_goes_and_the_generation_is_observed(fakekube):
+    started(fakekube, nodes=2)
+    assert sorted(target_node(one) for one in pods(fakekube)) == ["n0", "n1"]
+    fakekube.delete("v1", "Node", "n0", "")
+    fakekube.patch("apps/v1", "DaemonSet", "agent", {"spec": {"minReadySeconds": 1}})
+    fakekube.settle()
+    assert [target_node(one) for one in pods(fakekube)] == ["n1"]
+    found = fakekube.get("apps/v1", "DaemonSet", "agent")
+    assert found["status"]["observedGeneration"] == found["metadata"]["generation"] == 2

@@ -379,3 +379,30 @@ def test_a_rollout_continues_as_new_pods_become_available(fakekube):
         fakekube.settle()
         found.append(sizes(fakekube))
     assert found == [{"1": 3, "2": 2}, {"1": 2, "2": 3}, {"1": 1, "2": 4}, {"1": 0, "2": 4}]
+
+
+@DEPLOYMENTS
+def test_only_changes_of_a_size_are_events(fakekube):
+    fakekube.create(deployment(0))
+    fakekube.settle()
+    assert fakekube.events(reason="ScalingReplicaSet") == []
+    fakekube.patch("apps/v1", "Deployment", "web", {"spec": {"replicas": 2}})
+    fakekube.settle()
+    make_all_ready(fakekube)
+    fakekube.patch("apps/v1", "Deployment", "web", {"metadata": {"annotations": {"team": "a"}}})
+    fakekube.settle()
+    (found,) = fakekube.list("apps/v1", "ReplicaSet")
+    name = found["metadata"]["name"]
+    assert [one["message"] for one in fakekube.events(reason="ScalingReplicaSet")] == [
+        f"Scaled up replica set {name} from 0 to 2"
+    ]
+    annotations = found["metadata"]["annotations"]
+    assert (annotations["team"], annotations["deployment.kubernetes.io/desired-replicas"]) == ("a", "2")
+    assert annotations["deployment.kubernetes.io/max-replicas"] == "3"
+
+
+@SETS
+def test_a_replica_set_observes_its_generation(fakekube):
+    begin(fakekube, 1)
+    scale(fakekube, 2)
+    assert status(fakekube)["observedGeneration"] == 2
