@@ -648,3 +648,19 @@ def test_requests_of_a_pod(spec, expected):
 )
 def test_tolerations(toleration, taint, expected):
     assert nodefit.tolerates(toleration, taint) is expected
+
+
+@pytest.mark.fakekube(controllers=SCHEDULER)
+@pytest.mark.parametrize(("value", "taken"), [(10, False), (9, False), (11, True)])
+def test_the_room_of_a_nominated_pod_is_kept_for_it_unless_another_is_more_important(fakekube, value, taken):
+    priority(fakekube, "low", 1)
+    priority(fakekube, "high", 10)
+    priority(fakekube, "other", value)
+    add(fakekube, node("a", cpu="2"))
+    assert place(fakekube, pod("victim", cpu="2", priorityClassName="low")) == "a"
+    assert place(fakekube, pod("nominated", cpu="2", priorityClassName="high")) is None
+    assert fakekube.get("v1", "Pod", "nominated")["status"]["nominatedNodeName"] == "a"
+    fakekube.delete("v1", "Pod", "victim", gracePeriodSeconds=0)
+    assert place(fakekube, pod("late", cpu="2", priorityClassName="other")) == ("a" if taken else None)
+    fakekube.advance(2)
+    assert where(fakekube, "nominated") == (None if taken else "a")

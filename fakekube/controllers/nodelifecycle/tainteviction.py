@@ -10,7 +10,7 @@ from controllerlib import ApiError, Request, Result
 from controllerlib.controller import RequestQueue
 from fakekube.controllers.context import NODE_INDEX, ControllerContext, node_index
 from fakekube.controllers.objectevents import object_events
-from fakekube.controllers.workload.nodefit import tolerates
+from fakekube.controllers.workload.nodefit import tolerates, untolerated_taint
 from fakekube.controllers.workload.podstate import timestamp
 from fakekube.controllers.workload.podstatuspatch import disruption_target, patch_pod_status
 
@@ -109,6 +109,8 @@ class TaintEvictionController:
             eviction = self._planned(request, planned, now, tolerated)
             if eviction.due > now:
                 return Result(requeue_after=eviction.due - now)
+        if untolerated_taint(taints, pod["spec"].get("tolerations") or (), ("NoExecute",)) is not None:
+            self._cancel(request)
         self._evictions.pop(request, None)
         await self._evict(request)
         return None

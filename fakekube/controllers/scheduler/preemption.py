@@ -178,7 +178,7 @@ def best(found: Sequence[Candidate]) -> Candidate:
         priorities = [victim.priority for victim in one.victims]
         # as if no priority were negative, so that each further pod makes the sum higher
         total = sum(priority + _PRIORITY_OFFSET for priority in priorities)
-        return one.violations, max(priorities), total, len(priorities)
+        return one.violations, max(priorities, default=0), total, len(priorities)
 
     least = min(map(harm, found))
     equal = [one for one in found if harm(one) == least]
