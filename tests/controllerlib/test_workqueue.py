@@ -44,6 +44,7 @@ from tests.controllerlib.script import play
         pytest.param("+x@5 ! +y@1 ! t10 #0 >-", id="WQ-41"),
         pytest.param("+x@5 +y@6 #0 t5 #1 t6 #2", id="WQ-43"),
         pytest.param("+a@5 +b@5 +c@5 t5 >a >b >c", id="WQ-44"),
+        pytest.param("+a@5 +b@5 +a@5 t5 >a >b", id="code-1-a-second-add-for-the-same-time-keeps-its-place"),
     ],
 )
 def test_scripts(script: str) -> None:
