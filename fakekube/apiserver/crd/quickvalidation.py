@@ -153,7 +153,7 @@ def _range(values: Validator, node: Node) -> tuple[float, float]:
 
 def _boolean_accepts(values: Validator, node: Node) -> Accepts:
     if values.enum:
-        return lambda value: type(value) is bool and value in values.enum
+        return lambda value: any(value is choice for choice in values.enum)  # True == 1, and the choice 1 is not True
     return lambda value: type(value) is bool
 
 
