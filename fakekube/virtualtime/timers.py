@@ -30,10 +30,10 @@ def grid_later(delay: float, now: int, reading: float) -> tuple[int, float]:
     """As `grid`, for a timer in `delay` seconds: the microsecond, and the exact deadline in seconds.
 
     Adding in whole microseconds keeps the rounding of `reading + delay` out of the clock: three times 0.1 s then reads
-    0.3, not 0.30000000000000004. Delays below half a microsecond are added exactly, as they may be such a remainder.
+    0.3, not 0.30000000000000004. Delays of up to half a microsecond are added exactly, as they may be such a remainder.
     """
     exact = reading + delay
-    if delay * SECOND < 0.5:
+    if delay * SECOND <= 0.5:
         return grid(exact, now), exact
     us = now + round(delay * SECOND)
     snapped = us / SECOND

@@ -93,9 +93,13 @@ class Api:
         *,
         user: User = ADMIN,
         during: Any = None,
+        reply: Any = None,
         **headers: str,
     ) -> Response:
-        """The response. The needs of the request are recorded; `during` is called while it waits."""
+        """The response. The needs of the request are recorded; `during` is called while it waits.
+
+        `reply` is a function of a need that returns what the request receives for it; without it that is None.
+        """
         path, _, query = target.partition("?")
         sent = {name.replace("_", "-"): value for name, value in headers.items()}
         request = Request(method, path, parse_qs(query, keep_blank_values=True), sent, body, user)
@@ -106,7 +110,7 @@ class Api:
                 self.needs.append(need)
                 if during:
                     during()
-                need = step.send(None)
+                need = step.send(reply(need) if reply else None)
         except StopIteration as end:
             return end.value
 

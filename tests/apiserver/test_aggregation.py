@@ -208,6 +208,26 @@ def test_aggregated_discovery_has_the_resources_of_the_other_server():
     assert aggregated_group(api) == [{"version": "v1alpha1", "resources": [shown], "freshness": "Current"}]
 
 
+@pytest.mark.parametrize(
+    ("path", "found"),
+    [
+        ("/", False),
+        ("/api", False),
+        ("/api/v1", False),
+        ("/apis", False),
+        ("/apis/wardle.example.com", False),
+        ("/apis/wardle.example.com/v1alpha1", True),
+        ("/apis/wardle.example.com/v1alpha1/flunders/a", True),
+        ("/apis/wardle.example.com/v1", False),
+        ("/api/v1alpha1.wardle.example.com", False),
+        ("/other/wardle.example.com/v1alpha1", False),
+    ],
+)
+def test_the_api_service_of_a_path(path, found):
+    of_path = aggregation.api_service_of(registered().apiserver.store, path)
+    assert (of_path is not None and of_path["metadata"]["name"] == NAME) == found
+
+
 def test_openapi_documents_are_merged():
     api = registered()
     flunder = {"$ref": "#/definitions/com.example.Flunder"}
@@ -231,6 +251,8 @@ def test_openapi_documents_are_merged():
     added = {name for name in merged["definitions"] if name.startswith("com.example.")}
     assert added == {"com.example.Flunder", "com.example.Spec"}
     assert "/api/v1/pods" in merged["paths"]
+    assert list(merged["paths"]) == sorted(merged["paths"])
+    assert list(merged["definitions"]) == sorted(merged["definitions"])
     url = api.ok("GET", "/openapi/v3")["paths"]["apis/wardle.example.com/v1alpha1"]["serverRelativeURL"]
     assert api.ok("GET", url) == three
     api.ok("DELETE", f"{API_SERVICES}/{NAME}")

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from fakekube.apiserver.needs import Reply
 from fakekube.apiserver.registry.core.service.allocation import addresses_of, ports_of
 from fakekube.server.initialobjects import ClusterOptions
 from tests.apiserver.api import Api
@@ -162,6 +163,82 @@ def test_nothing_is_given_twice(steps):
 
 
 LOCAL = {"type": "LoadBalancer", "externalTrafficPolicy": "Local"}
+
+
+REVIEWS = {
+    "apiVersion": "admissionregistration.k8s.io/v1",
+    "kind": "ValidatingWebhookConfiguration",
+    "metadata": {"name": "hooks"},
+    "webhooks": [
+        {
+            "name": "services.example.com",
+            "admissionReviewVersions": ["v1"],
+            "sideEffects": "None",
+            "clientConfig": {"url": "https://localhost:9443/"},
+            "rules": [{"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["services"]}],
+        }
+    ],
+}
+
+
+def admitted(need):
+    """The replies of webhooks that allow everything."""
+    uids = [post.body["request"]["uid"] for post in need.posts]
+    return [
+        Reply(
+            {"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "response": {"uid": uid, "allowed": True}}
+        )
+        for uid in uids
+    ]
+
+
+def create_while(api, body, *meanwhile):
+    """Creates a Service behind a webhook; while it waits for the nth time, the nth Service of `meanwhile` is created."""
+    api.ok("POST", "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations", REVIEWS)
+    left = list(meanwhile)
+
+    def reply(need):
+        if left:
+            other = left.pop(0)
+            api.ok("POST", SERVICES, other, reply=admitted)
+        return admitted(need)
+
+    code, shown = api.call("POST", SERVICES, body, reply=reply)
+    assert not left
+    return code, shown
+
+
+def test_a_service_whose_address_is_taken_while_it_waits_gets_another_one():
+    api = Api()
+    _, expected = api.call("POST", f"{SERVICES}?dryRun=All", service())
+    code, made = create_while(api, service(), *(service(f"other-{at}") for at in range(3)))
+    assert code == 201
+    addresses = [one["spec"]["clusterIP"] for one in api.ok("GET", SERVICES)["items"]]
+    assert len(set(addresses)) == len(addresses)
+    assert made["spec"]["clusterIP"] in addresses
+    assert expected["spec"]["type"] == "ClusterIP"
+
+
+def test_code_1_a_name_that_is_taken_with_the_address_is_reported():
+    code, status = create_while(Api(), service(), service())
+    assert (code, status["reason"], status["message"]) == (409, "AlreadyExists", 'services "s" already exists')
+
+
+@pytest.mark.parametrize(("lost", "taken", "code"), [(0, 7, 201), (0, 8, 409), (5, 7, 201), (5, 8, 409)])
+def test_code_1_a_lost_address_uses_up_no_name(lost, taken, code):
+    """Eight names are drawn (`registry/generic/registry/store.go`), however often an address has to be chosen again."""
+    api = Api()
+    for at in range(taken):
+        api.ok("POST", SERVICES, service(f"s-{at}"))
+    body = {**service(), "metadata": {"generateName": "s-"}}
+    names = [str(at) for at in range(8)]
+    # an attempt whose address is lost draws its name again
+    api.context.suffixes = [*["fresh"] * lost, *names, "never"] if lost else [*names, "never"]
+    found, shown = create_while(api, body, *(service(f"other-{at}") for at in range(lost)))
+    assert (found, shown.get("reason")) == (code, None if code == 201 else "AlreadyExists")
+    if code == 201:
+        assert shown["metadata"]["name"] == "s-7"
+    assert api.context.suffixes == ["never"]
 
 
 def test_the_port_for_health_can_be_named_and_stays():

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from datetime import datetime, timedelta
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,7 @@ from hypothesis import strategies as st
 from controllerlib.client.client import Client
 from controllerlib.client.errors import ApiError
 from controllerlib.client.transport import Transport
-from controllerlib.clock import SystemClock, sleep
+from controllerlib.clock import SystemClock, Timer, sleep
 from controllerlib.leaderelection import leaderelection
 from controllerlib.leaderelection.elector import LeaderCallbacks, LeaderElector, LeaderHealthz
 from controllerlib.leaderelection.leaderelection import LeaderElection, LeaderElectionOptions
@@ -50,7 +51,7 @@ class Candidate:
         self.log: list[tuple[float, str]] = []
         self._work = work
         client = Client(api, user_agent=identity)
-        clock = asyncio.get_running_loop().clock  # type: ignore[attr-defined]
+        clock = options.pop("clock", None) or asyncio.get_running_loop().clock  # type: ignore[attr-defined]
         lock = LeaseLock(
             client, "lock", "default", labels=labels, recorder=recorder, timeout=lock_timeout, clock=clock,
         )  # fmt: skip
@@ -255,6 +256,50 @@ async def test_le_10_a_leader_that_cannot_renew() -> None:
     # it observed the record of 98 at 99, so it expires at 114
     assert other.at("leads") == [114.0]
     assert spec(api)["leaseTransitions"] == 1
+
+
+class StoppedClock:
+    """The clock of a process that was stopped for a while: it jumps when the process goes on."""
+
+    def __init__(self) -> None:
+        self._clock = asyncio.get_running_loop().clock  # type: ignore[attr-defined]
+        self.stopped = 0.0
+
+    def monotonic(self) -> float:
+        return float(self._clock.monotonic()) + self.stopped
+
+    def now(self) -> datetime:
+        moment: datetime = self._clock.now()
+        return moment + timedelta(seconds=self.stopped)
+
+    def call_at(self, deadline: float, callback: Callable[[], None]) -> Timer:
+        timer: Timer = self._clock.call_at(deadline - self.stopped, callback)
+        return timer
+
+    async def sleep_until(self, deadline: float) -> None:
+        await self._clock.sleep_until(deadline - self.stopped)
+
+
+@pytest.mark.parametrize(
+    ("stopped", "requests"),
+    [
+        pytest.param(0.0, ["update"], id="not-at-all"),
+        pytest.param(12.999, ["update"], id="the-lease-is-valid"),
+        pytest.param(13.0, ["get", "update"], id="the-lease-expires"),
+        pytest.param(60.0, ["get", "update"], id="the-lease-has-expired"),
+    ],
+)
+async def test_code_1_a_leader_that_was_stopped_reads_an_expired_lease_before_it_renews(
+    stopped: float, requests: list[str]
+) -> None:
+    """Another candidate may have taken it (client-go: `tryAcquireOrRenew`). The lease lasts 15 s, a renewal is due each 2."""
+    api = FakeApi()
+    clock = StoppedClock()
+    me = await Candidate(api, clock=clock).run(9)
+    clock.stopped = stopped
+    await advance(1.5)
+    assert verbs(api, since=9.5) == requests
+    assert me.leads
 
 
 async def test_le_10_another_one_can_win_15_seconds_after_the_last_renewal() -> None:

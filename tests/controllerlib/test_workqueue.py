@@ -6,15 +6,22 @@ import weakref
 from collections.abc import Callable, Sequence
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from controllerlib.clock import SystemClock, sleep
 from controllerlib.metrics.queuemetrics import WorkQueueMetrics
 from controllerlib.metrics.registry import Registry
 from controllerlib.wait import parallelize
 from controllerlib.workqueue.item import NotProcessing
+from controllerlib.workqueue.prioritystate import PriorityQueueState
 from controllerlib.workqueue.queue import WorkQueue, priority_queue, work_queue
 from controllerlib.workqueue.queuestate import WorkQueueState
-from controllerlib.workqueue.ratelimiters import ItemExponentialFailureRateLimiter, default_controller_rate_limiter
+from controllerlib.workqueue.ratelimiters import (
+    ItemExponentialFailureRateLimiter,
+    default_controller_rate_limiter,
+    default_item_based_rate_limiter,
+)
 from tests.controllerlib.script import play
 
 
@@ -44,6 +51,7 @@ from tests.controllerlib.script import play
         pytest.param("+x@5 ! +y@1 ! t10 #0 >-", id="WQ-41"),
         pytest.param("+x@5 +y@6 #0 t5 #1 t6 #2", id="WQ-43"),
         pytest.param("+a@5 +b@5 +c@5 t5 >a >b >c", id="WQ-44"),
+        pytest.param("+a@5 +b@5 +a@5 t5 >a >b", id="code-1-a-second-add-for-the-same-time-keeps-its-place"),
     ],
 )
 def test_scripts(script: str) -> None:
@@ -426,3 +434,25 @@ async def test_an_idle_queue_has_no_timer() -> None:
     waiting.cancel()
     await now(waiting)
     assert asyncio.get_running_loop().upcoming() == []  # type: ignore[attr-defined]
+
+
+@given(
+    dues=st.dictionaries(st.sampled_from("abcdef"), st.integers(1, 5), max_size=6),
+    kind=st.sampled_from([WorkQueueState, PriorityQueueState]),
+)
+def test_waiting_items_are_listed_by_their_deadline_and_then_by_their_turn(
+    dues: dict[str, int], kind: type[WorkQueueState[str]] | type[PriorityQueueState[str]]
+) -> None:
+    state = kind()
+    for item, due in dues.items():
+        state.add(item, now=0.0, after=due)
+    expected = sorted(dues, key=lambda item: dues[item])  # a stable sort: equal deadlines keep the order of the adds
+    assert list(state.waiting().items()) == [(item, dues[item]) for item in expected]
+
+
+def test_delays_of_the_default_limiter_of_items() -> None:
+    """1 ms, doubled up to 1000 s (client-go: `DefaultItemBasedRateLimiter`)."""
+    limiter = default_item_based_rate_limiter()
+    delays = [limiter.when("a", 0.0) for _ in range(30)]
+    assert delays == pytest.approx([min(0.001 * 2**failures, 1000.0) for failures in range(30)])
+    assert limiter.when("b", 0.0) == 0.001

@@ -671,7 +671,9 @@ def test_lists_again_and_again(kube, seconds, watches, expected):
     assert [name for name in found(kube) if name != "plain-watch"] == expected
 
 
-@pytest.mark.parametrize(("seconds", "expected"), [(0.1, ["short-requeue"]), (5, [])])
+@pytest.mark.parametrize(
+    ("seconds", "expected"), [(0.1, ["short-requeue"]), (0.999, ["short-requeue"]), (1, []), (5, [])]
+)
 def test_short_requeues(kube, seconds, expected):
     run(kube, every(seconds), seconds=seconds * 100)
     assert found(kube) == expected

@@ -408,6 +408,15 @@ def test_o7_two_writers_of_one_field():
     assert oracles_of(replace(REFERENCE, commits=[*REFERENCE.commits, *flip("operator a", "test", "operator a")])) == []
 
 
+@pytest.mark.parametrize("outsider", ["test", "race"])
+@pytest.mark.parametrize("first", [True, False])
+def test_o7_an_operator_that_corrects_what_no_operator_wrote(outsider, first):
+    """Code 1: neither the test nor the competing writer of an exploration is a program that fights."""
+    actors = (outsider, "operator a") if first else ("operator a", outsider)
+    changes = flip(actors[0], actors[1], actors[0])
+    assert oracles_of(replace(REFERENCE, commits=[*REFERENCE.commits, *changes])) == []
+
+
 @pytest.mark.parametrize(
     ("seen", "generation", "oracles"), [(2, 1, ["O10"]), (1, 2, ["O10"]), (1, 1, []), (None, 2, [])]
 )

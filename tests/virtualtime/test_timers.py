@@ -2,15 +2,17 @@
 
 import asyncio
 import heapq
+import math
 import os
 import signal
 from datetime import timedelta
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from fakekube.virtualtime import Bubble, VirtualClock, VirtualTimeLoop
+from fakekube.virtualtime.timers import grid_later
 
 
 @pytest.fixture
@@ -189,6 +191,16 @@ def test_no_timer_fires_before_its_deadline_reads(whens):
     loop.run_until_complete(loop.advance(2e5))
     loop.close()
     assert not early
+
+
+@given(start=st.integers(0, 10**12), delay=st.floats(2e-7, 1e-5))
+@example(start=0, delay=5e-7)
+@example(start=3, delay=5e-7)
+def test_code_1_a_real_delay_lasts_at_least_a_microsecond_and_is_rounded_to_the_nearest(start, delay):
+    fires, exact = grid_later(delay, start, start / 1e6)
+    assert fires > start
+    assert abs(fires - start - delay * 1e6) <= 1
+    assert abs(exact - (start / 1e6 + delay)) < 1e-9 + 4 * math.ulp(exact)
 
 
 def test_a_signal_is_handled_before_time_moves(loop):

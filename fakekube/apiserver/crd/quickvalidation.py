@@ -153,7 +153,8 @@ def _range(values: Validator, node: Node) -> tuple[float, float]:
 
 def _boolean_accepts(values: Validator, node: Node) -> Accepts:
     if values.enum:
-        return lambda value: type(value) is bool and value in values.enum
+        choices = [one for one in values.enum if type(one) is bool]  # the choice 1 equals True, and is not it
+        return lambda value: type(value) is bool and value in choices
     return lambda value: type(value) is bool
 
 

@@ -80,6 +80,27 @@ def test_pods_out_of_bounds(api, each, body, why):
     assert api.refused("POST", PODS, body) == (403, "Forbidden", f'pods "p" is forbidden: {why}')
 
 
+@pytest.mark.parametrize(
+    ("each", "body"),
+    [
+        pytest.param([limit(min={"cpu": "100m"})], pod(container(requests={"cpu": "0.1"}, limits={"cpu": "100m"})), id="least"),
+        pytest.param([limit(max={"cpu": "1"})], pod(container(requests={"cpu": "1"}, limits={"cpu": "1000m"})), id="most"),
+        pytest.param(
+            [limit("Pod", max={"memory": "2Gi"})],
+            pod(container(limits={"memory": "1Gi"}), container("b", limits={"memory": "1024Mi"})), id="sum",
+        ),
+        pytest.param(
+            [limit(maxLimitRequestRatio={"cpu": "2"})],
+            pod(container(requests={"cpu": "500m"}, limits={"cpu": "1"})), id="ratio",
+        ),
+    ],
+)  # fmt: skip
+def test_code_1_pods_exactly_at_the_bounds_are_admitted(api, each, body):
+    """Every bound is inclusive (`plugin/pkg/admission/limitranger/admission.go`)."""
+    limits(api, *each)
+    assert api.call("POST", PODS, body)[0] == 201
+
+
 def test_the_first_limit_range_that_rejects_is_reported(api):
     limits(api, limit(max={"cpu": "1"}), name="b")
     limits(api, limit(max={"memory": "1Gi"}), name="a")

@@ -15,6 +15,17 @@ def spec(**fields):
     return {"spec": fields}
 
 
+NAMES = st.lists(st.sampled_from("abcdef"), max_size=7)
+
+
+@given(live=NAMES, config=st.lists(st.sampled_from("abcdef"), max_size=6, unique=True))
+def test_the_order_of_a_merged_set(live, config):
+    """The items of the configuration keep its order, all others theirs, and no item is lost or added."""
+    merged = merging.merge(spec(tags=live), spec(tags=config), ROOT)["spec"]["tags"]
+    assert [item for item in merged if item in config] == config
+    assert [item for item in merged if item not in config] == [item for item in live if item not in config]
+
+
 @pytest.mark.parametrize(
     ("value", "held"),
     [

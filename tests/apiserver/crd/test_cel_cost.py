@@ -119,3 +119,25 @@ def test_the_estimated_cost_of_a_rule(make: Any, rule: str, free: int | None, li
     else:
         assert found == free
     assert cost(make(limit), rule) == bound
+
+
+LIMIT = 3 * 1024 * 1024
+
+
+@pytest.mark.parametrize(
+    ("required", "defaults", "smallest"),
+    [
+        ((), (), 2),
+        (("name",), (), 2 + len("name") + 2 + 4),
+        (("name", "size"), (), 2 + len("name") + 2 + 4 + len("size") + 1 + 4),
+        (("name", "size"), ("name",), 2 + len("size") + 1 + 4),  # a default fills it in
+        (("name", "other"), (), 2 + len("name") + 2 + 4),
+    ],
+)
+def test_items_of_a_list_are_as_small_as_their_required_fields_allow(required, defaults, smallest):
+    """As many items as fit into a request are assumed (`model/schemas.go`, MinSerializedSize): 3 for each of them, 2 for the list."""
+    item = {**obj(name=text(None), size={"type": "integer"}), "required": list(required)}
+    for name in defaults:
+        item["properties"][name] = {**item["properties"][name], "default": "a"}
+    items = (LIMIT - 2) // (smallest + 1)
+    assert cost(array(item, None), "self.all(x, true)") == 3 * items + 2

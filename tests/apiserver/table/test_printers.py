@@ -89,6 +89,20 @@ SIDECAR = container("side", restartPolicy="Always")
             "1/2", "NotReady", "0", id="one-is-done-and-the-pod-not-ready",
         ),
         pytest.param(
+            {"containers": [container("c"), container("d")]},
+            {"containerStatuses": [
+                status(state={"waiting": {"reason": "ImagePullBackOff"}}),
+                status(name="d", state={"terminated": {"reason": "Error", "exitCode": 1}}, restarts=2)]},
+            "0/2", "ImagePullBackOff", "2", id="the-reason-of-the-first-container",
+        ),
+        pytest.param(
+            {"containers": [container("c"), container("d")]},
+            {"containerStatuses": [
+                status(state={"terminated": {"reason": "Error", "exitCode": 1}}),
+                status(name="d", state={"waiting": {"reason": "CrashLoopBackOff"}})]},
+            "0/2", "Error", "0", id="the-reason-of-the-first-container-that-has-ended",
+        ),
+        pytest.param(
             {"initContainers": [container("i"), container("j")]},
             {"initContainerStatuses": [status(state={"terminated": {"exitCode": 0}}), status(name="j", restarts=2)]},
             "0/1", "Init:1/2", "2", id="initializing",

@@ -52,6 +52,38 @@ def test_what_is_refused(spec, problem):
     assert Api().refused("POST", SERVICES, service) == (422, "Invalid", f'Service "s" is invalid: {problem}')
 
 
+def ports(*numbers):
+    return [
+        {"name": f"p{at}", **dict(zip(("protocol", "port", "nodePort"), one, strict=True))}
+        for at, one in enumerate(numbers)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "problems"),
+    [
+        pytest.param(("TCP", 80, 30001), ("UDP", 80, 30001), [], id="both-numbers-for-two-protocols"),
+        pytest.param(("TCP", 80, 30001), ("TCP", 81, 30002), [], id="two-of-each"),
+        pytest.param(
+            ("TCP", 80, 30001), ("TCP", 81, 30001), ["spec.ports[1].nodePort: Duplicate value: 30001"], id="node-port"
+        ),
+        pytest.param(
+            ("SCTP", 80, 30001), ("SCTP", 80, 30002),
+            ['spec.ports[1]: Duplicate value: {"Name":"","Protocol":"SCTP","AppProtocol":null,"Port":80,"TargetPort":0,"NodePort":0}'],
+            id="port",
+        ),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("kind", ["NodePort", "LoadBalancer"])
+def test_code_1_a_number_is_used_once_for_each_protocol(kind, first, second, problems):
+    service = {"metadata": {"name": "s"}, "spec": {"type": kind, "ports": ports(first, second)}}
+    code, shown = Api().call("POST", SERVICES, service)
+    assert (code, [shown["message"].partition("is invalid: ")[2]] if code == 422 else []) == (
+        422 if problems else 201,
+        problems,
+    )
+
+
 COMPLETED = [
     ({}, {"type": "ClusterIP", "sessionAffinity": "None", "internalTrafficPolicy": "Cluster", "ipFamilies": ["IPv4"]}),
     ({"ipFamilyPolicy": "PreferDualStack"}, {"ipFamilyPolicy": "PreferDualStack", "ipFamilies": ["IPv4"]}),

@@ -1,0 +1,61 @@
+"""Enums of any type, and quick validation, which must accept nothing that full validation rejects."""
+
+import itertools
+
+import pytest
+
+from fakekube.apiserver.crd.schemavalidator import SchemaValidator
+
+VALUES = [None, True, False, 0, 1, 1.0, 2.5, -3, 2**63, 10**30, "", "a", "1", "2026-01-01", [], [1], {}, {"a": 1}]
+
+TYPES = [
+    {"type": "string"},
+    {"type": "integer"},
+    {"type": "number"},
+    {"type": "boolean"},
+    {"x-kubernetes-int-or-string": True},
+]
+LIMITS = [
+    {},
+    {"minimum": 1},
+    {"maximum": 1},
+    {"minimum": 0.5, "exclusiveMinimum": True},
+    {"multipleOf": 2},
+    {"maxLength": 1},
+    {"pattern": "^a"},
+]
+FORMATS = [{}, {"format": "date"}, {"format": "int32"}, {"format": "float"}, {"format": "unknown"}]
+MORE = [{}, {"nullable": True}, {"enum": [1, "a"]}]
+
+
+@pytest.mark.parametrize("kind", TYPES, ids=str)
+def test_quick_validation_accepts_nothing_that_full_validation_rejects(kind):
+    for limit, form, more in itertools.product(LIMITS, FORMATS, MORE):
+        values = SchemaValidator({**kind, **limit, **form, **more})
+        for value in VALUES:
+            problems = values.check(value).problems
+            assert values.accepts(value) <= (not problems), (
+                limit,
+                form,
+                more,
+                value,
+                [one.message for one in problems],
+            )
+
+
+@pytest.mark.parametrize(
+    ("kind", "choices", "accepted"),
+    [
+        pytest.param("integer", [0, 1], [0, 1], id="integer"),
+        pytest.param("number", [1, 2.5], [1, 1.0, 2.5], id="number"),
+        pytest.param("string", ["a", "1"], ["a", "1"], id="string"),
+        pytest.param("boolean", [True], [True], id="boolean"),
+    ],
+)
+def test_a_value_is_one_of_the_choices_of_its_type(kind, choices, accepted):
+    values = SchemaValidator({"type": kind, "enum": choices})
+    found = [value for value in VALUES if not values.check(value).problems]
+    expected = [value for value in VALUES if any(type(value) is type(one) and value == one for one in accepted)]
+    assert [repr(value) for value in found if not (kind == "integer" and isinstance(value, float))] == [
+        repr(value) for value in expected
+    ]

@@ -1,0 +1,77 @@
+"""Which tests try a mutant: the closest ones among those that reach it, the cheapest first."""
+
+import ast
+from collections import defaultdict
+from collections.abc import Iterable
+from pathlib import Path
+
+from tests.mutation.coveragemap import CoverageMap, Reaching
+from tests.mutation.mutants import Mutant
+
+
+def reaching(mutant: Mutant, known: CoverageMap, files: dict[str, str]) -> list[Reaching]:
+    """The tests that run the mutant.
+
+    One that runs when its module is imported is run by all tests that reach the module, or, if it has only tables, the
+    modules that import it.
+    """
+    tests = known.reaching(mutant.file)
+    if mutant.imported:
+        return tests or [test for file in importers(mutant.file, files) for test in known.reaching(file)]
+    first, last = mutant.statement
+    exact = [test for test in tests if mutant.line in test.lines]
+    return exact or [test for test in tests if any(line in test.lines for line in range(first, last + 1))]
+
+
+def importers(file: str, files: dict[str, str]) -> list[str]:
+    """The sources that import the module of a file."""
+    module = file.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
+    return [other for other, source in files.items() if other != file and module in _imported(source)]
+
+
+def _imported(source: str) -> set[str]:
+    names = set()
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.ImportFrom) and node.module:
+            names |= {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
+        elif isinstance(node, ast.Import):
+            names |= {alias.name for alias in node.names}
+    return names
+
+
+def closest(tests: Iterable[Reaching], count: int, seconds: float) -> list[Reaching]:
+    """At most `count` tests that take `seconds` together, and at least one, the cheapest and closest first.
+
+    A test is close if a large part of the lines that it runs are of this file. The cases of one test function take turns
+    with other functions, so that a table of a hundred rows is not all that is tried.
+    """
+    functions: defaultdict[str, list[Reaching]] = defaultdict(list)
+    for test in sorted(tests, key=lambda test: (-_closeness(test), test.seconds, test.name)):
+        functions[test.name.partition("[")[0]].append(test)
+    turns = sorted(
+        (turn, -_closeness(test), test.name, test) for cases in functions.values() for turn, test in enumerate(cases)
+    )
+    chosen: list[Reaching] = []
+    for *_, test in turns:
+        if len(chosen) < count and (not chosen or sum(one.seconds for one in chosen) + test.seconds <= seconds):
+            chosen.append(test)
+    return sorted(chosen, key=lambda test: (test.seconds / _closeness(test), test.name))
+
+
+def _closeness(test: Reaching) -> float:
+    return len(test.lines) / max(test.breadth, 1)
+
+
+def without(tests: Iterable[Reaching], names: Iterable[str]) -> list[Reaching]:
+    """The tests but those of these names."""
+    left_out = set(names)
+    return [test for test in tests if test.name not in left_out]
+
+
+def all_sources(root: Path, packages: Iterable[str]) -> dict[str, str]:
+    """The sources of the packages, by their path below `root`."""
+    return {
+        str(path.relative_to(root)): path.read_text()
+        for name in packages
+        for path in sorted((root / name).rglob("*.py"))
+    }
