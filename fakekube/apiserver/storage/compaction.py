@@ -7,12 +7,16 @@ from fakekube.apiserver.storage.store import Store
 #: The interval of compactions in seconds (`--etcd-compaction-interval`).
 INTERVAL = 300.0
 
+#: The collection of leases, which are renewed every few seconds, and how many of its changes are kept for watches.
+#: (The watch cache of kube-apiserver keeps the changes of 75 seconds, and at least 100.)
+LEASES, RENEWALS = "leases.coordination.k8s.io", 2_000
+
 
 class Compactor:
     """At each interval, makes the revisions unreadable that are older than the revision one interval before.
 
     So a continue token is valid for five to ten minutes. Watches do not depend on it: kube-apiserver serves them from
-    the watch cache, whose history here is `Store.window`.
+    the watch cache, whose history here is `Store.window`, and of leases the last RENEWALS changes.
     """
 
     def __init__(self, store: Store, now: float) -> None:
@@ -32,3 +36,4 @@ class Compactor:
         self._store.floor = self._noted if intervals == 1 else self._store.revision
         self._noted = self._store.revision
         self._next += intervals * INTERVAL
+        self._store.shorten(LEASES, RENEWALS)
