@@ -91,7 +91,7 @@ class Schema:
         """The fields that are, or contain, lists and maps that are nil after storage; a cache of the decoder."""
         self.shown: tuple[tuple[str, Schema | None, Any], ...] | None = None
         """The fields that are always encoded; a cache of the decoder."""
-        self.unchanged: dict[str, type] | None = None
+        self.unchanged: Mapping[str, object] | None = None
         """The fields whose values are decoded unchanged, with the Python type of the values; a cache of the decoder."""
 
     def _item_keys(self) -> tuple[str, ...] | None:

@@ -64,7 +64,7 @@ class CronSync:
         return found
 
     def active_uids(self) -> set[str]:
-        return {one.get("uid") for one in self.active}
+        return {one["uid"] for one in self.active if one.get("uid")}
 
     def deactivate(self, uid: str) -> None:
         left = [one for one in self.active if one.get("uid") != uid]
