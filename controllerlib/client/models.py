@@ -10,6 +10,7 @@ M = TypeVar("M")
 
 #: Types that JSON represents as they are; almost every value in an object has one of them.
 _PLAIN = frozenset({str, int, float, bool, type(None)})
+_TEXT = frozenset({str})
 #: Fields of type MicroTime, which always have a fraction of a second.
 _MICRO_TIMES = frozenset({"acquireTime", "renewTime", "pingTime", "eventTime", "lastObservedTime"})
 _LIST = re.compile(r"list\[(.*)\]")
@@ -48,6 +49,8 @@ def to_json(value: Any) -> Any:
     """Convert mappings, sequences, dates and models (by their `attribute_map`) to JSON."""
     form = type(value)
     if form is dict:  # nearly all are: no look at abstract classes
+        if _PLAIN.issuperset(map(type, value.values())) and _TEXT.issuperset(map(type, value)):
+            return value.copy()
         return {
             (key if type(key) is str else str(key)): item if type(item) in _PLAIN else _field(key, item)
             for key, item in value.items()

@@ -41,7 +41,7 @@ def reference(obj: Any, field_path: str = "") -> Object:
 
     ValueError if the object has no apiVersion or kind, TypeError if it is not an object.
     """
-    found = as_object(obj)
+    found = obj if type(obj) is dict else as_object(obj)
     if "metadata" not in found and set(found) <= set(_REFERENCE) and found:
         return {**found, **({"fieldPath": field_path} if field_path else {})}
     if not found.get("kind") or not found.get("apiVersion"):

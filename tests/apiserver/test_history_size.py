@@ -4,8 +4,12 @@ import tracemalloc
 
 import pytest
 
+from fakekube import FakeKube
 from fakekube.apiserver.storage import store as storage
+from fakekube.apiserver.storage.compaction import LEASES, RENEWALS
 from fakekube.apiserver.storage.store import Store
+from fakekube.apiserver.wire.status import StatusError
+from fakekube.harness.engine import engine_of
 
 
 def written(store, name, size):
@@ -70,3 +74,32 @@ def test_row15_five_hundred_services_get_addresses(fakekube, total):
         )
     services = fakekube.list("v1", "Service")
     assert len({one["spec"]["clusterIP"] for one in services}) == len(services) == total + 1
+
+
+def test_i23_of_the_renewals_of_leases_the_last_are_kept():
+    """Issue 23: a virtual day of one node has 8,640 renewals, which are bounded whatever the window is."""
+    with FakeKube(nodes=1, wall_clock=False) as kube:
+        kube.advance(hours=12)
+        store = engine_of(kube).server.apiserver.store
+        kept = store.collection(LEASES)
+        assert RENEWALS <= len(kept.changes) <= RENEWALS * 1.3
+        assert len(kept.chains["kube-node-lease/node-1"]) == len(kept.changes) + 1
+        assert [one.revision for one in store.changes() if one.collection == LEASES] == [
+            one.revision for one in kept.changes
+        ]
+
+
+def test_i23_changes_that_lists_can_read_are_kept():
+    store = Store()
+    for _ in range(40):
+        written(store, "a", 10)
+    store.floor = 20
+    store.shorten("configmaps", 5)
+    assert [change.revision for change in store.changes()] == list(range(21, 42))
+    collection = store.collection("configmaps")
+    assert collection.at("a", 20) is not None
+    assert collection.at("a", 19) is None
+    with pytest.raises(StatusError, match="too old resource version"):
+        store.since("configmaps", 19)
+    assert len(store.since("configmaps", 20)) == 21
+    assert store.since("pods", 1) == []

@@ -64,13 +64,17 @@ def decode(schema: Schema, obj: Object, unknown: list[str]) -> Object:
 
 def _struct(schema: Schema, value: Any, path: str, shown: str, unknown: list[str]) -> Object:
     """`path` contains list indexes, for unknown fields; `shown` does not, for Go's type errors."""
-    fields, embeds = schema.fields, schema.struct in EMBEDDED
+    fields, embeds, unchanged = schema.fields, schema.struct in EMBEDDED, schema.unchanged
+    if unchanged is None:
+        unchanged = schema.unchanged = {
+            key: _UNCHANGED[field.type] for key, field in fields.items() if field.type in _UNCHANGED
+        }
     found: Object = {}
     for key, item in value.items():
-        field = fields.get(key)
-        if field is not None and item and type(item) is _UNCHANGED.get(field.type):
+        if item and type(item) is unchanged.get(key):
             found[key] = item  # the most frequent case
             continue
+        field = fields.get(key)
         here = f"{path}.{key}" if path else key
         if field is None:
             if not (path == "" and key in ("apiVersion", "kind")):

@@ -43,6 +43,7 @@ class Schema:
         "shown",
         "struct",
         "type",
+        "unchanged",
         "values",
     )
 
@@ -90,6 +91,8 @@ class Schema:
         """The fields that are, or contain, lists and maps that are nil after storage; a cache of the decoder."""
         self.shown: tuple[tuple[str, Schema | None, Any], ...] | None = None
         """The fields that are always encoded; a cache of the decoder."""
+        self.unchanged: Mapping[str, object] | None = None
+        """The fields whose values are decoded unchanged, with the Python type of the values; a cache of the decoder."""
 
     def _item_keys(self) -> tuple[str, ...] | None:
         """The key fields of an associative list (none: items are their own keys); None: the list is atomic.

@@ -7,6 +7,10 @@ from fakekube.apiserver.storage.store import Store
 #: The interval of compactions in seconds (`--etcd-compaction-interval`).
 INTERVAL = 300.0
 
+#: The collection of leases, which are renewed every few seconds, and how many of its changes are kept for watches.
+#: (The watch cache of kube-apiserver keeps the changes of 75 seconds, and at least 100.)
+LEASES, RENEWALS = "leases.coordination.k8s.io", 2_000
+
 
 class Compactor:
     """At each interval, makes the revisions unreadable that are older than the revision one interval before.
@@ -14,7 +18,8 @@ class Compactor:
     So a continue token is valid for five to ten minutes, even if nothing is written: kube-apiserver records each
     compaction under a key of its own, which takes a revision. Here a revision is taken only where it shows: by the next
     token, if nothing was written since (`Store.revision_of_token`).
-    Watches do not depend on it: kube-apiserver serves them from the watch cache, whose history here is `Store.window`.
+    Watches do not depend on it: kube-apiserver serves them from the watch cache, whose history here is `Store.window`,
+    and of leases the last RENEWALS changes.
     """
 
     def __init__(self, store: Store, now: float) -> None:
@@ -35,3 +40,4 @@ class Compactor:
         self._store.floor = last + 1
         self._noted = self._store.revision
         self._next += intervals * INTERVAL
+        self._store.shorten(LEASES, RENEWALS)

@@ -406,6 +406,25 @@ class Store:
         """Takes a revision for a key that no collection has: kube-apiserver's record of a compaction."""
         self.revision += 1
 
+    def shorten(self, name: str, most: int) -> None:
+        """Removes the oldest changes of one collection, all but `most`, if lists cannot read them any more.
+
+        Does nothing before there are a quarter more.
+        """
+        collection = self.collection(name)
+        if len(collection.changes) <= most + most // 4:
+            return
+        floor = min(max(self.floor, self.compacted), collection.changes[-most - 1].revision)
+        cut = bisect_right(collection.changes, floor, key=_revision)
+        if not cut:
+            return
+        for change in collection.changes[:cut]:
+            self._forget(change)
+            self._history_bytes -= change.size
+        collection.lost = collection.changes[cut - 1].revision
+        del collection.changes[:cut]
+        self._history = [one for one in self._history if one.collection != name or one.revision > collection.lost]
+
     def compact_with_key(self) -> None:
         """Removes all changes, after a revision of the key in which kube-apiserver records a compaction.
 

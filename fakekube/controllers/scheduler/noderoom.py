@@ -62,22 +62,21 @@ def ports(pod: PodInfo) -> Filter | None:
     return check
 
 
-def least_allocated(pod: PodInfo, node: NodeInfo) -> float:
+def least_allocated(cpu: float, memory: float) -> float:
     """100 for an empty node, 0 for a full one, of CPU and memory on average."""
-    return sum(1 - part for part in _fractions(pod, node)) / 2 * 100
+    return (1 - cpu + (1 - memory)) / 2 * 100
 
 
-def balanced_allocation(pod: PodInfo, node: NodeInfo) -> float:
+def balanced_allocation(cpu: float, memory: float) -> float:
     """The more alike the used parts of CPU and memory are, the better."""
-    cpu, memory = _fractions(pod, node)
     return (1 - abs(cpu - memory) / 2) * 100
 
 
-def _fractions(pod: PodInfo, node: NodeInfo) -> tuple[float, float]:
-    """The parts of CPU and memory that are used with this pod."""
-    found = []
-    for name in ("cpu", "memory"):
-        total = node.allocatable.get(name, 0)
-        used = node.scored.get(name, 0) + pod.scored.get(name, 0)
-        found.append(min(used / total, 1.0) if total else 1.0)
-    return found[0], found[1]
+def used_parts(pod: PodInfo, node: NodeInfo) -> tuple[float, float]:
+    """The parts of the CPU and of the memory of a node that are used with this pod."""
+    return _used_part("cpu", pod, node), _used_part("memory", pod, node)
+
+
+def _used_part(name: str, pod: PodInfo, node: NodeInfo) -> float:
+    total = node.allocatable.get(name, 0)
+    return min((node.scored.get(name, 0) + pod.scored.get(name, 0)) / total, 1.0) if total else 1.0

@@ -136,8 +136,9 @@ def total_scores(pod: PodInfo, nodes: Sequence[NodeInfo], view: ClusterView, aro
         for node, score in zip(nodes, scores, strict=True):
             total[node.name] += int(score) * weight
 
-    add([noderoom.least_allocated(pod, node) for node in nodes], 1)
-    add([noderoom.balanced_allocation(pod, node) for node in nodes], 1)
+    used = [noderoom.used_parts(pod, node) for node in nodes]
+    add([noderoom.least_allocated(*parts) for parts in used], 1)
+    add([noderoom.balanced_allocation(*parts) for parts in used], 1)
     if any(node.taints for node in nodes):
         add(_scaled([tainttoleration.untolerated_preferences(pod, node) for node in nodes], reverse=True), 3)
     if pod.affinity.get("nodeAffinity"):

@@ -24,6 +24,9 @@ from fakekube.controllers.workload.podstate import moment, timestamp
 #: How many reconciles run at the same time (kube-controller-manager: --concurrent-cron-job-syncs).
 WORKERS = 5
 
+#: The name of the index of Jobs by their controller.
+OWNER_INDEX = "controller-name"
+
 #: The annotation of a Job with the time of the schedule for which it was created.
 SCHEDULED = "batch.kubernetes.io/cronjob-scheduled-timestamp"
 
@@ -33,6 +36,9 @@ _UNSUPPORTED = (
 )
 
 Object = Mapping[str, Any]
+
+#: The Jobs of a CronJob, each with the condition by which it has ended ("": it has not).
+Jobs = Sequence[tuple[Object, str]]
 
 
 def add(context: ControllerContext) -> None:
@@ -57,8 +63,8 @@ class CronSync:
         found: Sequence[Object] = self.current.get("active") or ()
         return found
 
-    def is_active(self, uid: str) -> bool:
-        return any(one.get("uid") == uid for one in self.active)
+    def active_uids(self) -> set[str]:
+        return {one["uid"] for one in self.active if one.get("uid")}
 
     def deactivate(self, uid: str) -> None:
         left = [one for one in self.active if one.get("uid") != uid]
@@ -75,6 +81,7 @@ class CronJobController:
         self._context = context
         self._client = context.client("cronjob-controller")
         self._recorder = context.recorder("cronjob-controller")
+        context.index("batch/v1", "Job", OWNER_INDEX, _owner_key)
         self._cron_jobs, self._jobs = context.kind("batch/v1", "CronJob"), context.kind("batch/v1", "Job")
 
     def add(self) -> None:
@@ -125,9 +132,7 @@ class CronJobController:
         cron_job = self._cron_jobs.get(request.namespace, request.name)
         if cron_job is None:
             return None
-        jobs = [
-            job for job in self._jobs.list(request.namespace) if (controller_of(job) or {}).get("name") == request.name
-        ]
+        jobs = [(job, finished_type(job)) for job in self._jobs.by_index(OWNER_INDEX, str(request))]
         status = dict(cron_job.get("status") or {})
         sync = CronSync(cron_job, status, status)
         await self._clean_up(sync, jobs)
@@ -145,11 +150,11 @@ class CronJobController:
             raise problem
         return None
 
-    async def _sync(self, sync: CronSync, jobs: Sequence[Object]) -> float | None:
+    async def _sync(self, sync: CronSync, jobs: Jobs) -> float | None:
         """Update the active Jobs, and create one if it is time; returns the seconds until the next time."""
         now = self._context.now()
         await self._observe(sync, jobs)
-        await self._drop_missing(sync, {job["metadata"]["uid"] for job in jobs})
+        await self._drop_missing(sync, {job["metadata"]["uid"] for job, _ in jobs})
         cron_job = sync.cron_job
         if cron_job["metadata"].get("deletionTimestamp"):
             return None
@@ -166,16 +171,18 @@ class CronJobController:
                 return None
         return until_next({**cron_job, "status": sync.current}, schedule, now)
 
-    async def _observe(self, sync: CronSync, jobs: Sequence[Object]) -> None:
+    async def _observe(self, sync: CronSync, jobs: Jobs) -> None:
         """Remove ended Jobs from the active ones. Raises ApiError."""
-        for job in jobs:
-            meta, ended = job["metadata"], finished_type(job)
-            found = sync.is_active(meta["uid"])
+        active = sync.active_uids()
+        for job, ended in jobs:
+            meta = job["metadata"]
+            found = meta["uid"] in active
             if not found and not ended:
                 where = sync.cron_job["metadata"]
                 fresh = await self._client.get("batch/v1", "CronJob", where["name"], where["namespace"])
                 if any(one.get("uid") == meta["uid"] for one in (fresh.get("status") or {}).get("active") or ()):
                     sync.cron_job, sync.current = fresh, dict(fresh["status"])
+                    active = sync.active_uids()
                     continue
                 message = f"Saw a job that the controller did not create or forgot: {meta['name']}"
                 self._recorder.event(sync.cron_job, "Warning", "UnexpectedJob", message)
@@ -286,7 +293,7 @@ class CronJobController:
             owner = controller_of(job)
             if owner is None or owner.get("uid") != cron_job["metadata"]["uid"]:
                 return False
-            if sync.is_active(job["metadata"]["uid"]):
+            if job["metadata"]["uid"] in sync.active_uids():
                 return False
         else:
             self._recorder.event(cron_job, "Normal", "SuccessfulCreate", f"Created job {job['metadata']['name']}")
@@ -307,16 +314,22 @@ class CronJobController:
         self._recorder.event(sync.cron_job, "Normal", "SuccessfulDelete", f"Deleted job {meta['name']}")
         return None
 
-    async def _clean_up(self, sync: CronSync, jobs: Sequence[Object]) -> None:
+    async def _clean_up(self, sync: CronSync, jobs: Jobs) -> None:
         """Delete the oldest ended Jobs beyond the limits."""
         spec = sync.cron_job["spec"]
         for ended, name in (("Complete", "successfulJobsHistoryLimit"), ("Failed", "failedJobsHistoryLimit")):
             if spec.get(name) is None:
                 continue
-            found = sorted((job for job in jobs if finished_type(job) == ended), key=_age)
+            found = sorted((job for job, how in jobs if how == ended), key=_age)
             for job in found[: max(0, len(found) - spec[name])]:
                 if await self._delete(sync, job) is None:
                     sync.changed = True
+
+
+def _owner_key(job: Any) -> Sequence[str]:
+    """Index function: the namespace and the name of the controller of a Job."""
+    owner = controller_of(job)
+    return (f"{job['metadata']['namespace']}/{owner.get('name')}",) if owner is not None else ()
 
 
 def _schedule_text(cron_job: Object) -> str:
