@@ -101,7 +101,7 @@ def test_the_service_account_of_the_pod_needs_the_rights(fakekube):
     fakekube.create(pod(serviceAccountName="robot"))
     fakekube.advance(5)
     assert terminated(fakekube)["exitCode"] == 1
-    who = 'User "system:serviceaccount:default:robot" cannot patch resource "secrets"'
+    who = 'User "system:serviceaccount:default:robot" cannot create resource "secrets"'
     assert who in terminated(fakekube)["message"]
     assert not fakekube.exists("v1", "Secret", "certificate")
 

@@ -51,9 +51,16 @@ class Effects:
 
 
 async def _apply(client: Client, obj: Mapping[str, Any], manager: str, pod: Pod) -> None:
-    """Apply an object, by default in the namespace of the pod (`kubectl apply --server-side --force-conflicts`)."""
+    """Create an object, by default in the namespace of the pod, or apply it if it exists (`kubectl apply --server-side
+    --force-conflicts`). Roles of containers often grant `create` and no `patch`."""
     resource = await client.mapper.resource(obj["apiVersion"], obj["kind"])
     meta = obj["metadata"]
     if resource.namespaced and not meta.get("namespace"):
         meta = {**meta, "namespace": pod["metadata"]["namespace"]}
-    await client.apply({**obj, "metadata": meta}, field_manager=manager, force=True)
+    found = {**obj, "metadata": meta}
+    try:
+        await client.create(found)
+    except ApiError as error:
+        if error.reason != "AlreadyExists":
+            raise
+        await client.apply(found, field_manager=manager, force=True)
