@@ -753,3 +753,20 @@ def scenario(seed):
 def test_the_same_seed_gives_the_same_log():
     assert scenario(7) == scenario(7)
     assert scenario(7) != scenario(8)
+
+
+@pytest.mark.fakekube(nodes=1)
+def test_the_address_of_a_pod_that_has_ended_is_free(fakekube):
+    """It stays in its status, as on a real node; the range of the node has room for 253."""
+    for number in range(3):
+        for other in range(100):
+            fakekube.create(owned_by_job(pod(f"pod-{number}-{other}", restartPolicy="Never")))
+        fakekube.advance(10)
+    found = [one["status"] for one in fakekube.list("v1", "Pod")]
+    assert {one["phase"] for one in found} == {"Succeeded"}
+    assert all(one["podIP"] for one in found)
+    fakekube.delete("v1", "Pod", "pod-0-0")
+    fakekube.create(pod("web"))
+    fakekube.create(pod("other"))
+    fakekube.advance(5)
+    assert status(fakekube, "web")["podIP"] != status(fakekube, "other")["podIP"]

@@ -395,13 +395,13 @@ def test_ranges_of_nodes():
 
 def test_addresses_of_pods_are_used_again_after_all_others():
     pool = PodAddresses(IPv4Network("10.0.0.0/29"))
-    assert [pool.take() for _ in range(5)] == [f"10.0.0.{number}" for number in (2, 3, 4, 5, 6)]
+    assert [pool.take("uid") for _ in range(5)] == [f"10.0.0.{number}" for number in (2, 3, 4, 5, 6)]
     with pytest.raises(ValueError, match=r"no address of 10\.0\.0\.0/29 is free"):
-        pool.take()
-    pool.free("10.0.0.4")
-    pool.free("10.0.0.2")
-    pool.keep("10.0.0.2")
-    assert pool.take() == "10.0.0.4"
+        pool.take("uid")
+    pool.free("10.0.0.4", "uid")
+    pool.free("10.0.0.2", "uid")
+    pool.keep("10.0.0.2", "uid")
+    assert pool.take("uid") == "10.0.0.4"
 
 
 # --- stages

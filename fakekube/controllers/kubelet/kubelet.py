@@ -133,7 +133,7 @@ class Kubelets:
             self._blocked.pop(request, None)
         if run is not None and run.node in self.agents:
             agent = self.agents[run.node]
-            agent.addresses.free(run.ip)
+            agent.addresses.free(run.ip, uid)
             agent.resources.free(uid)
 
     def _unblock(self, obj: Object, queue: RequestQueue) -> None:
@@ -158,6 +158,7 @@ class Kubelets:
         machine.advance()
         if run.finished:
             agent.resources.free(run.uid)
+            agent.addresses.free(run.ip, run.uid)
         self._note_blocked(request, machine)
         if not await self._write_status(run, pod, agent, now):
             return None
@@ -198,9 +199,9 @@ class Kubelets:
                 agent.recorder.event(pod, "Warning", reason, message)
                 return run
         if run.ip:
-            agent.addresses.keep(run.ip)
+            agent.addresses.keep(run.ip, uid)
         elif not run.host_network:
-            run.ip = agent.addresses.take()
+            run.ip = agent.addresses.take(uid)
         return run
 
     def _note_blocked(self, request: Request, machine: PodMachine) -> None:

@@ -33,22 +33,25 @@ class PodAddresses:
     """The addresses of the pods of one node, the next one that is free after that given out last."""
 
     def __init__(self, network: IPv4Network) -> None:
-        self._network, self._used = network, set[str]()
+        #: by the address: the uid of its pod
+        self._network, self._owners = network, dict[str, str]()
         self._size, self._next = network.num_addresses, 1
 
-    def take(self) -> str:
-        """A free address. Raises ValueError if there is none."""
+    def take(self, uid: str) -> str:
+        """A free address for a pod. Raises ValueError if there is none."""
         for _ in range(self._size):
             self._next = self._next + 1 if self._next < self._size - 2 else 2
             found = str(self._network[self._next])
-            if found not in self._used:
-                self._used.add(found)
+            if found not in self._owners:
+                self._owners[found] = uid
                 return found
         raise ValueError(f"no address of {self._network} is free")
 
-    def keep(self, address: str) -> None:
-        """Mark an address as used."""
-        self._used.add(address)
+    def keep(self, address: str, uid: str) -> None:
+        """Mark an address as that of a pod."""
+        self._owners[address] = uid
 
-    def free(self, address: str) -> None:
-        self._used.discard(address)
+    def free(self, address: str, uid: str) -> None:
+        """A pod has ended, or is gone: its address is free unless another pod has it by now."""
+        if self._owners.get(address) == uid:
+            del self._owners[address]
