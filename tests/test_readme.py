@@ -10,6 +10,7 @@ import pytest
 from fakekube import FakeKube, cli
 from fakekube.harness.face import DESKS
 from tests import face
+from tests.mutation.__main__ import parser as mutation_parser
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text()
@@ -78,7 +79,8 @@ def options_of(command):
 def test_options_exist(page, pytestconfig):
     plugin = {f"--{name.replace('_', '-')}" for name in vars(pytestconfig.option) if name.startswith("fakekube_")}
     named = re.findall(r"(?<![\w-])--[a-z][a-z0-9-]*", page.read_text())
-    assert set(named) - options_of(cli.main) - plugin - FOREIGN == set()
+    mutation = {f"--{name.replace('_', '-')}" for name in vars(mutation_parser().parse_args([]))}
+    assert set(named) - options_of(cli.main) - plugin - mutation - FOREIGN == set()
 
 
 def test_the_page_of_the_settings_has_all_options_of_pytest(pytestconfig):

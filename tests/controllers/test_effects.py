@@ -42,7 +42,7 @@ def test_a_container_applies_objects_and_ends(fakekube):
     fakekube.advance(3)
     assert status(fakekube)["phase"] == "Succeeded"
     (entry,) = fakekube.get("v1", "Secret", "certificate")["metadata"]["managedFields"]
-    assert (entry["manager"], entry["operation"]) == ("c", "Apply")
+    assert (entry["manager"], entry["operation"]) == ("c", "Update")
 
 
 @pytest.mark.fakekube(nodes=1)

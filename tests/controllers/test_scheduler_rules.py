@@ -500,10 +500,10 @@ def test_the_smallest_volume_is_chosen_then_the_first_by_name():
 def test_least_allocated_and_balanced():
     cluster = view([node("a", cpu="4", memory="800Mi"), node("none", cpu="0", memory="0")], a=[pod("x", "1")])
     found = cluster.nodes["a"]
-    assert noderoom.least_allocated(pod("p", "1"), found) == (0.5 + 0.5) / 2 * 100
-    assert noderoom.balanced_allocation(pod("p", "2"), found) == (1 - 0.25 / 2) * 100
-    assert noderoom.least_allocated(pod("p", "9"), found) == 25.0
-    assert noderoom.least_allocated(pod("p"), cluster.nodes["none"]) == 0.0
+    assert noderoom.least_allocated(*noderoom.used_parts(pod("p", "1"), found)) == (0.5 + 0.5) / 2 * 100
+    assert noderoom.balanced_allocation(*noderoom.used_parts(pod("p", "2"), found)) == (1 - 0.25 / 2) * 100
+    assert noderoom.least_allocated(*noderoom.used_parts(pod("p", "9"), found)) == 25.0
+    assert noderoom.least_allocated(*noderoom.used_parts(pod("p"), cluster.nodes["none"])) == 0.0
 
 
 def test_the_weights_of_scores():

@@ -20,7 +20,7 @@ MAP = ROOT / ".mutation" / "map.sqlite"
 SILENT = (Verdict.SURVIVED, Verdict.UNREACHED, Verdict.UNTRIED)
 
 
-def arguments(given: list[str]) -> argparse.Namespace:
+def parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m tests.mutation", description=__doc__)
     parser.add_argument(
         "--room", action="append", choices=ROOMS, help="the rooms (default: all); may be given several times"
@@ -39,7 +39,7 @@ def arguments(given: list[str]) -> argparse.Namespace:
     parser.add_argument("--tests-in", action="append", help="folders of tests that count (default: tests)")
     parser.add_argument("--stale", action="store_true", help="takes the map of lines as it is, while you work")
     parser.add_argument("--survivors", type=Path, help="appends the survivors to this file, in Markdown")
-    return parser.parse_args(given)
+    return parser
 
 
 def drawn(options: argparse.Namespace) -> dict[str, list[Mutant]]:
@@ -68,7 +68,7 @@ def line(result: Result) -> str:
 
 
 def main(given: list[str]) -> int:
-    options = arguments(given)
+    options = parser().parse_args(given)
     chosen = drawn(options)
     rows = []
     places = options.tests_in or ["tests"]

@@ -61,6 +61,6 @@ async def _apply(client: Client, obj: Mapping[str, Any], manager: str, pod: Pod)
     try:
         await client.create(found)
     except ApiError as error:
-        if error.reason != "AlreadyExists":
+        if error.reason not in ("AlreadyExists", "Invalid"):  # a part of what exists is invalid by itself
             raise
         await client.apply(found, field_manager=manager, force=True)
