@@ -7,6 +7,7 @@ import pytest
 
 from controllerlib.controller.event import CreateEvent, Event, UpdateEvent
 from controllerlib.controller.handler import EnqueueRequestForObject, EnqueueRequestsFromMapFunc
+from controllerlib.controller.invocation import Caller
 from controllerlib.controller.predicate import generation_changed
 from controllerlib.controller.reconcile import Request
 from controllerlib.controller.source import ChannelSource
@@ -181,3 +182,12 @@ async def test_the_client_of_a_reconciler_has_its_own_user_agent() -> None:
     assert agents == ["my-operator/backup"]
     assert operator.api.requests("patch")[0].user_agent == "my-operator/backup"
     assert asyncio.get_running_loop().time() == 0
+
+
+def test_the_class_of_a_reconciler_is_not_a_reconciler() -> None:
+    class Gardener:
+        async def reconcile(self, request: Request) -> None: ...
+
+    with pytest.raises(TypeError, match="a reconciler must be an instance of Gardener, not the class"):
+        Caller(Gardener, None, 1)
+    Caller(Gardener(), None, 1)

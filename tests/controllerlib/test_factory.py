@@ -346,3 +346,9 @@ async def test_only_the_last_digits_of_a_version(name: InformerName) -> None:
     metrics.stored("opaque")
     metrics.queued(7)
     assert registry.value("informer_queued_items", "garden", "", "v1", "pods") == 7
+
+
+def test_what_has_not_synced_is_named_in_alphabetical_order() -> None:
+    problem = NotSynced(["v1/Secret", "apps/v1/Deployment", "v1/Pod"], "time is up")
+    assert str(problem) == "failed to sync all caches: apps/v1/Deployment, v1/Pod, v1/Secret: time is up"
+    assert problem.types == ["apps/v1/Deployment", "v1/Pod", "v1/Secret"]

@@ -365,3 +365,20 @@ def test_where_objects_differ(left: Object, right: Object, paths: list[str]) -> 
 
 def test_a_merge_patch_of_nothing() -> None:
     assert merge_patch({"a": {"b": []}}, {"a": {}}) == {}
+
+
+@pytest.mark.parametrize("change", [add_finalizer, remove_finalizer])
+def test_finalizers_leave_the_rest_of_the_metadata_alone(change: Callable[..., tuple[Any, bool]]) -> None:
+    present = ["example.com/other", *(["example.com/mine"] if change is remove_finalizer else [])]
+    obj = {"metadata": {"name": "a", "labels": {"x": "y"}, "finalizers": present}, "spec": {"size": 1}}
+    found, changed = change(obj, "example.com/mine")
+    assert changed
+    assert {**found["metadata"], "finalizers": []} == {"name": "a", "labels": {"x": "y"}, "finalizers": []}
+    assert found["metadata"]["finalizers"][0] == "example.com/other"
+    assert found["spec"] == {"size": 1}
+    assert obj["metadata"]["finalizers"] == present
+
+
+def test_finalizers_of_an_object_without_metadata() -> None:
+    assert add_finalizer({}, "example.com/mine") == ({"metadata": {"finalizers": ["example.com/mine"]}}, True)
+    assert remove_finalizer({}, "example.com/mine") == ({}, False)

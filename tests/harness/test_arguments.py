@@ -237,6 +237,7 @@ def test_the_text_of_manifests_is_no_path(fakekube):
         ("v1", "pod", "did you mean 'Pod'"),
         ("Pod", "v1", "did you mean 'v1', 'Pod' .the apiVersion goes first"),
         ("v1", "Deployment", "did you mean 'Deployment' in 'apps/v1'"),
+        ("v7", "Event", "did you mean 'Event' in 'events.k8s.io/v1' or 'Event' in 'v1'"),
         (GADGETS, "Gadget", "is its CustomResourceDefinition applied"),
     ],
 )
