@@ -441,3 +441,15 @@ def test_the_claim_of_an_ephemeral_volume_belongs_to_its_pod(fakekube):
         "FailedBinding",
         "ephemeral volume v: PVC default/q-v was not created for pod default/q (pod is not owner)",
     )
+
+
+def test_fewer_access_modes_come_before_the_size_and_before_the_names_of_modes():
+    """`persistentVolumeOrderedIndex.allPossibleMatchingAccessModes`: byAccessModes compares the numbers of modes."""
+    volumes = [
+        available("two", "1Gi", modes=["ReadOnlyMany", "ReadWriteMany"]),
+        available("one", "5Gi", modes=["ReadWriteMany"]),
+    ]
+    claim = made(size="1Gi", modes=["ReadWriteMany"])
+    found = volumeclaims.best_volume(claim, volumes, only_reserved=False)
+    assert found is not None
+    assert found["metadata"]["name"] == "one"
