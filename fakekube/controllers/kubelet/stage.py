@@ -95,8 +95,9 @@ Objects = Sequence[Mapping[str, Any]]
 class Apply:
     """The container applies objects, then ends with the exit code `code`; with 1 if the server rejects one.
 
-    `objects`: Kubernetes objects, or a function of the pod that returns them, or None for none. They are applied as by
-    `kubectl apply --server-side --force-conflicts` as the service account of the pod, by default in its namespace.
+    `objects`: Kubernetes objects, or a function of the pod that returns them, or None for none. The service
+    account of the pod creates them, or applies those that exist (`kubectl apply --server-side --force-conflicts`), by
+    default in its namespace.
     """
 
     objects: Objects | Callable[[Pod], Objects | None]

@@ -165,9 +165,9 @@ class SimulatedPods:
         """Containers apply objects, `delay` after their start (default: a second), and end with `exit_code`.
 
         `effect`: an object, a list of objects, the text or the path of manifests, or a function of the pod that returns
-        objects or None. The service account of the pod applies them (server-side, with force), by default in the
-        namespace of the pod. If the server rejects one, the container ends with exit code 1 and its message, and
-        restartPolicy decides what follows. What the function raises fails the test.
+        objects or None. The service account of the pod creates them, or applies those that exist (server-side, with
+        force), by default in the namespace of the pod. If the server rejects one, the container ends with exit code 1
+        and its message, and restartPolicy decides what follows. What the function raises fails the test.
         """
         check_exit_code(exit_code)
         objects = self._scope.guard(effect) if callable(effect) else objects_of(effect)
