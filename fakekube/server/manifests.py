@@ -57,6 +57,14 @@ Steps = Generator[Ask, tuple[int, Any], list[Object]]
 """Yields requests and is resumed with the status code and the body of each answer."""
 
 
+def parsed(text: str, name: str) -> list[Object]:
+    """The objects of the text of manifests. Raises ManifestError with `name`, which says where the text is from."""
+    try:
+        return list(codec.load_manifests(text))
+    except (ValueError, goyaml.YamlProblem, goyaml.TooDeep) as error:
+        raise ManifestError(f"{name}: {error}") from None
+
+
 def read(source: str | Path) -> list[Object]:
     """The objects of a file, or of all YAML and JSON files below a directory, sorted by path. Raises ManifestError."""
     path = Path(source)

@@ -10,7 +10,6 @@ from typing import Any, get_args
 from fakekube.apiserver.kubelet import ExecResult
 from fakekube.apiserver.names import dns_subdomain_problems, label_value_problems, qualified_name_problems
 from fakekube.apiserver.schema.quantity import InvalidQuantity, value_of
-from fakekube.apiserver.wire import codec, goyaml
 from fakekube.controllers.kubelet.nodestatus import Pressure
 from fakekube.controllers.kubelet.stage import Moment, Probe, Stage
 from fakekube.controllers.kubelet.stagedocument import check_object
@@ -18,7 +17,6 @@ from fakekube.controllers.nodespec import NodeSpec
 from fakekube.harness.arguments import is_text_of_manifests
 from fakekube.harness.keywords import NodeOptions, check_names
 from fakekube.server import manifests
-from fakekube.server.manifests import ManifestError
 
 EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
 
@@ -146,10 +144,7 @@ def check_command(handler: object) -> None:
 def objects_of(effect: object) -> Sequence[dict[str, Any]]:
     """The objects of run(): copies. Raises TypeError, ValueError, ManifestError for what is none."""
     if isinstance(effect, str) and is_text_of_manifests(effect):
-        try:
-            found: Sequence[Any] = list(codec.load_manifests(effect))
-        except (ValueError, goyaml.YamlProblem, goyaml.TooDeep) as error:
-            raise ManifestError(f"run(): the text: {error}") from None
+        found: Sequence[Any] = manifests.parsed(effect, "run(): the text")
     elif isinstance(effect, str | Path):
         found = manifests.read(effect)
     elif isinstance(effect, Mapping):

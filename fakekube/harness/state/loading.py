@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import IO, Any
 
-from fakekube.apiserver.wire import codec, goyaml
 from fakekube.harness.arguments import is_text_of_manifests
 from fakekube.server import manifests
 from fakekube.server.manifests import KUSTOMIZATIONS, ManifestError
@@ -33,26 +32,19 @@ def read(sources: Sequence[Manifests]) -> list[Object]:
 
 def _read_one(source: Manifests) -> list[Object]:
     if isinstance(source, str) and is_text_of_manifests(source):
-        return _parsed(source, "the text")
+        return manifests.parsed(source, "the text")
     if isinstance(source, str | Path):
         path = Path(source)
         if path.name in KUSTOMIZATIONS and path.is_file():
             path = path.parent
         if any((path / name).is_file() for name in KUSTOMIZATIONS):
-            return _parsed(_built(path), f"the output of kustomize for {path}")
+            return manifests.parsed(_built(path), f"the output of kustomize for {path}")
         return manifests.read(path)
     if hasattr(source, "read"):
         found = source.read()
         name = getattr(source, "name", "the pipe")
-        return _parsed(found.decode() if isinstance(found, bytes) else found, str(name))
+        return manifests.parsed(found.decode() if isinstance(found, bytes) else found, str(name))
     raise TypeError(f"load({source!r}): pass paths, text of YAML or JSON, or open files; apply() takes objects")
-
-
-def _parsed(text: str, name: str) -> list[Object]:
-    try:
-        return list(codec.load_manifests(text))
-    except (ValueError, goyaml.YamlProblem, goyaml.TooDeep) as error:
-        raise ManifestError(f"{name}: {error}") from None
 
 
 def _built(path: Path) -> str:
