@@ -1,7 +1,7 @@
 """Rules of namespaces, budgets, certificates, tokens, resource claims, garbage and Service CIDRs."""
 
 import base64
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 
 import pytest
 from cryptography import x509
@@ -32,16 +32,8 @@ from fakekube.controllers.signingrequests.requests import (
     kubelet_client_problem,
     kubelet_serving_problem,
 )
-from fakekube.controllers.workload.podstate import timestamp
-from tests.controllers.test_disruption import bare_pod, budget, counts
-from tests.controllers.workloads import deployment, make_all_ready, pods, set_ready
-
-NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
-
-
-def stamp(seconds):
-    return timestamp((NOW - timedelta(seconds=seconds)).replace(tzinfo=None))
-
+from tests.controllers.test_disruption import bare_pod, budget, counts, disruption_target
+from tests.controllers.workloads import NOW, deployment, make_all_ready, pods, set_ready, stamp
 
 # --- namespaces
 
@@ -142,13 +134,7 @@ def test_a_pod_that_was_evicted_counts_again_if_it_is_not_deleted_within_two_min
 @BUDGETS
 def test_a_stale_condition_of_a_disruption_is_taken_back_after_two_minutes(fakekube):
     fakekube.create(bare_pod("a"))
-    now = f"{fakekube.clock.now().isoformat()[:19]}Z"
-    target = {
-        "type": "DisruptionTarget",
-        "status": "True",
-        "reason": "EvictionByEvictionAPI",
-        "lastTransitionTime": now,
-    }
+    target = disruption_target(fakekube)
     fakekube.patch("v1", "Pod", "a", {"status": {"conditions": [target]}}, subresource="status")
 
     def state():

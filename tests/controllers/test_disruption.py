@@ -112,15 +112,20 @@ def test_an_evicted_pod_that_is_not_deleted_counts_again_after_two_minutes(fakek
     assert [event["involvedObject"]["name"] for event in fakekube.events(reason="NotDeleted")] == [name]
 
 
-def test_a_stale_disruption_target_is_taken_back_after_two_minutes(fakekube):
-    fakekube.create(bare_pod("p"))
-    now = f"{fakekube.clock.now().isoformat()[:19]}Z"
-    target = {
+def disruption_target(kube):
+    """The condition of a pod that was evicted now."""
+    now = f"{kube.clock.now().isoformat()[:19]}Z"
+    return {
         "type": "DisruptionTarget",
         "status": "True",
         "reason": "EvictionByEvictionAPI",
         "lastTransitionTime": now,
     }
+
+
+def test_a_stale_disruption_target_is_taken_back_after_two_minutes(fakekube):
+    fakekube.create(bare_pod("p"))
+    target = disruption_target(fakekube)
     fakekube.patch("v1", "Pod", "p", {"status": {"conditions": [target]}}, subresource="status")
     begun = fakekube.clock.now()
 

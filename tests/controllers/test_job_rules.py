@@ -1,7 +1,7 @@
 """Pure rules of Jobs: back-off, failure and success policies, indexes, counts, the pods to delete, the end."""
 
 import itertools
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 
 import pytest
 from hypothesis import given, settings
@@ -28,14 +28,7 @@ from fakekube.controllers.batch.job.podtracking import (
     with_uncounted,
 )
 from fakekube.controllers.batch.job.successpolicy import met_rule
-from fakekube.controllers.workload.podstate import timestamp
-
-NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
-
-
-def stamp(seconds):
-    """The time this many seconds ago."""
-    return timestamp((NOW - timedelta(seconds=seconds)).replace(tzinfo=None))
+from tests.controllers.workloads import NOW, stamp
 
 
 def ended(seconds, **more):

@@ -10,7 +10,7 @@ from fakekube.controllers.persistentvolumes.protectionfinalizers import needs_fi
 from fakekube.controllers.persistentvolumes.storagedriver.drivernames import simulates
 from fakekube.controllers.persistentvolumes.volumebinder import volumeplugins
 from fakekube.controllers.persistentvolumes.volumebinder.volumeplugins import PluginProblem
-from tests.controllers.volumes import claim, events_of, get_claim, get_volume, pod_with, storage_class, volume
+from tests.controllers.volumes import claim, events_of, get_claim, get_volume, pod_with, release, storage_class, volume
 from tests.controllers.workloads import node
 
 BINDER = pytest.mark.fakekube(controllers=["persistentvolume-binder", "pvc-protection", "pv-protection"])
@@ -300,11 +300,7 @@ def test_objects_that_need_a_finalizer():
     [("Retain", "/tmp/x", "Released"), ("Delete", "/tmp/x", None), ("Delete", "/data", "Failed")],
 )
 def test_what_happens_to_a_volume_whose_claim_is_gone(fakekube, policy, path, phase):
-    fakekube.create(volume(persistentVolumeReclaimPolicy=policy, hostPath={"path": path}))
-    fakekube.create(claim())
-    fakekube.settle()
-    fakekube.delete("v1", "PersistentVolumeClaim", "data")
-    fakekube.settle()
+    release(fakekube, volume(persistentVolumeReclaimPolicy=policy, hostPath={"path": path}))
     if phase is None:
         assert not fakekube.exists("v1", "PersistentVolume", "pv", "")
     else:
@@ -314,11 +310,7 @@ def test_what_happens_to_a_volume_whose_claim_is_gone(fakekube, policy, path, ph
 
 @BINDER
 def test_a_volume_is_recycled_by_a_pod(fakekube):
-    fakekube.create(volume(persistentVolumeReclaimPolicy="Recycle"))
-    fakekube.create(claim())
-    fakekube.settle()
-    fakekube.delete("v1", "PersistentVolumeClaim", "data")
-    fakekube.settle()
+    release(fakekube, volume(persistentVolumeReclaimPolicy="Recycle"))
     assert get_volume(fakekube)["status"]["phase"] == "Released"
     patch = {"status": {"phase": "Succeeded"}}
     fakekube.patch("v1", "Pod", "recycler-for-pv", patch, subresource="status")
@@ -331,11 +323,7 @@ def test_a_volume_is_recycled_by_a_pod(fakekube):
 
 @BINDER
 def test_a_recycler_that_fails_makes_its_volume_fail(fakekube):
-    fakekube.create(volume(persistentVolumeReclaimPolicy="Recycle"))
-    fakekube.create(claim())
-    fakekube.settle()
-    fakekube.delete("v1", "PersistentVolumeClaim", "data")
-    fakekube.settle()
+    release(fakekube, volume(persistentVolumeReclaimPolicy="Recycle"))
     patch = {"status": {"phase": "Failed", "message": "no room"}}
     fakekube.patch("v1", "Pod", "recycler-for-pv", patch, subresource="status")
     fakekube.settle()

@@ -7,7 +7,17 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from fakekube.controllers.persistentvolumes.volumeclaims import best_volume
-from tests.controllers.volumes import claim, events_of, get_claim, get_volume, pod_with, storage_class, volume, writes
+from tests.controllers.volumes import (
+    claim,
+    events_of,
+    get_claim,
+    get_volume,
+    pod_with,
+    release,
+    storage_class,
+    volume,
+    writes,
+)
 
 BINDER = "persistentvolume-binder"
 BOTH = [BINDER, "pvc-protection", "pv-protection"]
@@ -156,11 +166,7 @@ def test_a_claim_that_names_the_volume_of_another_claim_waits(fakekube):
 
 @pytest.mark.fakekube(controllers=BOTH, rbac=True)
 def test_a_retained_volume_is_released_and_not_bound_again(fakekube):
-    fakekube.create(volume(persistentVolumeReclaimPolicy="Retain"))
-    fakekube.create(claim())
-    fakekube.settle()
-    fakekube.delete("v1", "PersistentVolumeClaim", "data")
-    fakekube.settle()
+    release(fakekube, volume(persistentVolumeReclaimPolicy="Retain"))
     assert get_volume(fakekube)["status"]["phase"] == "Released"
     fakekube.create(claim())
     fakekube.advance(minutes=1)
@@ -169,11 +175,7 @@ def test_a_retained_volume_is_released_and_not_bound_again(fakekube):
 
 @pytest.mark.fakekube(controllers=BOTH, rbac=True)
 def test_a_volume_below_tmp_is_deleted_after_its_claim(fakekube):
-    fakekube.create(volume(persistentVolumeReclaimPolicy="Delete"))
-    fakekube.create(claim())
-    fakekube.settle()
-    fakekube.delete("v1", "PersistentVolumeClaim", "data")
-    fakekube.settle()
+    release(fakekube, volume(persistentVolumeReclaimPolicy="Delete"))
     assert not fakekube.exists("v1", "PersistentVolume", "pv")
 
 
@@ -199,11 +201,7 @@ def test_a_volume_below_tmp_is_deleted_after_its_claim(fakekube):
 )
 @pytest.mark.fakekube(controllers=BOTH)
 def test_a_volume_that_cannot_be_deleted_has_failed(fakekube, source, problem):
-    fakekube.create(volume(persistentVolumeReclaimPolicy="Delete", **source))
-    fakekube.create(claim())
-    fakekube.settle()
-    fakekube.delete("v1", "PersistentVolumeClaim", "data")
-    fakekube.settle()
+    release(fakekube, volume(persistentVolumeReclaimPolicy="Delete", **source))
     assert get_volume(fakekube)["status"]["phase"] == "Failed"
     assert get_volume(fakekube)["status"]["message"] == problem
     assert events_of(fakekube, "pv") == [("Warning", "VolumeFailedDelete", problem)]
@@ -224,11 +222,7 @@ def test_a_csi_volume_is_left_to_its_driver(fakekube):
 @pytest.mark.parametrize("outcome", ["Succeeded", "Failed"])
 @pytest.mark.fakekube(controllers=BOTH, rbac=True)
 def test_a_volume_is_recycled_by_a_pod(fakekube, outcome):
-    fakekube.create(volume(persistentVolumeReclaimPolicy="Recycle"))
-    fakekube.create(claim())
-    fakekube.settle()
-    fakekube.delete("v1", "PersistentVolumeClaim", "data")
-    fakekube.settle()
+    release(fakekube, volume(persistentVolumeReclaimPolicy="Recycle"))
     pod = fakekube.get("v1", "Pod", "recycler-for-pv")
     assert pod["spec"]["activeDeadlineSeconds"] == 60
     assert pod["spec"]["volumes"][0]["hostPath"]["path"] == "/tmp/data"

@@ -67,6 +67,15 @@ def events_of(fakekube, name):
     return [(one["type"], one["reason"], one["message"]) for one in found]
 
 
+def release(fakekube, made):
+    """Create a volume, bind a claim to it, and delete the claim."""
+    fakekube.create(made)
+    fakekube.create(claim())
+    fakekube.settle()
+    fakekube.delete("v1", "PersistentVolumeClaim", "data")
+    fakekube.settle()
+
+
 def writes(fakekube):
     """The writes of controllers: verb, resource and name."""
     return [

@@ -1,6 +1,8 @@
 """Objects for tests of the controllers of pods, and a test's hand as the kubelet."""
 
-from fakekube.controllers.workload.podstate import is_ready
+from datetime import UTC, datetime, timedelta
+
+from fakekube.controllers.workload.podstate import is_ready, timestamp
 
 
 def template(image="nginx:1", **spec):
@@ -55,3 +57,12 @@ def node(name="n1", *, ready="True", labels=None, **spec):
         "spec": spec,
         "status": {"conditions": conditions},
     }
+
+
+#: A moment, for rules that get the time as an argument.
+NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
+
+
+def stamp(seconds):
+    """The time this many seconds before NOW, as objects have it."""
+    return timestamp((NOW - timedelta(seconds=seconds)).replace(tzinfo=None))

@@ -22,7 +22,7 @@ def head(*fields, version="HTTP/1.1"):
     ],
 )
 def test_whether_a_connection_is_closed_after_the_answer(version, connection, closes):
-    """RFC 9112, 9.3: version 1.1 keeps it unless told otherwise, 1.0 closes it."""
+    """RFC 9112, section 9.3: a connection of HTTP/1.1 stays open by default, one of HTTP/1.0 is closed."""
     fields = [f"Connection: {connection}"] if connection else []
     assert head(*fields, version=version).closes is closes
 
