@@ -20,7 +20,6 @@ import threading
 import warnings
 from collections import deque
 from importlib import import_module
-from pathlib import Path
 
 import aiohttp
 import anyio.to_thread
@@ -35,6 +34,7 @@ from fakekube.pytest_plugin import internals
 from fakekube.virtualtime import describe
 from fakekube.virtualtime.compatibility import requirements
 from fakekube.virtualtime.patches.wallclocks.freezer import Freezer
+from tests.trees import modules
 
 
 @pytest.fixture
@@ -584,16 +584,10 @@ BY_TEST = {
 #: Public, whatever their first letter says: they are documented.
 DOCUMENTED = {"_asdict", "_current_frames", "_exit", "_fields", "_getframe", "_make", "_replace"}
 
-ROOT = Path(__file__).parents[1]
-
 
 def test_every_private_name_of_a_library_has_a_canary():
     """N4: reads the code of both packages. A name that no class or module of ours defines belongs to a library."""
-    trees = {
-        path.relative_to(ROOT): ast.parse(path.read_text())
-        for package in ("fakekube", "controllerlib")
-        for path in sorted((ROOT / package).rglob("*.py"))
-    }
+    trees = modules()
     own = set().union(*map(_defined, trees.values()))
     tested = {name.name for name in (*requirements.NAMES, *requirements.OF_FREEZEGUN, *internals.NAMES)} | BY_TEST
     without = [

@@ -105,7 +105,7 @@ def test_a_finalizer_of_others_in_the_spec_keeps_the_namespace(fakekube):
     namespace["spec"]["finalizers"].append("example.com/hold")
     fakekube.update(namespace, subresource="finalize")
     delete_namespace(fakekube)
-    fakekube.advance("1h")
+    fakekube.advance("10m")
     assert fakekube.get("v1", "Namespace", "team", "")["spec"]["finalizers"] == ["example.com/hold"]
 
 
