@@ -55,3 +55,17 @@ def test_the_reduction_ends():
     runs = []
     reduce(Plan(1, atoms), lambda plan: runs.append(plan) or len(plan.atoms) > 20)
     assert len(runs) <= LIMIT
+
+
+def test_what_has_run_is_not_run_again_and_no_plan_beyond_the_limit():
+    plan, ran = Plan(1, tuple(map(crash, range(8)))), []
+
+    def fails(tried):
+        ran.append(str(tried))
+        return tried == plan
+
+    whole = reduce(plan, fails)
+    assert whole.plan == plan
+    assert whole.runs == len(ran) == len(set(ran)) == 4 + 2 + 8 - 2 + 2
+    ran.clear()
+    assert reduce(plan, fails, limit=5).runs == len(ran) == 5

@@ -64,3 +64,7 @@ def test_what_a_watch_does_not_select_may_be_left_out():
         "the watch of configmaps sends ADDED at revision 5, where nothing is due"
     ]
     assert found([], namespace="other") == []
+
+
+def test_of_many_faults_the_first_are_kept():
+    assert len(found([EVENTS[0], *[EVENTS[0]] * 30])) == 20
