@@ -134,7 +134,12 @@ def test_the_boundaries_of_a_backoff_per_key() -> None:
     eager.next("a", 0.0, 0.0)
     assert not eager.is_in_backoff_since("a", 9.5, 9.5)
     draws: list[int] = []
-    jittered = KeyedBackoff(4.0, 100.0, jitter=0.5, fraction=lambda number: draws.append(number) or 0.5)
+
+    def fraction(number: int) -> float:
+        draws.append(number)
+        return 0.5
+
+    jittered = KeyedBackoff(4.0, 100.0, jitter=0.5, fraction=fraction)
     jittered.next("a", 0.0, 0.0)
     jittered.next("a", 0.0, 0.0)
     assert (jittered.get("a"), draws) == (5.0 * 2 + 5.0 * 0.25, [1, 2])
@@ -189,7 +194,8 @@ def test_an_aggregate_of_similar_events() -> None:
 
 
 def test_finalizers_are_added_and_removed_in_copies() -> None:
-    for bare in ({}, {"metadata": None}, {"metadata": {}}, {"metadata": {"finalizers": None}}):
+    empty: Sequence[dict[str, Any]] = ({}, {"metadata": None}, {"metadata": {}}, {"metadata": {"finalizers": None}})
+    for bare in empty:
         assert not contains_finalizer(bare, "a")
         assert add_finalizer(bare, "a") == ({"metadata": {"finalizers": ["a"]}}, True)
         assert remove_finalizer(bare, "a") == (bare, False)
