@@ -5,34 +5,10 @@ from itertools import accumulate
 
 import pytest
 
-from fakekube.simulation.anchor import Anchor, changed_fields
-from fakekube.simulation.observation import Commit, Observation, ReconcileRecord
+from fakekube.simulation.observation import Observation
 from fakekube.simulation.oracles.judge import Judge
 from fakekube.simulation.statemask import Mask
-
-
-def obj(kind, name, uid="", generation=1, **more):
-    return {"kind": kind, "metadata": {"name": name, "uid": uid or f"u-{name}", "generation": generation}, **more}
-
-
-def commit(revision, verb, target, actor="operator db", before=None, after=None, occurrence=1, **more):
-    kind, _, name = target.partition("/")
-    fields = changed_fields(before or {}, after or {}) if verb == "update" else ()
-    return Commit(revision, float(revision), Anchor(verb, target, fields, occurrence), kind, "default", name, actor,
-                  before=before, after=after, **more)  # fmt: skip
-
-
-def record(started=0.0, **more):
-    return ReconcileRecord("db", 1, "db", "default/a", started, 0, 100, **more)
-
-
-CHILD = obj("Pod", "a-0", spec={"image": "1"})
-REFERENCE = Observation(
-    0,
-    final={"pod/a-0": CHILD},
-    commits=[commit(1, "create", "store/a", "test"), commit(2, "create", "pod/a-0")],
-    reconciles=[record()] * 3,
-)
+from tests.simulation.observations import CHILD, REFERENCE, commit, conditions, obj, record
 
 
 def oracles_of(run, reference=REFERENCE, **settings):
@@ -83,10 +59,6 @@ def test_o2_times_count_as_equal(before, after, other):
     reference = replace(REFERENCE, final={"store/a": {"status": {"at": before}}})
     assert oracles_of(replace(REFERENCE, final={"store/a": {"status": {"at": after}}}), reference) == []
     assert oracles_of(replace(REFERENCE, final={"store/a": {"status": {"at": other}}}), reference) == ["O2"]
-
-
-def conditions(**statuses):
-    return {"status": {"conditions": [{"type": name, "status": status} for name, status in statuses.items()]}}
 
 
 def test_o2_conditions_are_compared_by_their_type():
