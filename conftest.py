@@ -19,6 +19,10 @@ settings.register_profile("repeatable", derandomize=True, deadline=None, suppres
 settings.register_profile("search", print_blob=True, deadline=None)
 settings.load_profile("repeatable")
 
+# Without bytecode each process compiles all modules anew, and rewrites the asserts of 500 files: 10 s in each worker.
+sys.dont_write_bytecode = False
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+
 _DESCRIPTORS = "/proc/self/fd"
 _real_sleep = time.sleep  # noqa: TID251 - compared, not called
 

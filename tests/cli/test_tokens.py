@@ -27,6 +27,7 @@ def tokens(folder):
     return path
 
 
+@pytest.mark.slow
 def test_row12_anonymous_requests_are_mentioned(folder, tokens):
     with started("serve", "--port", "0", "--token-auth-file", "tokens.csv", folder=folder) as server:
         said = server.lines_to(READY)
@@ -56,6 +57,7 @@ def test_row12_plain_http_has_no_certificate_authority(folder, tokens):
     assert not any("certificate" in line for line in said)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("options", [(), ("--tls",), ("--token-auth-file", "tokens.csv")])
 def test_f17_an_unknown_token_is_rejected(folder, tokens, options):
     with started("serve", "--port", "0", "--kubeconfig", "kc", *options, folder=folder) as server:

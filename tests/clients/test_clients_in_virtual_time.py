@@ -89,6 +89,7 @@ async def test_lightkube(fakekube):
     assert seen == [("ADDED", {"size": 1}, 0), ("MODIFIED", {"size": 2}, 300)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", ["async", "threads"])
 async def test_kopf(fakekube, how):
     registry = kopf.OperatorRegistry()

@@ -48,6 +48,7 @@ async def _in_cluster():
     kubernetes_asyncio.config.load_incluster_config()
 
 
+@pytest.mark.slow
 async def test_f6_kubernetes_aio(fakekube_configured):
     from kubernetes import aio
 
@@ -135,6 +136,7 @@ with FakeKube() as kube:
 """
 
 
+@pytest.mark.slow
 def test_a_client_that_is_first_imported_within_a_test_reads_dates():
     done = subprocess.run([sys.executable, "-Wignore", "-c", FIRST_IMPORT], capture_output=True, text=True, timeout=60)
     assert (done.returncode, done.stderr) == (0, "")

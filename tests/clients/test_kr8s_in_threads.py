@@ -95,6 +95,7 @@ def test_two_operators_have_event_loops_of_their_own(fakekube):
     assert left.is_alive()
 
 
+@pytest.mark.slow
 def test_runs_give_the_same_log():
     def run():
         with FakeKube(seed=1, detect={"all": "off"}) as kube:

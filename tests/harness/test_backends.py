@@ -80,6 +80,7 @@ def unplaced(name, **data):
 # --- objects and operators ---------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_objects_are_in_the_namespace_of_the_test(kube):
     made = kube.create(unplaced("a", x="1"))
     assert made["metadata"]["namespace"] == kube.namespace != "default"
@@ -131,6 +132,7 @@ def test_an_operator_runs_over_http_and_its_reconciles_are_in_the_ledger(kube):
     assert view.reconciles(f"{kube.namespace}/second") == 2
 
 
+@pytest.mark.slow
 def test_an_operator_can_be_stopped(kube):
     operator = kube.start(build(nothing))
     kube.stop(operator)
@@ -161,6 +163,7 @@ def test_what_a_task_raises_is_raised_by_the_next_step(kube):
         kube.settle()
 
 
+@pytest.mark.slow
 def test_an_operator_that_is_never_quiet_is_an_error(connection):
     with selection.cluster_of(connection, {}, "busy", {"quiet": "0.2"}) as kube:
         kube._patience = 0.6

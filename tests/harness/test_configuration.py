@@ -83,6 +83,7 @@ LATE = """
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("wall_clock", [True, False])
 def test_clients_that_are_imported_during_the_test_find_the_service_account(pytester, wall_clock):
     pytester.makepyfile(textwrap.dedent(LATE).format(wall_clock=wall_clock))

@@ -26,6 +26,7 @@ def test_after():
 """
 
 
+@pytest.mark.slow
 def test_q_at_a_breakpoint_in_a_reconcile_ends_the_run(tmp_path):
     (tmp_path / "test_one.py").write_text(TEST)
     command = [sys.executable, "-m", "pytest", "-q", *LEAN, "-Wignore", "test_one.py"]

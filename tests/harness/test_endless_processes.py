@@ -41,6 +41,7 @@ def run_process(kube, command):
     kube.run_process(command)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", [popen, run, run_process])
 def test_n7_the_test_waits_for_one(command, how):
     with FakeKube(patience=0.3) as kube:
@@ -69,6 +70,7 @@ async def run_process_async(kube, command):
     await kube.run_process(command)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", [exec_, run_process_async])
 def test_n7_a_coroutine_waits_for_one(command, how):
     with FakeKube(patience=0.3) as kube:
@@ -85,6 +87,7 @@ def test_n7_one_for_which_nothing_waits_ends_with_the_cluster(command):
         kube.advance(60)
 
 
+@pytest.mark.slow
 def test_n7_a_time_out_of_run_process_kills_its_children_too(command):
     with FakeKube() as kube, pytest.raises(subprocess.TimeoutExpired):
         kube.run_process(command, timeout=0.5)

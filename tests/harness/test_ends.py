@@ -314,6 +314,7 @@ def spin():
         pass
 
 
+@pytest.mark.slow
 def test_row3_a_busy_reconcile_is_interrupted_and_shown(real):
     async def busy(request):
         spin()
@@ -326,6 +327,7 @@ def test_row3_a_busy_reconcile_is_interrupted_and_shown(real):
         assert time.perf_counter() - begun < 3
 
 
+@pytest.mark.slow
 def test_row3_a_busy_coroutine_in_an_async_test(real):
     async def busy():
         await asyncio.sleep(1)
@@ -341,6 +343,7 @@ def test_row3_a_busy_coroutine_in_an_async_test(real):
         engine_of(real).bubble.run(main())
 
 
+@pytest.mark.slow
 def test_row3_an_interrupted_task_is_reported_once(real, caplog):
     async def busy():
         spin()
@@ -353,6 +356,7 @@ def test_row3_an_interrupted_task_is_reported_once(real, caplog):
     assert not [record for record in caplog.records if "never retrieved" in record.message]
 
 
+@pytest.mark.slow
 def test_row3_a_busy_loop_that_catches_everything_is_interrupted_again(real):
     def hold_on():
         while True:
@@ -370,6 +374,7 @@ def test_row3_a_busy_loop_that_catches_everything_is_interrupted_again(real):
             kube.settle()
 
 
+@pytest.mark.slow
 def test_row3_a_lock_in_a_coroutine_is_interrupted(real):
     lock = threading.Lock()
     lock.acquire()
@@ -386,6 +391,7 @@ def test_row3_a_lock_in_a_coroutine_is_interrupted(real):
 CANCELLED = "It was cancelled and goes on: it catches CancelledError in a loop"
 
 
+@pytest.mark.slow
 def test_m2_a_loop_that_catches_its_cancellation(real):
     async def clean():
         is_closed = False
@@ -404,6 +410,7 @@ def test_m2_a_loop_that_catches_its_cancellation(real):
         real.close()
 
 
+@pytest.mark.slow
 def test_m2_a_loop_that_was_not_cancelled(real):
     async def busy():
         spin()
@@ -416,6 +423,7 @@ def test_m2_a_loop_that_was_not_cancelled(real):
     assert "cancelled" not in str(caught.value)
 
 
+@pytest.mark.slow
 def test_row3_a_busy_clean_up_at_the_end(real):
     async def busy_at_the_end():
         try:
@@ -461,6 +469,7 @@ def locked_out(cluster):
     return lock
 
 
+@pytest.mark.slow
 def test_row3_a_thread_that_waits_for_something_invisible_is_named_at_the_end(real):
     lock = locked_out(real)
     begun = time.perf_counter()
@@ -470,6 +479,7 @@ def test_row3_a_thread_that_waits_for_something_invisible_is_named_at_the_end(re
     lock.release()
 
 
+@pytest.mark.slow
 def test_row3_a_traced_test_ends_as_one_that_is_not(real):
     """In CPython 3.11 an exception that waits for a thread stops the traced code of all others (coverage, debuggers)."""
 

@@ -334,6 +334,7 @@ async def test_passes_too(fakekube):
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("options", "outcomes"),
     [
@@ -358,6 +359,7 @@ def test_last_failed(run, pytester):
     pytester.runpytest_inprocess(*IN_ORDER, "--lf").assert_outcomes(failed=2)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("fixture", "opened"), [("fakekube", "nullcontext(fakekube)"), ("", "FakeKube()")], ids=["fixture", "context"]
 )
@@ -383,6 +385,7 @@ def test_it({fixture}):
     result.stdout.fnmatch_lines(["*Timeout*1*s*"])
 
 
+@pytest.mark.slow
 def test_an_interrupted_run_closes_its_cluster(run_apart, pytester):
     result = run_apart(
         """
@@ -398,6 +401,7 @@ def test_it(fakekube):
     result.stderr.no_fnmatch_line("*never*")
 
 
+@pytest.mark.slow
 def test_the_prompt_of_a_debugger_has_virtual_time_and_may_move_it(pytester):
     pytester.makepyfile(
         """

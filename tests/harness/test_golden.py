@@ -158,6 +158,7 @@ def test_wrong_arguments_are_named(path, wanted, error, text):
         kube.state.assert_golden(path, **wanted)
 
 
+@pytest.mark.slow
 def test_the_option_writes_files_beside_the_test(pytester):
     pytester.makepyfile(
         **{

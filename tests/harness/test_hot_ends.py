@@ -41,6 +41,7 @@ async def drains(url):
                 await asyncio.sleep(0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("operator", [annotator, drains])
 def test_n7_a_hot_loop_does_not_go_on_in_the_tear_down(operator):
     kube = FakeKube().__enter__()

@@ -223,6 +223,7 @@ def test_a_run_that_does_not_use_it_imports_nothing_heavy(run_apart):
     ).assert_outcomes(passed=1)
 
 
+@pytest.mark.slow
 def test_a_closed_cluster_is_freed_before_the_session_ends(pytester):
     pytester.makepyfile(
         """
@@ -248,6 +249,7 @@ def test_a_closed_cluster_is_freed_before_the_session_ends(pytester):
     pytester.runpytest_subprocess(*LEAN).assert_outcomes(passed=2, failed=2)
 
 
+@pytest.mark.slow
 def test_finalizers_of_garbage_do_not_disturb_the_report_of_a_failing_test(run_apart):
     result = run_apart(
         """
@@ -271,6 +273,7 @@ def test_finalizers_of_garbage_do_not_disturb_the_report_of_a_failing_test(run_a
     result.assert_outcomes(failed=1)
 
 
+@pytest.mark.slow
 def test_n4_a_cluster_that_is_opened_where_fakekube_is_first_imported_is_closed_with_its_test(run_apart):
     """N4: the hooks of the plugin do nothing until then."""
     result = run_apart(
@@ -295,6 +298,7 @@ def test_n4_a_cluster_that_is_opened_where_fakekube_is_first_imported_is_closed_
     result.assert_outcomes(passed=3)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("end", ["pass", "raise ValueError('broken')"])
 def test_n4_a_first_cluster_that_a_test_leaves_open_is_reported_at_that_test(run_apart, end):
     """N4: also if the test fails."""

@@ -111,6 +111,7 @@ async def test_an_async_test_waits_until_operators_outside_are_quiet(fakekube, o
     assert names(fakekube) == ["a", "a-c", "a-c-c", "a-c-c-c"]
 
 
+@pytest.mark.slow
 def test_a_client_that_is_never_quiet_is_named(fakekube, outside):
     outside(POLLER)
     fakekube.processes.wait_for(verb="list", resource="pods")
@@ -118,6 +119,7 @@ def test_a_client_that_is_never_quiet_is_named(fakekube, outside):
         fakekube.processes.wait_until_quiet(0.4, timeout=0.8)
 
 
+@pytest.mark.slow
 def test_a_watch_that_a_fault_holds_is_not_waited_for(fakekube, outside):
     outside(WATCHER)
     fakekube.processes.wait_for(verb="watch", resource="secrets")
@@ -161,6 +163,7 @@ def test_f15_a_signal_reaches_an_operator_in_a_thread(fakekube):
     assert not thread.is_alive()
 
 
+@pytest.mark.slow
 def test_wait_for_notices_the_end_of_a_process(fakekube):
     with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as process:
         with pytest.raises(TimeoutError, match="waiting for a condition"):

@@ -136,6 +136,7 @@ def test_p1_a_webhook_in_a_real_thread_is_called_for_the_writes_of_operators(fak
     assert [round(at - times[0], 3) for at in times] == [0, 60, 120]
 
 
+@pytest.mark.slow
 def test_p1_a_webhook_that_does_not_answer_is_given_its_timeout_in_real_seconds(fakekube):
     authority = Authority()
     release = threading.Event()

@@ -156,7 +156,8 @@ def test_n3_one_failing_object_with_15_retries_prints_at_most_60_lines(pytester,
     assert len(lines) <= 60 + 3 * (reconcile == "raises_group"), "a group has more lines by itself"
 
 
-@pytest.mark.parametrize("asserts", [True, pytest.param(False, marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("asserts", [True, False])
 def test_n3_500_failing_objects_print_at_most_120_lines(pytester, asserts):
     lines = output(pytester, "-k", "[bug]", count=500, asserts=asserts)
     assert (

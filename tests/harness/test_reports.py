@@ -15,6 +15,7 @@ def report(pytester, body, *options):
     return pytester.runpytest_inprocess(*LEAN, *options).stdout.str()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "call",
     [

@@ -2,7 +2,10 @@
 
 import sys
 
+import pytest
 
+
+@pytest.mark.slow
 def test_f16_only_the_plugin_is_rewritten(pytester):
     pytester.makepyfile(
         """

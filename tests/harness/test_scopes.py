@@ -128,6 +128,7 @@ def test_a_session_is_shared_by_modules(run):
     run(conftest=conftest, test_a=source, test_b=source).assert_outcomes(passed=2)
 
 
+@pytest.mark.slow
 def test_values_do_not_depend_on_which_tests_run_and_where(run):
     """Uids and generated names are printed; they are the same alone, with others, and in processes of their own."""
     source = """

@@ -59,6 +59,7 @@ def test_the_next_one(fakekube):
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("how", "name", "place"),
     [

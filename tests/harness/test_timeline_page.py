@@ -70,6 +70,7 @@ def run(pytester, monkeypatch):
 # --- the option ---------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_each_test_with_a_cluster_has_a_page(run):
     result, pages = run("--fakekube-timeline=pages")
     result.assert_outcomes(passed=4, failed=3, errors=1)
@@ -78,6 +79,7 @@ def test_each_test_with_a_cluster_has_a_page(run):
     assert page_name("test_pages.py::test_fails") in pages
 
 
+@pytest.mark.slow
 def test_a_failing_test_names_its_page(run, pytester):
     result, pages = run("--fakekube-timeline=pages", "--fakekube-timeline-for=failed")
     result.assert_outcomes(passed=4, failed=3, errors=1)
@@ -85,12 +87,14 @@ def test_a_failing_test_names_its_page(run, pytester):
     result.stdout.fnmatch_lines([f"the whole timeline: {pytester.path}/pages/test_pages.py-test_fails-*.html"])
 
 
+@pytest.mark.slow
 def test_pages_are_set_in_the_ini_file(run, pytester):
     pytester.makeini("[pytest]\nfakekube_timeline = pages\nfakekube_timeline_for = failed\n")
     _, pages = run()
     assert len(pages) == 3
 
 
+@pytest.mark.slow
 def test_a_page_has_the_error_of_the_call_and_of_the_teardown(run):
     """The title said "failed", and the panel "Nothing failed"."""
     _, pages = run("--fakekube-timeline=pages")
@@ -139,12 +143,14 @@ def document_of(page):
     return json.loads(re.search(r'id="document">(.*)</script>', page)[1])
 
 
+@pytest.mark.slow
 def test_no_page_is_written_without_the_option(run):
     result, pages = run()
     assert pages == {}
     result.stdout.no_fnmatch_line("*the whole timeline*")
 
 
+@pytest.mark.slow
 def test_the_workers_of_xdist_write_all_pages(run):
     result, pages = run("--fakekube-timeline=pages", "-n2", "-p", "xdist")
     result.assert_outcomes(passed=4, failed=3, errors=1)

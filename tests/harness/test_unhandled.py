@@ -252,6 +252,7 @@ def test_it(fakekube, where):
 """
 
 
+@pytest.mark.slow
 def test_n2_the_outcome_of_a_test_is_raised_wherever_it_occurs(pytester):
     assert kopf
     pytester.makepyfile(OUTCOMES)

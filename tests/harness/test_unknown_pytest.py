@@ -116,6 +116,7 @@ REFUSED = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_n4_a_project_with_clusters_gets_one_line(run, name):
     """N4: the line names what is missing, what does not work, and the tested versions; other tests run as always."""
@@ -128,6 +129,7 @@ def test_n4_a_project_with_clusters_gets_one_line(run, name):
     result.assert_outcomes(passed=4 - len(refused), failed=1, errors=len(refused), warnings=1)
 
 
+@pytest.mark.slow
 def test_n4_nothing_is_reported_if_nothing_is_missing(run):
     """N4: no line with the pytest of this machine."""
     result = run(None, WITH)

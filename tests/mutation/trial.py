@@ -63,6 +63,7 @@ class Tree:
     def __init__(self, root: Path, copy: Path, start: float = START) -> None:
         shutil.copytree(root, copy, ignore=shutil.ignore_patterns(*LEFT_OUT), symlinks=True)
         self._copy, self._start = copy, start
+        self._tried = 0
 
     def try_mutant(self, mutant: Mutant, tests: Sequence[str], seconds: float) -> Outcome:
         """Runs the tests with the mutant until one fails. `seconds` is what they take without it."""
@@ -70,8 +71,9 @@ class Tree:
         source, times = path.read_text(), path.stat()
         try:
             path.write_text(mutant.applied(source))
-            # another time than that of the original: what Python has compiled of it does not count
-            os.utime(path, (times.st_atime, times.st_mtime + 10))
+            # another time than that of the original and of other mutants: what Python has compiled of them does not count
+            self._tried += 1
+            os.utime(path, (times.st_atime, times.st_mtime + 10 * self._tried))
             outcome = self.run(tests, seconds)
         finally:
             path.write_text(source)
@@ -85,7 +87,7 @@ class Tree:
     def run(self, tests: Sequence[str], seconds: float, *, until_failure: bool = True) -> Outcome:
         """Runs the tests on the copy as it is. Survived: all have passed."""
         options = ["-q", "--tb=no", "-rfE", "-pno:cacheprovider", "-pno:xdist", *(["-x"] if until_failure else [])]
-        environment = {**os.environ, "PYTHONPATH": str(self._copy), "PYTHONDONTWRITEBYTECODE": "1"}
+        environment = {**os.environ, "PYTHONPATH": str(self._copy)}
         process = subprocess.Popen(
             [sys.executable, "-m", "pytest", *options, *tests],
             cwd=self._copy,

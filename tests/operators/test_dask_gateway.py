@@ -93,6 +93,7 @@ def test_starts_a_cluster(fakekube):
     ]
 
 
+@pytest.mark.slow
 def test_watches_again_every_ten_seconds(fakekube):
     start(fakekube)
     fakekube.advance(hours=1)
@@ -103,6 +104,7 @@ def test_watches_again_every_ten_seconds(fakekube):
         assert [r.at for r in found] == list(range(0, HOUR + 1, 10))
 
 
+@pytest.mark.slow
 def test_a_record_is_deleted_an_hour_after_the_cluster_has_stopped(fakekube):
     start(fakekube)
     fakekube.create(cluster())

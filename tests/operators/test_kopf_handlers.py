@@ -40,6 +40,7 @@ def times(kube, verb, resource, code=None):
     return [round(r.at) for r in found if r.user_agent.startswith("OpenAPI-Generator") and code in (None, r.code)]
 
 
+@pytest.mark.slow
 def test_each_handler_has_its_times(fakekube):
     start(fakekube)
     fakekube.create(database(size="1"))

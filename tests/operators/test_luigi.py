@@ -64,6 +64,7 @@ def polls(kube):
     return [r.at for r in kube.requests(verb="list", resource="jobs", user_agent=AGENT)]
 
 
+@pytest.mark.slow
 def test_polls_a_job_each_minute_for_36_hours(fakekube):
     thread = start(fakekube)
     fakekube.settle()

@@ -92,6 +92,7 @@ def agents(kube):
     return kube.get(API, "Pool", "linux")["status"]["create_agents"]["agents"]
 
 
+@pytest.mark.slow
 def test_refreshes_the_agents_of_a_pool_every_five_seconds(fakekube):
     orchestrator, _ = start(fakekube)
     fakekube.create(pool())
@@ -103,6 +104,7 @@ def test_refreshes_the_agents_of_a_pool_every_five_seconds(fakekube):
     assert orchestrator.touched == [(at, ["agent-1", "agent-2"]) for at in range(5, 601, 5)]
 
 
+@pytest.mark.slow
 def test_runs_commands_in_a_pod_of_its_own(fakekube):
     orchestrator, _ = start(fakekube)
     give_work(fakekube)
@@ -126,6 +128,7 @@ def test_runs_commands_in_a_pod_of_its_own(fakekube):
     assert not fakekube.exists("v1", "Pod", "runner-agent-2")
 
 
+@pytest.mark.slow
 def test_a_pod_that_does_not_start_is_given_up_after_a_minute(fakekube):
     orchestrator, _ = start(fakekube)
     give_work(fakekube)

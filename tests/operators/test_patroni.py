@@ -77,6 +77,7 @@ def renewals(kube):
     return [r.at for r in kube.requests(verb="patch", resource="configmaps", code=200)]
 
 
+@pytest.mark.slow
 def test_one_member_leads_and_renews_every_ten_seconds(fakekube):
     first, second = start(fakekube)
     fakekube.advance(hours=1)
@@ -91,6 +92,7 @@ def test_one_member_leads_and_renews_every_ten_seconds(fakekube):
     assert annotations["renewTime"].startswith(f"{fakekube.clock.now():%Y-%m-%dT%H:%M:%S}")
 
 
+@pytest.mark.slow
 def test_the_other_member_leads_when_the_lease_has_expired(fakekube):
     first, second = start(fakekube)
     fakekube.advance(hours=1)

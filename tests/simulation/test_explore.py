@@ -104,6 +104,7 @@ def test_a_failure_names_the_oracle_and_replays(run):
     assert "O2: secret/a is absent at the end" in text_of(replayed)
 
 
+@pytest.mark.slow
 def test_a_correct_operator_passes_and_what_was_tried_is_counted(run):
     result = run(MARKED.replace("scenario(fakekube)", "scenario(fakekube, bug=False)"), "-rP")
     result.assert_outcomes(passed=1)
@@ -186,6 +187,7 @@ def test_the_option_does_not_fail_a_test_without_an_operator(run):
     assert "nothing was explored" in text_of(result)
 
 
+@pytest.mark.slow
 def test_the_report_names_the_line_of_an_assertion_that_holds_only_without_faults(run):
     result = run(
         "@pytest.mark.fakekube_explore(runs=40)\n"
@@ -234,6 +236,7 @@ def test_an_unrealistic_plan_runs_with_the_flag(run):
 # --- options and arguments
 
 
+@pytest.mark.slow
 def test_the_option_explores_tests_without_a_marker(run):
     source = "def test_vault(fakekube):\n    scenario(fakekube)\n\ndef test_other():\n    pass\n"
     run(source).assert_outcomes(passed=2)
@@ -262,6 +265,7 @@ def test_only_the_named_faults_are_tried(run):
     assert "crash" not in text_of(result).partition("explored")[2]
 
 
+@pytest.mark.slow
 def test_a_declared_difference_is_no_failure(run):
     result = run(MARKED.replace("runs=40", "runs=12, off=['O2']"))
     result.assert_outcomes(passed=1)
@@ -278,6 +282,7 @@ def test_a_reference_that_fails_is_an_ordinary_failure(run):
 # --- the test's own part
 
 
+@pytest.mark.slow
 def test_calm_is_false_under_faults(run):
     source = MARKED.replace("scenario(fakekube)", "scenario(fakekube, bug=False)") + (
         "    with open('calm', 'a') as file:\n        print(fakekube.exploration.calm, file=file)\n"
@@ -299,6 +304,7 @@ def test_vault(fakekube):
 """
 
 
+@pytest.mark.slow
 def test_steps_that_do_not_matter_are_left_out(run):
     result = run(STEPS)
     result.assert_outcomes(failed=1)
@@ -353,6 +359,7 @@ def test_buckets(fakekube):
     assert "O6: external/buckets/bucket-1 is left at the end (the reference does not make it)" in text_of(result)
 
 
+@pytest.mark.slow
 def test_fixtures_of_a_wider_scope_are_set_up_once(run):
     source = """
 @pytest.fixture(scope="module")
@@ -382,6 +389,7 @@ def test_after(once):
         assert file.read().count("up") == 10
 
 
+@pytest.mark.slow
 def test_a_late_leader_is_planned_and_replayed(run):
     source = """
 from tests.simulation.samples import late_leader
@@ -412,6 +420,7 @@ def test_faults_that_cannot_occur_are_named(run):
     assert "nothing was explored: no fault of zombie, hook can occur in this test" in text_of(result)
 
 
+@pytest.mark.slow
 def test_what_random_draws_differs_between_the_references_whatever_has_seeded_it(run, pytester):
     pytester.makeconftest("import random\n\ndef pytest_runtest_call(item):\n    random.seed(5)\n")
     source = MARKED.replace("scenario(fakekube)", "scenario(fakekube, bug=False)") + (
@@ -423,6 +432,7 @@ def test_what_random_draws_differs_between_the_references_whatever_has_seeded_it
     assert first == third != second
 
 
+@pytest.mark.slow
 def test_names_that_are_generated_differ_between_the_references(run):
     source = MARKED.replace("scenario(fakekube)", "scenario(fakekube, bug=False)") + (
         "    with open('seeds', 'a') as file:\n        print(fakekube._engine.seed, file=file)\n"
@@ -481,6 +491,7 @@ def test_a_failure_that_a_process_finds():
     assert len(found.failed.reduced.plan.atoms) == 1
 
 
+@pytest.mark.slow
 def test_a_thread_of_an_executor_explores():
     """One cluster is open at a time in a process: a pool of one thread."""
     with ThreadPoolExecutor(1) as executor:

@@ -155,6 +155,7 @@ def run(pytester, monkeypatch):
     return runs
 
 
+@pytest.mark.slow
 def test_a_failed_exploration_names_its_page_and_a_replay_makes_the_same(run, pytester):
     result, pages = run()
     result.assert_outcomes(failed=1, passed=1)
@@ -169,6 +170,7 @@ def test_a_failed_exploration_names_its_page_and_a_replay_makes_the_same(run, py
     assert again == {page_name(FAILING): pages[page_name(FAILING)]}
 
 
+@pytest.mark.slow
 def test_a_passed_exploration_has_the_page_of_the_run_without_faults(run):
     _, pages = run()
     found = document_of(pages[page_name(PASSING)])
@@ -177,6 +179,7 @@ def test_a_passed_exploration_has_the_page_of_the_run_without_faults(run):
     assert "fault" not in {one["actor"] for one in found["entries"]}
 
 
+@pytest.mark.slow
 def test_pages_of_failing_tests_only(run):
     _, pages = run("--fakekube-timeline-for=failed")
     assert list(pages) == [page_name(FAILING)]

@@ -1,5 +1,7 @@
 """Operators that write again and again while a fault lasts take time for it; a hot loop is a failure."""
 
+import pytest
+
 from fakekube.simulation.explorer import Explorer, Settings
 from fakekube.simulation.plan import parse_plan
 from fakekube.simulation.running.delays import Pace
@@ -50,6 +52,7 @@ def creating(fakekube):
     fakekube.advance(60)
 
 
+@pytest.mark.slow
 def test_what_an_operator_with_a_late_watch_creates_for_the_garbage_collector_is_no_hot_loop():
     plan = "FK1 seed=0 hold(parent, delete parent/a#1..create cm/other#1)"
     oracles, observed = judged(creating, plan, controllers=["garbagecollector"])
@@ -84,6 +87,7 @@ def looping(fakekube):
     fakekube.advance(60)
 
 
+@pytest.mark.slow
 def test_a_loop_that_a_fault_begins_is_found():
     oracles, observed = judged(looping, "FK1 seed=0 error(503, 1)@update parent/a{metadata.labels.seen}#1")
     assert observed.fired

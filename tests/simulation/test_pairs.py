@@ -62,6 +62,7 @@ def test_a_bug_that_needs_two_faults_is_found():
     assert (found.failed.violation.oracle, found.failed.violation.target) == ("O2", "secret/a")
 
 
+@pytest.mark.slow
 def test_the_correct_twin_has_no_alarm_under_pairs():
     found = explored(bug=False)
     assert found.failed is None

@@ -114,6 +114,7 @@ def test_a_guard_on_the_first_of_two_writes_is_found(scenario):
     assert str(failed.reduced.plan) == "FK1 seed=0 crash@create cm/a#1"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scenario", [as_task, as_thread])
 def test_the_correct_twin_has_no_alarm(scenario):
     found = explored(scenario(bug=False))
@@ -183,6 +184,7 @@ def delete(**_):
     """Its being there makes kopf set a finalizer."""
 
 
+@pytest.mark.slow
 def test_kopf_loses_a_creation_whose_finalizer_is_stored_but_not_confirmed():
     """kopf 1.45 tries its JSON patch again, which fails as the object has changed, and waits for an event that it has
     had. A kube-apiserver and a proxy that loses the first answer do the same to it.
@@ -275,6 +277,7 @@ class Elsewhere:
         return concurrent.futures.Future()
 
 
+@pytest.mark.slow
 def test_p4_a_run_that_the_patience_has_ended_is_not_judged():
     runner = ScenarioRunner(slow_machine, cluster={"patience": 0.05})
     explorer = Explorer(runner.run, Settings(runs=12, faults=["error"]), lambda: runner.facts)
@@ -311,6 +314,7 @@ def test_p8_a_stale_restart_of_a_task_reads_an_old_list():
     assert seen == [[1], [1], [2]]
 
 
+@pytest.mark.slow
 def test_p4_a_run_in_which_a_webhook_of_another_process_has_timed_out_is_not_judged():
     """The server accepts the connection and answers nothing; a second of real time decides."""
     with socket.create_server(("127.0.0.1", 0)) as silent:

@@ -103,6 +103,7 @@ def explored(source, bug):
     return Explorer(runner.run, Settings(runs=60), lambda: runner.facts).explore()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("source", SOURCES)
 def test_an_operator_that_stores_a_drawn_name_first_has_no_alarm(source):
     found = explored(source, bug=False)

@@ -61,6 +61,7 @@ def warned(result):
     return [line.partition("CompatibilityWarning: ")[2] for line in result.stderr.splitlines() if "Compati" in line]
 
 
+@pytest.mark.slow
 def test_n4_a_cluster_works_without_the_optional_names_and_names_each_in_one_line():
     """N4: those of classes in C (Task) cannot be removed, and `_block` is an attribute of `_PyRLock`."""
     result = run(OPTIONAL)
@@ -68,12 +69,14 @@ def test_n4_a_cluster_works_without_the_optional_names_and_names_each_in_one_lin
     assert warned(result) == [str(name) for name in OPTIONAL if name.name != "_block"]
 
 
+@pytest.mark.slow
 def test_n4_nothing_is_said_if_nothing_is_missing():
     """N4: the Python of this machine is one of those that are tested."""
     result = run([])
     assert (result.stdout, warned(result)) == ("worked\n", []), result.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name",
     [name for name in requirements.NAMES if name.required and name.name in ("_ready", "_time", "_waiters")],
@@ -91,6 +94,7 @@ def test_n4_a_required_name_is_refused_when_the_first_cluster_is_made(name):
     assert last.endswith(f"(fakekube was tested with Python {TESTED['Python']})")
 
 
+@pytest.mark.slow
 def test_n4_a_required_name_of_freezegun_is_refused_only_with_freezegun():
     """N4: wall_clock=False needs none of it."""
     name = next(name for name in requirements.OF_FREEZEGUN if name.name == "_real_time_object_ids")
@@ -117,6 +121,7 @@ def test_n4_an_untested_python_is_named(version, said):
     assert bool(text) == bool(said)
 
 
+@pytest.mark.slow
 def test_n4_an_untested_python_is_one_line_of_the_run_and_no_error_of_a_test(pytester):
     """N4: even with `-W error`."""
     pytester.makepyfile(
@@ -133,6 +138,7 @@ def test_a_name_of_a_library_that_is_not_imported_is_not_missing():
     assert not PrivateName("no_such_library.module", "_name", "nothing").is_missing()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("table", ["NAMES", "OF_FREEZEGUN"])
 def test_n4_a_required_name_is_one_line_in_the_report_of_a_test(pytester, table):
     """N4: that every cluster needs, or that one with a frozen clock needs; also of clusters that tests share."""

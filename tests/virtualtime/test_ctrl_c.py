@@ -53,11 +53,13 @@ for _ in range(30):
 """
 
 
+@pytest.mark.slow
 def test_ctrl_c_is_seen_before_the_wait_for_a_thread_reaches_the_kernel():
     run = subprocess.run([sys.executable, "-c", SIGNALS], capture_output=True, text=True, timeout=60)
     assert run.stdout.splitlines() == ["interrupted"] * 30
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("function", "times"), [("compute", 2), ("wait", 1)])
 def test_ctrl_c_ends_the_run_and_names_the_thread(tmp_path, function, times):
     reader, writer = os.pipe()

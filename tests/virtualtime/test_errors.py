@@ -170,6 +170,7 @@ def test_a_test_that_does_much_at_one_instant_is_no_hot_loop():
         bubble.run(busy())
 
 
+@pytest.mark.slow
 def test_work_spread_over_seconds_is_no_hot_loop():
     with Bubble(wall_clock=False, max_turns=3_000) as bubble:
 

@@ -71,6 +71,7 @@ def test_subprocess_run_on_the_tests_thread_is_served(bubble, server):
     assert done.stdout == b"0.0\n"
 
 
+@pytest.mark.slow
 def test_settle_lingers_for_an_external_client_and_says_that_there_is_one():
     with Bubble(wall_clock=False, linger=0.5) as bubble:
         server = Server(bubble)

@@ -467,6 +467,7 @@ def test_subprocesses(bubble, takes):
     assert takes(runs) == (0, 0)
 
 
+@pytest.mark.slow
 def test_subprocesses_of_asyncio(bubble):
     async def runs():
         command = (sys.executable, "-c", "print(1)")

@@ -302,6 +302,7 @@ def test_a_reconcile_waits_for_a_thread_that_it_has_started(kube, wait):
     assert f" in {wait.__name__} {WAITS[wait]} in a coroutine" in text
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("wait", WAITS)
 def test_waits_for_threads_in_threads_and_in_the_build(kube, wait):
     async def reconcile(request):

@@ -65,6 +65,7 @@ def test_a_hot_loop_of_an_operator_that_watches_and_writes_with_two_clients(kube
     assert len(kube.requests(verb="patch")) < 110
 
 
+@pytest.mark.slow
 def test_a_slow_loop(kube):
     run(kube, counting(0.05))
     (text,) = texts(kube)
@@ -72,6 +73,7 @@ def test_a_slow_loop(kube):
     assert "/databases/a/status 100 times in a row within 4.95 s, and watches it" in text
 
 
+@pytest.mark.slow
 def test_a_slow_loop_of_the_time(kube):
     async def respond(seen):
         await asyncio.sleep(0.05)

@@ -181,6 +181,7 @@ def test_f1_a_thread_that_ends_with_its_operator_or_its_process(stop, ends, join
     assert run_to_the_end(as_runnable, Sampler(stop, ends=ends, joins=joins, daemon=daemon)).findings == []
 
 
+@pytest.mark.slow
 def test_f1_a_thread_that_does_not_end_with_its_operator(stop):
     with pytest.raises(
         FindingError, match=r"the thread sampler of Sampler\.sample still runs when its operator has ended"
@@ -188,6 +189,7 @@ def test_f1_a_thread_that_does_not_end_with_its_operator(stop):
         run_to_the_end(as_runnable, Sampler(stop, ends=False, daemon=False))
 
 
+@pytest.mark.slow
 def test_f1_a_daemon_thread_of_an_operator_that_was_stopped(stop):
     def begin(kube):
         kube.stop(kube.start(lambda manager: manager.add(Sampler(stop, ends=False))))
@@ -226,12 +228,14 @@ def test_f1_a_thread_of_an_object_that_ends_with_it(stop, deletes):
     assert run_to_the_end(begin).findings == []
 
 
+@pytest.mark.slow
 def test_f1_a_thread_that_outlives_its_object(stop):
     begin = partial(polling(stop, {}, ends=False), deletes=True)
     with pytest.raises(FindingError, match=r"the thread poller .* still runs although default/a has been deleted"):
         run_to_the_end(begin)
 
 
+@pytest.mark.slow
 def test_f1_a_thread_of_a_reconcile_that_nothing_keeps(stop):
     begin = partial(polling(stop, {}, ends=False, keeps=False), deletes=False)
     with pytest.raises(
@@ -240,6 +244,7 @@ def test_f1_a_thread_of_a_reconcile_that_nothing_keeps(stop):
         run_to_the_end(begin)
 
 
+@pytest.mark.slow
 def test_f1_a_thread_of_each_reconcile(stop):
     threads = []
 

@@ -58,6 +58,7 @@ def test_an_event_of_each_of_many_objects(kube):
     assert found(kube) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("pause", "expected"), [(1, ["event-flood"]), (30, [])])
 def test_events_of_the_official_client(kube, pause, expected):
     def program(api):
@@ -69,6 +70,7 @@ def test_events_of_the_official_client(kube, pause, expected):
     assert found(kube) == expected
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("each", "expected"), [(1200, ["event-flood"]), (5, [])])
 def test_events_of_a_handler_of_kopf(kube, each, expected):
     def register(registry):

@@ -55,6 +55,7 @@ def test_a_handler_of_kopf_that_removes_it(kube):
     assert not kube.exists(API, "Database", "a")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("delay", [30, 7200], ids=["polls", "waits for hours"])
 def test_a_handler_of_kopf_that_waits(kube, delay):
     def register(registry):

@@ -264,6 +264,7 @@ def test_p9_retries_of_a_reconcile_do_not_poll(kube):
     assert [text.partition("]")[0] for text in texts(kube)] == ["[reconcile-error"]
 
 
+@pytest.mark.slow
 def test_p9_retries_of_a_handler_of_kopf_do_not_poll(kube):
     """It waits for its pods with a retry, and kopf writes its progress each time."""
 
@@ -279,6 +280,7 @@ def test_p9_retries_of_a_handler_of_kopf_do_not_poll(kube):
     assert texts(kube) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("seconds", "expected"), [(5, True), (60, False)])
 def test_p9_a_timer_of_kopf_that_polls(kube, seconds, expected):
     """Each five seconds, a watch would save 700 requests in an hour; each minute, it would hardly save any."""
