@@ -1,7 +1,7 @@
 """The controllers of tokens in Secrets, of certificate requests, and of aggregated roles."""
 
 import base64
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 
 import pytest
 from cryptography import x509
@@ -85,11 +85,13 @@ def test_an_unused_token_of_an_old_cluster_is_marked_and_deleted_a_year_later(fa
         fakekube.create({"apiVersion": "v1", "kind": "ConfigMap", "metadata": tracking, "data": since})
     marked = "kubernetes.io/legacy-token-invalid-since"
     labels = lambda: fakekube.get("v1", "Secret", "t")["metadata"].get("labels") or {}  # noqa: E731
-    fakekube.advance(days=364)
+    fakekube.advance(days=365, hours=1)
     assert labels() == {}
-    fakekube.advance(days=4)
-    assert datetime.fromisoformat(labels()[marked]).replace(tzinfo=UTC) - begun <= timedelta(days=367)
-    fakekube.advance(days=368)
+    fakekube.advance(days=1)
+    assert labels()[marked] == (begun + timedelta(days=366)).date().isoformat()
+    fakekube.advance(days=365)
+    assert fakekube.exists("v1", "Secret", "t")
+    fakekube.advance(days=1)
     assert not fakekube.exists("v1", "Secret", "t")
     assert fakekube.exists("v1", "Secret", "unlisted")
 

@@ -32,7 +32,7 @@ from fakekube.controllers.signingrequests.requests import (
     kubelet_client_problem,
     kubelet_serving_problem,
 )
-from tests.controllers.test_disruption import bare_pod, budget, counts, disruption_target
+from tests.controllers.test_disruption import bare_pod, budget, counts
 from tests.controllers.workloads import NOW, deployment, make_all_ready, pods, set_ready, stamp
 
 # --- namespaces
@@ -106,49 +106,6 @@ def test_budgets_of_pods_without_a_controller(fakekube, spec, expected):
     fakekube.settle()
     assert counts(fakekube) == expected
     assert bool(fakekube.events(reason="UnmanagedPods")) is ("maxUnavailable" in spec)
-
-
-@BUDGETS
-def test_a_pod_that_was_evicted_counts_again_if_it_is_not_deleted_within_two_minutes(fakekube):
-    fakekube.create(deployment(2))
-    fakekube.settle()
-    make_all_ready(fakekube)
-    fakekube.create(budget(minAvailable=1))
-    fakekube.settle()
-    name = pods(fakekube)[0]["metadata"]["name"]
-    now = f"{fakekube.clock.now().isoformat()[:19]}Z"
-    fakekube.controllers["disruption"].suspend()
-    fakekube.patch(
-        "policy/v1", "PodDisruptionBudget", "pdb", {"status": {"disruptedPods": {name: now}}}, subresource="status"
-    )
-    fakekube.controllers["disruption"].resume()
-    fakekube.settle()
-    assert counts(fakekube) == (1, 1, 2, 0)
-    fakekube.advance(119)
-    assert counts(fakekube) == (1, 1, 2, 0)
-    fakekube.advance(2)
-    assert counts(fakekube) == (2, 1, 2, 1)
-    assert len(fakekube.events(reason="NotDeleted")) == 1
-
-
-@BUDGETS
-def test_a_stale_condition_of_a_disruption_is_taken_back_after_two_minutes(fakekube):
-    fakekube.create(bare_pod("a"))
-    target = disruption_target(fakekube)
-    fakekube.patch("v1", "Pod", "a", {"status": {"conditions": [target]}}, subresource="status")
-
-    def state():
-        return [one["status"] for one in fakekube.get("v1", "Pod", "a")["status"]["conditions"]]
-
-    fakekube.advance(119)
-    assert state() == ["True"]
-    fakekube.advance(1)
-    assert state() == ["False"]
-    later = f"{fakekube.clock.now().isoformat()[:19]}Z"
-    kept = target | {"reason": "TerminationByKubelet", "lastTransitionTime": later}
-    fakekube.patch("v1", "Pod", "a", {"status": {"conditions": [kept]}}, subresource="status")
-    fakekube.advance(500)
-    assert state() == ["True"]
 
 
 # --- certificates

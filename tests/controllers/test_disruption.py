@@ -134,6 +134,10 @@ def test_a_stale_disruption_target_is_taken_back_after_two_minutes(fakekube):
 
     fakekube.advance_until(taken_back, "1h")
     assert fakekube.clock.now() - begun == timedelta(minutes=2)
+    kept = disruption_target(fakekube) | {"reason": "TerminationByKubelet"}
+    fakekube.patch("v1", "Pod", "p", {"status": {"conditions": [kept]}}, subresource="status")
+    fakekube.advance(500)
+    assert not taken_back()
 
 
 def test_a_pod_of_two_budgets_is_an_event(fakekube):

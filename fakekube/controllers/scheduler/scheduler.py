@@ -79,15 +79,16 @@ class Scheduler:
             self._gone(uid, queue)
             return
         was_placed = self._view.placed(uid)
-        if was_placed is not None and not _counts_differently(was_placed.pod, pod):
+        counts_anew = was_placed is None or _counts_differently(was_placed.pod, pod)
+        if counts_anew:
+            self._view.place(pod_info(pod), node)
+        else:
             self._view.refresh(pod)
-            return
-        self._view.place(pod_info(pod), node)
-        if old is None or not old["spec"].get("nodeName"):
+        if old is None or not old["spec"].get("nodeName"):  # bound, perhaps by this scheduler, which has placed it
             self._nominated.pop(uid, None)
             self._waiting.forget(Request.of(pod))
             self._release(schedulingqueue.ASSIGNED_POD_ADDED, queue)
-        else:
+        elif counts_anew:
             self._release(schedulingqueue.ASSIGNED_POD_GONE, queue)
 
     def _note_nomination(self, old: Pod | None, pod: Pod) -> None:
