@@ -146,3 +146,23 @@ def test_f6_an_attachment_that_another_client_creates_stays(fakekube):
     fakekube.create(pod_with("data", name="q", node="n2"))
     fakekube.advance(600)
     assert fakekube.exists("storage.k8s.io/v1", "VolumeAttachment", "theirs", "")
+
+
+@pytest.mark.fakekube(controllers=CONTROLLERS)
+def test_the_attached_volumes_of_a_node_are_reported_in_order_and_once(fakekube):
+    start(fakekube)
+    second = volume("pv2", csi={"driver": DRIVER, "volumeHandle": "a"})
+    fakekube.create({**second, "metadata": {**second["metadata"], "name": "pv2"}})
+    fakekube.create(claim("more"))
+    fakekube.settle()
+    fakekube.create(pod_with("data"))
+    fakekube.settle()
+    fakekube.create(pod_with("more", name="q"))
+    fakekube.settle()
+    assert reported(fakekube) == [f"kubernetes.io/csi/{DRIVER}^a", UNIQUE]
+    before = len(fakekube.requests(verb="patch", resource="nodes"))
+    fakekube.patch("v1", "Pod", "p", {"metadata": {"labels": {"again": "1"}}})
+    fakekube.patch("v1", "Node", "n1", {"metadata": {"labels": {"again": "1"}}}, "")
+    fakekube.advance("10m")
+    patches = fakekube.requests(verb="patch", resource="nodes", user_agent="kube-controller-manager*")
+    assert len(patches) <= before

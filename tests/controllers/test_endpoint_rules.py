@@ -211,6 +211,8 @@ def ranged(start, end):
     ("existing", "wanted", "expected"),
     [
         ([], ranged(0, 3), {"create": [3], "update": {}, "delete": []}),
+        ([("a", [])], ranged(0, 100), {"create": [100], "update": {}, "delete": []}),
+        ([("a", [])], ranged(0, 99), {"create": [], "update": {"a": 99}, "delete": []}),
         ([], ranged(0, 250), {"create": [100, 100, 50], "update": {}, "delete": []}),
         ([("a", ranged(0, 3))], ranged(0, 3), {"create": [], "update": {}, "delete": []}),
         ([("a", ranged(0, 3))], ranged(0, 2), {"create": [], "update": {"a": 2}, "delete": []}),

@@ -153,6 +153,25 @@ def test_a_claim_that_another_object_controls_keeps_the_policy_away(fakekube):
     assert [one["kind"] for one in owners] == ["ConfigMap"]
 
 
+@SETS
+@pytest.mark.parametrize(("when_scaled", "created"), [("Delete", False), ("Retain", True)])
+def test_a_claim_of_a_former_pod_with_which_it_goes_is_waited_for(fakekube, when_scaled, created):
+    former = {"apiVersion": "v1", "kind": "Pod", "name": "web-0", "uid": "former"}
+    meta = {"name": "data-web-0", "namespace": "default", "ownerReferences": [former]}
+    spec = claim_template()["spec"]
+    fakekube.create({"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": meta, "spec": spec})
+    policy = {"whenDeleted": "Retain", "whenScaled": when_scaled}
+    fakekube.create(
+        stateful_set(1, volumeClaimTemplates=[claim_template()], persistentVolumeClaimRetentionPolicy=policy)
+    )
+    fakekube.advance("5s")
+    assert bool(names(fakekube)) == created
+    fakekube.patch("v1", "PersistentVolumeClaim", "data-web-0", {"metadata": {"ownerReferences": None}})
+    change(fakekube, replicas=2)
+    fakekube.advance("5s")
+    assert "web-0" in names(fakekube)
+
+
 # --- DaemonSets
 
 

@@ -39,8 +39,8 @@ class FaultRule:
     """A rule that injects a fault into matching requests.
 
     `verb`, `resource`, `name`, `namespace`, `subresource` ("": the object itself) and `user_agent` are shell patterns;
-    `*` matches everything. `except_agent` is a user agent that is not affected unless `user_agent` names it. The first
-    `after` matching requests pass; then `times` requests are affected (None: all). `share` is the fraction of matching
+    `*` matches everything. `except_agent` is a user agent that is not affected unless `user_agent` names it ("": there is
+    none). The first `after` matching requests pass; then `times` requests are affected (None: all). `share` is the fraction of matching
     requests that are affected (0.05: one in twenty), decided by `draw(key, attempt)`.
 
     What happens to a request:
@@ -232,7 +232,7 @@ class FaultRule:
             return False
         if self.user_agent != "*" and not fnmatchcase(user_agent, self.user_agent):
             return False
-        if user_agent == self.except_agent and self.user_agent != user_agent:
+        if self.except_agent and user_agent == self.except_agent != self.user_agent:
             return False
         taken = self._takes(info.what)
         if taken and self.on_hit is not None:

@@ -50,9 +50,6 @@ class UnknownKind(Exception):
 class NamespacedOwner(Exception):
     """A cluster-scoped object names a namespaced owner, which is an error that stays."""
 
-    def __init__(self) -> None:
-        super().__init__("cluster-scoped objects cannot refer to namespaced owners")
-
 
 class Gone(Exception):
     """The object does not exist at the server; the graph is updated."""

@@ -11,6 +11,7 @@ from urllib3.exceptions import HTTPError
 from controllerlib import ApiError, Client
 from controllerlib.client import HttpTransport
 from fakekube import FakeKube, FaultRule
+from fakekube.apiserver.wire.request import RequestInfo
 from fakekube.harness.engine import engine_of
 from tests.harness.operators import build, config_map, every, nothing, stamping
 
@@ -515,3 +516,19 @@ async def test_in_an_async_test(fakekube):
     assert fakekube.clock.monotonic() == 4
     with fakekube.faults.damage_bodies(verb="get", body="cut"), pytest.raises(ConnectionResetError):
         await asyncio.wait_for(get_a(api), 1)
+
+
+@pytest.mark.parametrize(
+    ("rule", "affected"),
+    [
+        ({}, {"", "mine/1.0", "other"}),
+        ({"except_agent": "mine/1.0"}, {"", "other"}),
+        ({"except_agent": "mine/1.0", "user_agent": "mine/1.0"}, {"mine/1.0"}),
+        ({"except_agent": "mine/1.0", "user_agent": "mine/*"}, set()),
+        ({"user_agent": "o*"}, {"other"}),
+    ],
+)
+def test_whose_requests_a_rule_affects(rule, affected):
+    info = RequestInfo("get", "/api/v1/pods", is_resource=True, version="v1", resource="pods")
+    armed = FaultRule(error=503, **rule)
+    assert {agent for agent in ("", "mine/1.0", "other") if armed.matches(info, agent)} == affected
