@@ -39,9 +39,9 @@ class FaultRule:
     """A rule that injects a fault into matching requests.
 
     `verb`, `resource`, `name`, `namespace`, `subresource` ("": the object itself) and `user_agent` are shell patterns;
-    `*` matches everything. `except_agent` is a user agent that is not affected unless `user_agent` names it ("": there is
-    none). The first `after` matching requests pass; then `times` requests are affected (None: all). `share` is the fraction of matching
-    requests that are affected (0.05: one in twenty), decided by `draw(key, attempt)`.
+    `*` matches everything. `except_agent` is a user agent that is not affected unless `user_agent` names it ("": there
+    is none). The first `after` matching requests pass; then `times` requests are affected (None: all). `share` is the
+    fraction of matching requests that are affected (0.05: one in twenty), decided by `draw(key, attempt)`.
 
     What happens to a request:
     error: it is answered with this HTTP code, and with `committed` it has been processed nevertheless. 502 and 408 are
