@@ -228,3 +228,15 @@ def test_a_test_compares_texts(value, literal, same):
     else:
         with pytest.raises(StatusError):
             json_patch.check_tests(document, operations, body.encode())
+
+
+@pytest.mark.parametrize(("copies", "fits"), [(3, True), (4, False)])
+def test_what_a_patch_copies_is_limited_to_three_mebibytes_in_all(copies, fits):
+    """EvanPhx's AccumulatedCopySizeLimit, which kube-apiserver sets."""
+    document = {"a": "x" * (1024 * 1024 - 2)}  # as JSON a mebibyte
+    operations = [{"op": "copy", "from": "/a", "path": f"/b{number}"} for number in range(copies)]
+    if fits:
+        assert len(json_patch.apply(document, operations)) == 1 + copies
+        return
+    with pytest.raises(StatusError):
+        json_patch.apply(document, operations)
