@@ -19,7 +19,7 @@ ARITHMETIC = {
 #: Functions that are exchanged for each other.
 OPPOSITES = {"min": "max", "max": "min", "any": "all", "all": "any"}
 
-#: Functions whose arguments cannot be exchanged: it would only be an error of types.
+#: Functions whose arguments are not exchanged: it would only be an error of types, or change nothing.
 TYPED_ARGUMENTS = {
     "isinstance",
     "issubclass",
@@ -31,6 +31,8 @@ TYPED_ARGUMENTS = {
     "NewType",
     "super",
     "field",
+    "min",
+    "max",
 }
 
 #: Methods whose calls are records of what happens, which no rule depends on.

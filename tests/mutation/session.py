@@ -30,7 +30,7 @@ class Result(NamedTuple):
 class Limits:
     """The most tests that try a mutant, and the seconds that they take together."""
 
-    tests: int = 60
+    tests: int = 300
     seconds: float = 60.0
 
 
