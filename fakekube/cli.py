@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import click
 
-from fakekube.apiserver.versions import RECORDED, UnknownVersion
+from fakekube.apiserver.features import RECORDED
+from fakekube.apiserver.versions import UnknownVersion
 from fakekube.clustersettings import SETTINGS, text_of
 
 if TYPE_CHECKING:
@@ -131,6 +132,12 @@ _SERVER_OPTIONS = (
         multiple=True,
         callback=_names,
         help=f"{text_of('disable_admission_plugins')} Separated by commas.",
+    ),
+    click.option(
+        "--feature-gates",
+        multiple=True,
+        metavar="NAME=BOOL",
+        help=f"{text_of('feature_gates')} Separated by commas; may be repeated.",
     ),
     click.option(
         "--service-account-issuer",

@@ -89,6 +89,11 @@ class ClusterSettings:
     disable_admission_plugins: Sequence[str] = _setting(
         (), "Admission plugins to disable.", flag="--disable-admission-plugins"
     )
+    feature_gates: Mapping[str, bool] | None = _setting(
+        None,
+        "Feature gates of kube-apiserver that are on or off, by name; the others are as in the version served.",
+        flag="--feature-gates",
+    )
     real_connections: bool = _setting(
         False,
         "Whether code under test may connect to other machines, and to clusters of the developer's kubeconfig.",

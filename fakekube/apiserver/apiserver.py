@@ -15,8 +15,7 @@ import orjson
 from fakekube.apiserver import aggregation, crd, openapi
 from fakekube.apiserver.admission import enablement
 from fakekube.apiserver.apply.updater import Updater
-from fakekube.apiserver.auth import jsonwebtoken, rbac, serviceaccounttoken
-from fakekube.apiserver.auth.authentication import bearer_token
+from fakekube.apiserver.auth import authentication, jsonwebtoken, rbac, serviceaccounttoken
 from fakekube.apiserver.auth.authorizer import Authorizer, Rules
 from fakekube.apiserver.auth.impersonation import Impersonation
 from fakekube.apiserver.call import Call, RequestContext, Step
@@ -26,6 +25,7 @@ from fakekube.apiserver.endpoints import nonresource, rest
 from fakekube.apiserver.endpoints.representation import represented
 from fakekube.apiserver.faults import Fault, FaultRule, Faults, error_of
 from fakekube.apiserver.faults.injectederrors import HTML, ProxyAnswer
+from fakekube.apiserver.features import Features
 from fakekube.apiserver.kubelet import Kubelet
 from fakekube.apiserver.needs import Abandoned, Delay
 from fakekube.apiserver.registry.apiextensions.customresourcedefinition.strategy import definition_strategy
@@ -100,6 +100,7 @@ class ApiServer:
     schemas: BuiltinSchemas
     issuer: serviceaccounttoken.Issuer
     authorizer: Authorizer
+    features: Features
     admission_plugins: frozenset[str] = enablement.DEFAULT
     faults: Faults = field(default_factory=Faults)
     kubelet: Kubelet = field(default_factory=Kubelet)
@@ -213,7 +214,7 @@ class ApiServer:
 
     def user_of(self, authorization: str | None, now: str) -> User:
         """The user of an Authorization header. Raises 401 for an invalid token."""
-        token = bearer_token(authorization)
+        token = authentication.bearer_token(authorization)
         if not token:
             return ANONYMOUS
         try:

@@ -11,6 +11,7 @@ from fakekube.apiserver.auth.authorizer import Rules
 from fakekube.apiserver.auth.rbac import Decision
 from fakekube.apiserver.auth.serviceaccounttoken import Issuer
 from fakekube.apiserver.catalog import Catalog
+from fakekube.apiserver.features import Features
 from fakekube.apiserver.kubelet import Kubelet
 from fakekube.apiserver.needs import Need
 from fakekube.apiserver.registry.core.service.allocation import Allocator, ServiceAllocations
@@ -69,6 +70,7 @@ class Server(Protocol):
     secure: bool
     issuer: Issuer
     admission_plugins: frozenset[str]
+    features: Features
     updaters: dict[tuple[str, str, str, str], Updater]
 
     @property

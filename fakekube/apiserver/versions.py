@@ -10,11 +10,9 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
+from fakekube.apiserver.features import RECORDED
 from fakekube.apiserver.resource import VERBS, Resource, Subresource, version_priority
 from fakekube.apiserver.schema.builtinschemas import BuiltinSchemas, number
-
-#: The version of the recordings, which is the default.
-RECORDED = "1.36"
 
 Minor = tuple[int, ...]
 

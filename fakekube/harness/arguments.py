@@ -15,6 +15,7 @@ from controllerlib.client import as_object
 from fakekube.apiserver.admission.enablement import DEFAULT, OPTIONAL, enabled_plugins
 from fakekube.apiserver.auth.authorizer import MODES, parse_modes, with_node_mode
 from fakekube.apiserver.faults import FaultRule
+from fakekube.apiserver.features import RECORDED, RefusedGates, features_of
 from fakekube.apiserver.registry.core.service.ranges import BadRange, parse_ranges
 from fakekube.apiserver.resource import VERBS, Resource
 from fakekube.clustersettings import ClusterSettings
@@ -44,6 +45,7 @@ def check_cluster(settings: ClusterSettings) -> None:
         raise ValueError(f"transport={settings.transport!r}: pass 'direct', 'memory' or 'tcp'")
     _check_numbers(settings.history_window, settings.patience)
     _check_version(settings.version)
+    _check_feature_gates(settings.feature_gates, settings.version)
     _check_range(settings.service_cluster_ip_range)
     if isinstance(settings.controllers, str) or not isinstance(settings.controllers, Sequence):
         raise TypeError(f"controllers={settings.controllers!r}: pass a list of names")
@@ -107,6 +109,17 @@ def admission_plugins_of(
         return enabled_plugins(enable, disable)
     except ValueError as problem:
         raise ValueError(f"{problem} (this server has {', '.join(sorted(DEFAULT | OPTIONAL))})") from None
+
+
+def _check_feature_gates(states: object, version: str | None) -> None:
+    if states is None:
+        return
+    if not isinstance(states, Mapping) or not all(isinstance(one, bool) for one in states.values()):
+        raise TypeError(f'feature_gates={states!r}: pass a dict of names and states, like {{"WatchList": False}}')
+    try:
+        features_of(bootstrap.version_of(version or RECORDED), states)
+    except RefusedGates as problem:
+        raise ValueError(f"feature_gates={dict(states)!r}: {problem} (Kubernetes {version or RECORDED})") from None
 
 
 def _check_numbers(history_window: object, patience: object) -> None:

@@ -78,6 +78,7 @@ class Assembly:
             history_window=settings.history_window,
             version=settings.version or bootstrap.KUBERNETES_VERSION,
             admission_plugins=plugins,
+            feature_gates=settings.feature_gates,
             options=ClusterOptions(settings.service_cluster_ip_range),
             fixed_uids=True,
         )

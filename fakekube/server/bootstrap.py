@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import datetime
 from functools import cache, lru_cache, partial
 from typing import Any
@@ -14,6 +15,7 @@ from fakekube.apiserver.auth.authorizer import Authorizer, authorizer_of, parse_
 from fakekube.apiserver.auth.jsonwebtoken import KeySet
 from fakekube.apiserver.auth.serviceaccounttoken import Issuer
 from fakekube.apiserver.catalog import Catalog, builtin_resources
+from fakekube.apiserver.features import RECORDED, features_of
 from fakekube.apiserver.registry.core.service.ranges import parse_ranges
 from fakekube.apiserver.resource import Resource
 from fakekube.apiserver.schema.builtinschemas import BuiltinSchemas, minors, number
@@ -24,7 +26,7 @@ from fakekube.server.random import Random
 
 Object = dict[str, Any]
 
-KUBERNETES_VERSION = versions.RECORDED
+KUBERNETES_VERSION = RECORDED
 #: The first version whose `/version` shows the emulated version.
 EMULATION_SHOWN = (1, 33)
 DISCOVERY = "discovery-v1.36.json"
@@ -111,10 +113,12 @@ def api_server(
     version: str = KUBERNETES_VERSION,
     issuer: Issuer | None = None,
     admission_plugins: frozenset[str] = enablement.DEFAULT,
+    feature_gates: Mapping[str, bool] | None = None,
     options: ClusterOptions = initialobjects.DEFAULT,
     fixed_uids: bool = False,
 ) -> ApiServer:
-    """A new server of a Kubernetes version; with RBAC it has the bootstrap roles. Raises UnknownVersion, ValueError.
+    """A new server of a Kubernetes version; with RBAC it has the bootstrap roles. Raises UnknownVersion, RefusedGates,
+    ValueError.
 
     `issuer`: of service account tokens; by default one with the public test key. `fixed_uids`: the initial objects have
     the same uids for every `random`, so that servers of a process share them.
@@ -135,5 +139,6 @@ def api_server(
         issuer=issuer or test_issuer(),
         admission_plugins=admission_plugins,
         authorizer=authorizer,
+        features=features_of(version, feature_gates),
         networks=parse_ranges(options.service_cluster_ip_range),
     )

@@ -13,7 +13,7 @@ from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
-from fakekube.apiserver import requestlog
+from fakekube.apiserver import features, requestlog
 from fakekube.apiserver.apiserver import ApiServer, ServerState, refusal
 from fakekube.apiserver.auth import authenticationinfo
 from fakekube.apiserver.call import Step
@@ -153,6 +153,7 @@ class ServerRunner:
         if info.verb != "get":  # a GET neither changes the revision nor reads an old one
             self._compactor.observe(self.clock.monotonic())
         outer, self._answering = self._answering, (info, client)
+        version = features.use(self.apiserver.features)
         try:
             request = self._impersonated(request, info)
             step = self.apiserver.answer(request, info, request.user, self._context)
@@ -163,6 +164,7 @@ class ServerRunner:
         except Exception as error:  # a request becomes a response, whatever happens
             return self._logged(request, info, _failed(request, error), client)
         finally:
+            features.leave(version)
             self._answering = outer
 
     async def complete(self, suspended: Suspended) -> Response:
@@ -191,9 +193,11 @@ class ServerRunner:
             while True:
                 fulfilled = await self._fulfilled_in_task(need)
                 outer, self._answering = self._answering, answering
+                version = features.use(self.apiserver.features)
                 try:
                     need = step.send(fulfilled)
                 finally:
+                    features.leave(version)
                     self._answering = outer
         except StopIteration as end:
             result: T = end.value

@@ -15,6 +15,7 @@ from fakekube.apiserver.admission.enablement import enabled_plugins
 from fakekube.apiserver.auth.authentication import parse_token_file
 from fakekube.apiserver.auth.jsonwebtoken import KeySet, generated_key
 from fakekube.apiserver.auth.serviceaccounttoken import ISSUER, Issuer
+from fakekube.apiserver.features import RefusedGates, parse_gates
 from fakekube.apiserver.needs import Service
 from fakekube.apiserver.registry.core.service.ranges import DEFAULT_RANGE, BadRange
 from fakekube.apiserver.user import User
@@ -58,6 +59,7 @@ class Options:
     api_audiences: tuple[str, ...] = ()
     enable_admission_plugins: tuple[str, ...] = ()
     disable_admission_plugins: tuple[str, ...] = ()
+    feature_gates: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,10 +149,13 @@ def _runner(options: Options, tokens: dict[str, User], port: int) -> ServerRunne
             version=options.kubernetes_version,
             issuer=_issuer(options),
             admission_plugins=_plugins(options),
+            feature_gates=parse_gates(options.feature_gates),
             options=ClusterOptions(options.service_cluster_ip_range, address, port, config_maps=True),
         )
     except BadRange as problem:
         raise CannotServe(str(problem)) from None
+    except RefusedGates as problem:
+        raise CannotServe(f"--feature-gates {','.join(options.feature_gates)}: {problem}") from None
     return ServerRunner(apiserver, clock, random, tokens=tokens)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -11,6 +11,7 @@ from urllib.parse import parse_qs
 
 import orjson
 
+from fakekube.apiserver import features
 from fakekube.apiserver.admission.enablement import enabled_plugins
 from fakekube.apiserver.response import Response
 from fakekube.apiserver.storage.store import Change
@@ -66,6 +67,7 @@ class Api:
         options: ClusterOptions = initialobjects.DEFAULT,
         enable_admission_plugins: Sequence[str] = (),
         disable_admission_plugins: Sequence[str] = (),
+        feature_gates: Mapping[str, bool] | None = None,
     ) -> None:
         self.context = RequestContext()
         self.apiserver = bootstrap.api_server(
@@ -76,6 +78,7 @@ class Api:
             version=version,
             options=options,
             admission_plugins=enabled_plugins(enable_admission_plugins, disable_admission_plugins),
+            feature_gates=feature_gates,
         )
         self.changes: list[Change] = []
         self.apiserver.on_commit = self.changes.append
@@ -104,6 +107,7 @@ class Api:
         sent = {name.replace("_", "-"): value for name, value in headers.items()}
         request = Request(method, path, parse_qs(query, keep_blank_values=True), sent, body, user)
         step = self.apiserver.answer(request, parse(request), user, self.context)
+        version = features.use(self.apiserver.features)
         try:
             need = next(step)
             while True:
@@ -113,6 +117,8 @@ class Api:
                 need = step.send(reply(need) if reply else None)
         except StopIteration as end:
             return end.value
+        finally:
+            features.leave(version)
 
     def call(self, method: str, target: str, body: Any = b"", **how: Any) -> tuple[int, Any]:
         """Status code and body, which must be the same for direct and HTTP clients."""

@@ -7,11 +7,15 @@ from collections.abc import Iterable, Mapping
 from fakekube.apiserver import flowcontrol
 from fakekube.apiserver.call import Server
 from fakekube.apiserver.endpoints import health
+from fakekube.apiserver.features import ALPHA, BETA, DEPRECATED, GA
 from fakekube.apiserver.response import Response, Text
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8; escaping=underscores"
 
 _ESCAPES = str.maketrans({"\\": r"\\", '"': r"\"", "\n": r"\n"})
+
+#: The stages of gates as the metric names them (`featuregate.prerelease`).
+STAGES = {ALPHA: "ALPHA", BETA: "BETA", GA: "", DEPRECATED: "DEPRECATED"}
 
 Sample = tuple[Mapping[str, str], int | float]
 
@@ -34,6 +38,12 @@ def _families(server: Server) -> Iterable[str]:
     }
     version = {label: str(server.version.get(key, "")) for label, key in build.items()}
     yield family("kubernetes_build_info", "gauge", "What is running.", [(version, 1)])
+    gates: list[Sample] = [
+        ({"name": one.name, "stage": STAGES[one.stage]}, int(server.features.states[one.name]))
+        for one in server.features.gates
+    ]
+    about = "[BETA] This metric records the data about the stage and enablement of a k8s feature."
+    yield family("kubernetes_feature_enabled", "gauge", about, gates)
     counts = sorted(server.store.sizes().items())
     for name in ("apiserver_resource_objects", "apiserver_storage_objects"):
         samples: list[Sample] = [({"resource": resource}, count) for resource, count in counts]

@@ -10,6 +10,7 @@ from typing import Any, Protocol
 
 from fakekube.apiserver.crd.applyschema import DEDUCED
 from fakekube.apiserver.crd.customversion import CustomVersion
+from fakekube.apiserver.features import RECORDED
 from fakekube.apiserver.registry.builtin import printer_of
 from fakekube.apiserver.registry.generic.strategy import Convert, Strategy
 from fakekube.apiserver.registry.generic.table.columns import Printer
@@ -19,7 +20,6 @@ from fakekube.apiserver.schema.decode import decode, settled, zero
 from fakekube.apiserver.schema.model import Schema
 from fakekube.apiserver.schema.objectmeta import stored_layout
 from fakekube.apiserver.storage.watch import Read, View
-from fakekube.apiserver.versions import RECORDED
 from fakekube.apiserver.wire import gojson
 from fakekube.apiserver.wire.messages import message_of
 from fakekube.apiserver.wire.request import Request, RequestInfo
