@@ -16,7 +16,7 @@ from fakekube.apiserver.registry.generic.strategy import Convert, Strategy
 from fakekube.apiserver.registry.generic.table.columns import Printer
 from fakekube.apiserver.resource import Resource
 from fakekube.apiserver.schema.builtinschemas import BuiltinSchemas
-from fakekube.apiserver.schema.decode import decode, settled, zero
+from fakekube.apiserver.schema.decode import decode, settled, without_unknown, zero
 from fakekube.apiserver.schema.model import Schema
 from fakekube.apiserver.schema.objectmeta import stored_layout
 from fakekube.apiserver.storage.watch import Read, View
@@ -146,7 +146,7 @@ class BuiltinRegistration:
         self.strategy.default(draft)
         if self._schemas.version != RECORDED:
             # the defaults are those of the recorded version: drop fields that this version does not have
-            return stored_layout(decode(self.schema, draft, []))
+            return stored_layout(without_unknown(self.schema, draft))
         return draft
 
     def decode_patched(self, obj: Object, stored: Object, unknown: list[str]) -> Object:

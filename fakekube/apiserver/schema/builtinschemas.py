@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any
 
 from fakekube.apiserver.schema.model import SCALARS, Schema
-from fakekube.apiserver.schema.omitempty import OMITTED
+from fakekube.apiserver.schema.omitempty import OMITTED, always_in
 
 Row = list[Any]
 
@@ -51,6 +51,7 @@ class BuiltinSchemas:
                 make_fields=partial(self._fields, row[1]),
                 required=frozenset(field for field in row[2] if f"{name}.{field}" not in OMITTED),
                 map_type=row[3] if len(row) > 3 else "",
+                always=always_in(self._number[-1], name),
             )
         return found
 
@@ -101,6 +102,7 @@ class BuiltinSchemas:
             name=found.name,
             make_fields=lambda: found.fields,
             required=found.required,
+            always=found.always,
             **{"map_type": found.map_type, **options},
         )
 
@@ -115,6 +117,7 @@ class BuiltinSchemas:
             name=found.name,
             make_fields=lambda: {**header, **found.fields},
             required=found.required,
+            always=found.always,
             map_type=found.map_type,
         )
 

@@ -161,6 +161,8 @@ def _shown(schema: Schema) -> Iterator[tuple[str, Schema | None, Any]]:
             continue
         if where in ALWAYS:
             yield key, None, ALWAYS[where]
+        elif key in schema.always:
+            yield key, None, schema.always[key]
         elif (field.type in ("time", "microtime") and has_plain_times(name)) or (
             field.type == "object" and (where in PLAIN_STRUCTS or (key in ("spec", "status") and is_kind(schema)))
         ):
@@ -185,6 +187,19 @@ def zero(schema: Schema) -> Object:
     empty: Object = {}
     complete(schema, empty)
     return empty
+
+
+def without_unknown(schema: Schema, value: Any) -> Any:
+    """The value without the fields that the schema does not have, which is the same value if it has all of them."""
+    if type(value) is list:
+        below = schema.items
+        items = value if below is None else [without_unknown(below, item) for item in value]
+        return value if all(one is other for one, other in zip(items, value, strict=True)) else items
+    if type(value) is not dict or schema.type not in ("object", "map"):
+        return value
+    fields = {key: schema.fields.get(key) if schema.type == "object" else schema.values for key in value}
+    found = {key: without_unknown(field, value[key]) for key, field in fields.items() if field is not None}
+    return value if len(found) == len(value) and all(found[key] is value[key] for key in found) else found
 
 
 def _is_nil(schema: Schema, key: str, field: Schema) -> bool:

@@ -14,6 +14,7 @@ SCALARS = frozenset(
 )  # fmt: skip
 
 NO_FIELDS: Mapping[str, Schema] = {}
+NO_VALUES: Mapping[str, object] = {}
 
 
 class Schema:
@@ -28,6 +29,7 @@ class Schema:
     __slots__ = (
         "_fields",
         "_make_fields",
+        "always",
         "default",
         "enum",
         "item_keys",
@@ -76,6 +78,7 @@ class Schema:
         merge_key: str = "",
         enum: tuple[str, ...] = (),
         default: Any = None,
+        always: Mapping[str, object] = NO_VALUES,
     ) -> None:
         self.type, self.name, self.required = type, name, required
         self._make_fields = make_fields
@@ -84,6 +87,8 @@ class Schema:
         self.list_type, self.keys, self.map_type = list_type, keys, map_type
         self.patch_strategy, self.merge_key = patch_strategy, merge_key
         self.enum, self.default = enum, default
+        self.always: Mapping[str, object] = always
+        """The fields that only some Kubernetes versions encode though they are not set, with their zero values."""
         self.item_keys: tuple[str, ...] | None = self._item_keys()
         self.struct: str = name.rpartition(".")[2]
         """The name of the Go struct: `Container`."""

@@ -292,6 +292,30 @@ ALWAYS: dict[str, object] = {
 }
 
 
+#: The same in the versions up to 1.N: TYPE.FIELD -> N and the zero value.
+ALWAYS_UNTIL: dict[str, tuple[int, object]] = {
+    "meta.v1.ObjectMeta.creationTimestamp": (33, None),
+    "batch.v1.PodFailurePolicyRule.onExitCodes": (27, None),
+    "batch.v1.PodFailurePolicyRule.onPodConditions": (27, None),
+    "batch.v1.PodFailurePolicyOnExitCodesRequirement.containerName": (27, None),
+    "resource.v1.ResourceSliceSpec.devices": (34, None),
+    "resource.v1beta1.ResourceSliceSpec.devices": (34, None),
+    "resource.v1beta2.ResourceSliceSpec.devices": (34, None),
+    "resource.v1beta1.DeviceRequestAllocationResult.adminAccess": (33, None),
+    "resource.v1beta2.DeviceRequestAllocationResult.adminAccess": (33, None),
+}
+
+
+def always_in(minor: int, type: str) -> dict[str, object]:
+    """The fields of a type that version 1.`minor` encodes though they are not set, beside those of ALWAYS."""
+    found = {}
+    for where, (last, value) in ALWAYS_UNTIL.items():
+        owner, _, field = where.rpartition(".")
+        if owner == type and minor <= last:
+            found[field] = value
+    return found
+
+
 #: Required fields with omitempty: they are omitted if they are not set.
 OMITTED = frozenset(
     {
