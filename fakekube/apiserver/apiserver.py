@@ -29,7 +29,7 @@ from fakekube.apiserver.features import Features
 from fakekube.apiserver.kubelet import Kubelet
 from fakekube.apiserver.needs import Abandoned, Delay
 from fakekube.apiserver.registry.apiextensions.customresourcedefinition.strategy import definition_strategy
-from fakekube.apiserver.registry.builtin import STRATEGIES
+from fakekube.apiserver.registry.builtin import strategy_of
 from fakekube.apiserver.registry.core.service.allocation import ServiceAllocations
 from fakekube.apiserver.registry.core.service.ranges import DEFAULT_RANGE, Network, parse_ranges
 from fakekube.apiserver.registry.custom.registration import CustomRegistration
@@ -137,8 +137,7 @@ class ApiServer:
         except StatusError as error:
             return refusal(error, request)
         except PlainAnswer as plain:
-            headers = {"X-Content-Type-Options": "nosniff"}
-            return Response(plain.code, Text(plain.text), content_type="text/plain; charset=utf-8", headers=headers)
+            return plain_response(plain)
         except ProxyAnswer as page:
             return Response(page.code, Text(page.text), content_type=HTML)
 
@@ -290,8 +289,7 @@ class ApiServer:
         return found
 
     def _builtin(self, resource: Resource) -> Registration:
-        own = STRATEGIES.get(f"{resource.qualified}/{resource.version}")
-        strategy = own or STRATEGIES.get(resource.qualified, DEFAULT)
+        strategy = strategy_of(resource.qualified, resource.version, self.features.minor)
         if resource.collection == crd.COLLECTION:
             strategy = definition_strategy(self.schemas.type("meta.v1.ObjectMeta"))
         return BuiltinRegistration(resource, strategy, self.schemas, self.catalog.serves_group)
@@ -412,6 +410,12 @@ def _restrictions(registration: Registration, info: RequestInfo) -> Restrictions
     if registration.resource.verbs.isdisjoint(_READ) or info.subresource in _ACTIONS:
         return TABLELESS
     return MESSAGES if registration.has_message else UNSTRUCTURED
+
+
+def plain_response(plain: PlainAnswer) -> Response:
+    """The response with a plain text error."""
+    headers = {"X-Content-Type-Options": "nosniff"}
+    return Response(plain.code, Text(plain.text), content_type="text/plain; charset=utf-8", headers=headers)
 
 
 def refusal(error: StatusError, request: Request) -> Response:

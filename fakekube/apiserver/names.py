@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
+from fakekube.apiserver.features import since
+
 DNS_LABEL = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?"
 DNS_SUBDOMAIN = rf"{DNS_LABEL}(\.{DNS_LABEL})*"
 QUALIFIED_NAME = r"([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]"
@@ -55,6 +57,8 @@ def too_long(limit: int) -> str:
 
 def too_many_bytes(limit: int) -> str:
     """The error of a label key or value that is too long (`validate/content.MaxLenError`)."""
+    if not since(35):
+        return too_long(limit)
     return f"must be no more than {limit} bytes"
 
 
@@ -114,7 +118,7 @@ def qualified_name_problems(value: str) -> list[str]:
     parts = value.split("/")
     problems: list[str] = []
     if len(parts) > 2:
-        message = "a valid label key " + regex_message(
+        message = ("a valid label key " if since(35) else "a qualified name ") + regex_message(
             QUALIFIED_NAME_MESSAGE, QUALIFIED_NAME, "MyName", "my.name", "123-abc"
         )
         return [message + " with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')"]

@@ -14,7 +14,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from fakekube.apiserver import features, requestlog
-from fakekube.apiserver.apiserver import ApiServer, ServerState, refusal
+from fakekube.apiserver.apiserver import ApiServer, ServerState, plain_response, refusal
 from fakekube.apiserver.auth import authenticationinfo
 from fakekube.apiserver.call import Step
 from fakekube.apiserver.endpoints import unchecked
@@ -30,7 +30,7 @@ from fakekube.apiserver.storage.store import Change, Entry
 from fakekube.apiserver.storage.watch import Watch, WatchEvent
 from fakekube.apiserver.user import ANONYMOUS, User
 from fakekube.apiserver.wire.request import Request, RequestInfo, parse
-from fakekube.apiserver.wire.status import StatusError, internal_error, unauthorized
+from fakekube.apiserver.wire.status import PlainAnswer, StatusError, internal_error, unauthorized
 from fakekube.server.clients import ClientProcess, Interception, Processes
 from fakekube.server.logstreams import LogStreams
 from fakekube.server.random import Random
@@ -472,6 +472,8 @@ def _failed(request: Request, error: Exception) -> Response:
     """The response to a failed request. An error other than a StatusError is logged and answered with 500."""
     if isinstance(error, StatusError):
         return refusal(error, request)
+    if isinstance(error, PlainAnswer):
+        return plain_response(error)
     log.error("request failed", exc_info=error, extra={"method": request.method, "path": request.path})
     return refusal(internal_error(f"{type(error).__name__}: {error}"), request)
 

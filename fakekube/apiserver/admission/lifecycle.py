@@ -6,6 +6,7 @@ from __future__ import annotations
 from typing import Any
 
 from fakekube.apiserver.call import Call
+from fakekube.apiserver.features import since
 from fakekube.apiserver.wire.status import StatusError, forbidden, not_found
 
 Object = dict[str, Any]
@@ -38,6 +39,9 @@ def check_definition(call: Call, name: str) -> None:
     definition = call.server.store.get(DEFINITIONS, call.resource.collection)
     if definition is not None and definition.object["metadata"].get("deletionTimestamp"):
         why = "create not allowed while custom resource definition is terminating"
+        if not since(34):
+            details = {"group": call.resource.group, "kind": call.resource.plural}
+            raise StatusError(405, "MethodNotAllowed", why, details)
         raise forbidden(call.resource.qualified, name, why)
 
 

@@ -13,10 +13,11 @@ from urllib.parse import unquote
 
 from fakekube.apiserver import names
 from fakekube.apiserver.auth import rbac, serviceaccount
+from fakekube.apiserver.features import enabled, since
 from fakekube.apiserver.user import ANONYMOUS, AUTHENTICATED, UNAUTHENTICATED, User
 from fakekube.apiserver.wire.goprint import go_quote
 from fakekube.apiserver.wire.request import Request, RequestInfo
-from fakekube.apiserver.wire.status import StatusError, bad_request, forbidden
+from fakekube.apiserver.wire.status import PlainAnswer, StatusError, bad_request, forbidden
 
 USER, UID, GROUP, EXTRA = "impersonate-user", "impersonate-uid", "impersonate-group", "impersonate-extra-"
 NODE = "system:node:"
@@ -43,8 +44,21 @@ def wanted(request: Request) -> User | None:
     if name:
         return user
     if uid or groups or extra:
+        if not since(35):
+            path = go_quote(request.path)
+            why = f"requested {_references(user)} without impersonating a user"
+            raise PlainAnswer(500, f"Internal Server Error: {path}: {why}\n")
         raise bad_request(f"requested {_go_syntax(user)} without impersonating a user name")
     return None
+
+
+def _references(user: User) -> str:
+    """What is impersonated, as Go prints a list of ObjectReferences: kind, namespace, name, uid, version and path."""
+    named = [f"{{Group  {one}    }}" for one in user.groups]
+    versioned = " authentication.k8s.io/v1  "
+    named += [f"{{UserExtra  {value} {versioned}{key}}}" for key, values in user.extra.items() for value in values]
+    named += [f"{{UID  {user.uid} {versioned}}}"] if user.uid else []
+    return f"[{' '.join(named)}]"
 
 
 def _go_syntax(user: User) -> str:
@@ -76,7 +90,8 @@ class Impersonation:
         requestor = request.user
         key = (requestor.name, requestor.uid, requestor.groups)
         first: StatusError | None = None
-        modes = [mode for mode in MODES if _applies(mode, user, requestor)]
+        offered = MODES if enabled("ConstrainedImpersonation") else (PLAIN,)
+        modes = [mode for mode in offered if _applies(mode, user, requestor)]
         modes.sort(key=lambda mode: mode != self._good.get(key))
         for mode in modes:
             try:

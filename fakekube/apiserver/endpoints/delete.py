@@ -10,6 +10,7 @@ from fakekube.apiserver import commit, conversion
 from fakekube.apiserver.call import Call, Step
 from fakekube.apiserver.endpoints import representation, write
 from fakekube.apiserver.endpoints.list import read_page, shown_page
+from fakekube.apiserver.features import since
 from fakekube.apiserver.registry.core.pod.strategy import grace_period
 from fakekube.apiserver.registry.generic.strategy import Strategy
 from fakekube.apiserver.resource import qualify
@@ -19,7 +20,7 @@ from fakekube.apiserver.wire import codec, gojson
 from fakekube.apiserver.wire.codec import SyntaxProblem
 from fakekube.apiserver.wire.options import DeleteOptions, delete_options, parse_list_options
 from fakekube.apiserver.wire.protowire import Malformed
-from fakekube.apiserver.wire.status import bad_request, conflict, not_found
+from fakekube.apiserver.wire.status import StatusError, bad_request, conflict, not_found
 
 Object = dict[str, Any]
 
@@ -68,20 +69,24 @@ def _options_body(call: Call) -> Object | None:
         try:
             value = codec.parse_options(body, kind)
         except Malformed as problem:
-            raise bad_request(str(problem)) from None
+            raise _undecodable(str(problem)) from None
         except SyntaxProblem as problem:
-            raise bad_request(f"couldn't get version/kind; json parse error: {problem}") from None
+            raise _undecodable(f"couldn't get version/kind; json parse error: {problem}") from None
     else:
         value = body
     if value is None:
         return None
     if not isinstance(value, dict):
-        raise bad_request(gojson.not_an_object(value))
+        raise _undecodable(gojson.not_an_object(value))
     kind, api_version = value.get("kind") or "DeleteOptions", value.get("apiVersion") or "v1"
     if kind != "DeleteOptions":
-        raise bad_request(f'no kind "{kind}" is registered for version "{api_version}" {DELETE_SCHEME}')
+        raise _undecodable(f'no kind "{kind}" is registered for version "{api_version}" {DELETE_SCHEME}')
     _check_types(value)
     return value
+
+
+def _undecodable(problem: str) -> StatusError:
+    return bad_request(problem) if since(35) else StatusError(500, "", problem)
 
 
 _TYPES: dict[str, tuple[type | tuple[type, ...], str]] = {
@@ -99,13 +104,13 @@ def _check_types(options: Object) -> None:
         wrong = not isinstance(value, wanted) or (wanted is int and isinstance(value, bool))
         if value is not None and wrong:
             what = gojson.type_name(value)
-            raise bad_request(
+            raise _undecodable(
                 f"json: cannot unmarshal {what} into Go struct field DeleteOptions.{field} of type {go_type}"
             )
     for field, value in (options.get("preconditions") or {}).items():
         if field in ("uid", "resourceVersion") and not isinstance(value, str | None):
             what = gojson.type_name(value)
-            raise bad_request(
+            raise _undecodable(
                 f"json: cannot unmarshal {what} into Go struct field Preconditions.preconditions.{field} of type string"
             )
 

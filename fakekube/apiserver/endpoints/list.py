@@ -14,6 +14,7 @@ import orjson
 from fakekube.apiserver import conversion
 from fakekube.apiserver.call import Call, Step
 from fakekube.apiserver.endpoints import representation
+from fakekube.apiserver.features import since
 from fakekube.apiserver.needs import Need
 from fakekube.apiserver.registry.generic.strategy import check_fields, field_reader
 from fakekube.apiserver.response import Response
@@ -22,7 +23,7 @@ from fakekube.apiserver.storage.watch import Selection
 from fakekube.apiserver.wire import gojson
 from fakekube.apiserver.wire.gobase64 import URL_SAFE, illegal_byte
 from fakekube.apiserver.wire.options import ListOptions, parse_list_options, parse_resource_version
-from fakekube.apiserver.wire.status import bad_request, expired, too_large_resource_version
+from fakekube.apiserver.wire.status import StatusError, bad_request, expired, too_large_resource_version
 
 Object = dict[str, Any]
 
@@ -134,8 +135,12 @@ def _begin(call: Call, options: ListOptions) -> tuple[str, int]:
     try:
         revision = parse_resource_version(options.resource_version)
     except ValueError as error:
-        raise bad_request(f"invalid resource version: {error}") from None
+        if since(33) or not _from_cache(call, options):
+            raise bad_request(f"invalid resource version: {error}") from None
+        raise StatusError(500, "", str(error)) from None
     if revision > store.revision:
+        if not since(34) and not _from_cache(call, options):
+            raise StatusError(500, "", FUTURE)
         raise too_large_resource_version(revision, store.revision, cached=call.strategy.watch_cached)
     match = options.resource_version_match
     if match == "Exact" or (not match and revision and options.limit):
@@ -143,6 +148,16 @@ def _begin(call: Call, options: ListOptions) -> tuple[str, int]:
             raise expired(LIST_EXPIRED)
         return "", revision
     return "", 0
+
+
+#: What etcd says of a revision that it has not reached.
+FUTURE = "etcdserver: mvcc: required revision is a future revision"
+
+
+def _from_cache(call: Call, options: ListOptions) -> bool:
+    """Whether the watch cache answers a list of a given version (`shouldDelegateList`)."""
+    exact = options.resource_version_match == "Exact" or (not options.resource_version_match and options.limit)
+    return call.strategy.watch_cached and not exact
 
 
 def selection_prefix(call: Call) -> str:

@@ -149,6 +149,8 @@ def not_written(call: Call) -> Tree:
         return union(status, {f"f:{field}": LEAF for field in call.strategy.unowned})
     if subresource != "status":
         return {}
+    if call.strategy.status_owns_metadata:
+        return {"f:spec": LEAF}
     if call.strategy.status_resets_metadata:
         return {"f:spec": LEAF, "f:metadata": LEAF}
     kept: Tree = {f"f:{name}": LEAF for name in call.strategy.status_keeps if name != "generation"}

@@ -6,12 +6,15 @@ To add a kind, add a module to its group's package, or a folder with a module `s
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+from functools import cache
 from importlib import import_module
 from pkgutil import iter_modules
 
+from fakekube.apiserver.features import since
 from fakekube.apiserver.registry.autoscaling import scale
 from fakekube.apiserver.registry.generic.kind import Kind, PartStrategy
-from fakekube.apiserver.registry.generic.strategy import Strategy
+from fakekube.apiserver.registry.generic.strategy import DEFAULT, Strategy
 from fakekube.apiserver.registry.generic.table import columns
 
 #: The packages of API groups, below this one; named as in kubernetes `pkg/registry`.
@@ -59,6 +62,25 @@ KINDS: tuple[Kind, ...] = tuple(kind for group in GROUPS for kind in kinds_of(gr
 
 STRATEGIES: Mapping[str, Strategy] = dict(strategies_of(KINDS))
 
+_KINDS = {kind.resource: kind for kind in KINDS}
+
+_PRINTERS_BEFORE = {
+    kind.resource: {last: columns.described(kind.resource, one) for last, one in kind.printers_before.items()}
+    for kind in KINDS
+}
+
+
+@cache
+def strategy_of(resource: str, version: str, minor: int) -> Strategy:
+    """The strategy of a built-in resource in an API version, as Kubernetes 1.`minor` has it."""
+    found = STRATEGIES.get(f"{resource}/{version}") or STRATEGIES.get(resource, DEFAULT)
+    kind = _KINDS.get(resource)
+    for last in sorted(kind.before, reverse=True) if kind is not None else ():
+        if minor < last:
+            found = replace(found, **_KINDS[resource].before[last])
+    return found
+
+
 #: (qualified resource, subresource) -> the strategy of the part that it writes.
 PARTS: Mapping[tuple[str, str], PartStrategy] = {
     (kind.resource, subresource): part for kind in KINDS for subresource, part in kind.parts.items()
@@ -73,4 +95,9 @@ def printer_of(resource: str, kind: str = "") -> columns.Printer:
     """The printer of a built-in resource; `kind` is that of a subresource with a kind of its own."""
     if kind == "Scale":
         return scale.PRINTER
+    before = _PRINTERS_BEFORE.get(resource)
+    if before:
+        for last in sorted(before):
+            if not since(last):
+                return before[last]
     return PRINTERS.get(resource, columns.DEFAULT)

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from fakekube.apiserver.features import enabled
 from fakekube.apiserver.resource import Object
 from fakekube.apiserver.wire import integers
 from fakekube.apiserver.wire.goduration import parse_duration
@@ -75,7 +76,7 @@ def parse_list_options(request: Request, *, watch: bool, as_list: bool = False) 
 
 def _with_defaults(options: ListOptions) -> ListOptions:
     """A watch from no resourceVersion or from 0 begins with the present objects (`SetListOptionsDefaults`)."""
-    if options.send_initial_events is not None or options.resource_version_match:
+    if options.send_initial_events is not None or options.resource_version_match or not enabled("WatchList"):
         return options
     if options.resource_version not in ("", "0"):
         return options
@@ -109,6 +110,9 @@ def _watch_errors(options: ListOptions) -> list[FieldError]:
     match, initial = options.resource_version_match, options.send_initial_events
     if initial is not None and match != "NotOlderThan":
         errors.append(_match_forbidden("sendInitialEvents requires setting resourceVersionMatch to NotOlderThan"))
+    if initial is not None and not enabled("WatchList"):
+        why = "sendInitialEvents is forbidden for watch unless the WatchList feature gate is enabled"
+        errors.append(field_forbidden("sendInitialEvents", why))
     if match:
         if initial is None:
             why = "resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided"

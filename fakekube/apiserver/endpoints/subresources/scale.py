@@ -11,6 +11,7 @@ from fakekube.apiserver.call import Call
 from fakekube.apiserver.endpoints import representation
 from fakekube.apiserver.endpoints.get import check_requested_version
 from fakekube.apiserver.endpoints.part import WHOLE
+from fakekube.apiserver.features import since
 from fakekube.apiserver.registry.generic.strategy import DEFAULT
 from fakekube.apiserver.registry.generic.table.labels import label_set, selector_text
 from fakekube.apiserver.resource import Resource, qualify
@@ -70,8 +71,15 @@ def get(call: Call) -> Response:
     check_requested_version(call)
     found = call.stored()
     if found is None:
-        raise not_found(call.resource.qualified, call.info.name)
+        resource = call.resource
+        scaled = qualify(f"{resource.plural}/scale", resource.group) if _names_scale(call) else resource.qualified
+        raise not_found(scaled, call.info.name)
     return Response(body=_answer(call, found))
+
+
+def _names_scale(call: Call) -> bool:
+    """Whether the error of a missing object names its scale (`ScaleREST.Get` of earlier versions)."""
+    return not since(33) and call.resource.plural != "statefulsets"
 
 
 def _answer(call: Call, entry: Entry) -> StoredObject:

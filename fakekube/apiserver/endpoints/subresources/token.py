@@ -8,6 +8,7 @@ from typing import Any
 from fakekube.apiserver.auth import serviceaccounttoken
 from fakekube.apiserver.call import Call
 from fakekube.apiserver.endpoints.write import Action
+from fakekube.apiserver.features import since
 from fakekube.apiserver.resource import Resource
 from fakekube.apiserver.response import Document, Response
 from fakekube.apiserver.schema.decode import WrongType, decode
@@ -82,7 +83,7 @@ def create_token(call: Call, sent: Object, options: WriteOptions) -> Response:
             **meta,
             "name": call.info.name,
             "namespace": call.namespace,
-            "uid": uid,
+            **({"uid": uid} if since(34) else {}),
             "creationTimestamp": call.context.now,
         },
         "spec": {

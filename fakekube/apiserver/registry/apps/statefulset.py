@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from fakekube.apiserver import names
+from fakekube.apiserver.features import since
 from fakekube.apiserver.registry.core.persistentvolumeclaim.claimspec import validate_claim_spec
 from fakekube.apiserver.registry.core.pod.defaults import default_template
 from fakekube.apiserver.registry.core.pod.validation.podoptions import TEMPLATE, PodOptions
@@ -63,6 +64,11 @@ CHANGEABLE = (
     "replicas", "ordinals", "template", "updateStrategy", "revisionHistoryLimit",
     "persistentVolumeClaimRetentionPolicy", "minReadySeconds",
 )  # fmt: skip
+
+
+def _changeable() -> tuple[str, ...]:
+    return CHANGEABLE if since(33) else tuple(one for one in CHANGEABLE if one != "revisionHistoryLimit")
+
 
 COUNTS = (
     "replicas", "readyReplicas", "currentReplicas", "updatedReplicas", "availableReplicas", "observedGeneration",
@@ -174,9 +180,9 @@ def _validate_update(new: Field, old: Field) -> None:
         _validate_spec(obj["spec"], options, broken | FIXED_RULES)
 
     ratcheted(new, rules, before.struct)
-    fixed = (after.struct.keys() | before.struct.keys()) - set(CHANGEABLE)
+    fixed = (after.struct.keys() | before.struct.keys()) - set(_changeable())
     if any(after[field].value != before[field].value for field in fixed):
-        listed = ", ".join(f"'{field}'" for field in CHANGEABLE[:-1])
+        listed = ", ".join(f"'{field}'" for field in _changeable()[:-1])
         after.forbidden(
             f"updates to statefulset spec for fields other than {listed} and 'minReadySeconds' are forbidden"
         )

@@ -81,7 +81,8 @@ def _endpoints(obj: Object, ages: Ages) -> list[Any]:
 
 KIND = Kind(
     "endpoints",
-    Strategy(
+    before={33: {"deprecation": ""}},
+    strategy=Strategy(
         default=default_endpoints,
         create_on_update=True,
         deprecation="v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice",

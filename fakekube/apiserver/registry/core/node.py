@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from fakekube.apiserver.features import since
 from fakekube.apiserver.names import label_value_problems
 from fakekube.apiserver.registry.core.pod.defaults import round_up_all
 from fakekube.apiserver.registry.core.pod.validation.affinity import EFFECTS
@@ -202,7 +203,7 @@ def _node(obj: Object, ages: Ages) -> list[Any]:
         _address(obj, "InternalIP"),
         _address(obj, "ExternalIP"),
         info.get("osImage") or "<unknown>",
-        f"{kernel} ({architecture})" if architecture else kernel,
+        f"{kernel} ({architecture})" if architecture and since(36) else kernel,
         info.get("containerRuntimeVersion") or "<unknown>",
     ]
 

@@ -6,7 +6,8 @@ from typing import Any
 
 from fakekube.apiserver.registry.generic.kind import Kind
 from fakekube.apiserver.registry.generic.strategy import Strategy
-from fakekube.apiserver.registry.generic.table.columns import NAME_AND_AGE
+from fakekube.apiserver.registry.generic.table.ages import Ages
+from fakekube.apiserver.registry.generic.table.columns import AGE, NAME, NAME_AND_AGE, Printer, age_of, columns, name_of
 from fakekube.apiserver.registry.generic.validation.metadata import validate_metadata
 from fakekube.apiserver.registry.generic.validation.rules import update_validator
 
@@ -20,6 +21,10 @@ def with_names_of_secrets(account: Object) -> Object:
     return {**account, "secrets": [{"name": one["name"]} if one.get("name") else {} for one in account["secrets"]]}
 
 
+def _with_secrets(account: Object, ages: Ages) -> list[Any]:
+    return [name_of(account), len(account.get("secrets") or ()), age_of(account, ages)]
+
+
 KIND = Kind(
     "serviceaccounts",
     Strategy(
@@ -29,4 +34,5 @@ KIND = Kind(
         validate_update=update_validator(lambda new, old: validate_metadata(new)),
     ),
     printer=NAME_AND_AGE,
+    printers_before={35: Printer(columns(NAME, "Secrets", AGE), _with_secrets)},
 )

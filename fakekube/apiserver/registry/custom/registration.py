@@ -10,6 +10,7 @@ from typing import Any
 from fakekube.apiserver import crd
 from fakekube.apiserver.crd.customversion import CustomVersion
 from fakekube.apiserver.crd.definition import deprecation, version_of
+from fakekube.apiserver.features import since
 from fakekube.apiserver.registry.custom.table import DEFAULT_COLUMNS, SCALE_COLUMNS
 from fakekube.apiserver.registry.custom.table import printer as table_printer
 from fakekube.apiserver.registry.generic.strategy import Convert, Strategy
@@ -142,6 +143,7 @@ def strategy_of(definition: Object, resource: Resource, version: CustomVersion) 
         deprecation=deprecation(definition, declared),
         unconditional_update=False,
         status_resets_metadata=True,
+        status_owns_metadata=not since(36),
         qualified_finalizers=False,
         counts_update=_counts_update(resource),
         validate=version.validate,

@@ -41,3 +41,7 @@ class Kind:
     printer: columns.Printer = columns.DEFAULT
     versions: Mapping[str, Strategy] = field(default_factory=dict)
     parts: Mapping[str, PartStrategy] = field(default_factory=dict)
+    before: Mapping[int, Mapping[str, Any]] = field(default_factory=dict)
+    """What differs in Kubernetes before 1.N: N -> the fields of the strategy, with their values."""
+    printers_before: Mapping[int, columns.Printer] = field(default_factory=dict)
+    """The printers of Kubernetes before 1.N, by N."""

@@ -92,6 +92,8 @@ class Strategy:
     """Fields besides the status that managers do not own, since updates do not change them (`GetResetFields`)."""
     status_resets_metadata: bool = False
     """A write to /status changes no metadata except managedFields (`rest.ResetObjectMetaForStatus`)."""
+    status_owns_metadata: bool = False
+    """Managers nevertheless own the metadata that they write to /status, which is not taken (`GetResetFields`)."""
     counts_update: Callable[[Object, Object], bool] | None = None
     """Whether an update increments metadata.generation, for kinds without a fixed set of top-level fields; None:
     the fields of `generation` decide."""

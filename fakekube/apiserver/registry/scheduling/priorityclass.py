@@ -69,6 +69,10 @@ def _priority_class(obj: Object, ages: Ages) -> list[Any]:
     return [name_of(obj), obj.get("value") or 0, default, age_of(obj, ages), obj.get("preemptionPolicy") or ""]
 
 
+def _without_policy(obj: Object, ages: Ages) -> list[Any]:
+    return _priority_class(obj, ages)[:-1]
+
+
 KIND = Kind(
     "priorityclasses.scheduling.k8s.io",
     Strategy(
@@ -80,4 +84,5 @@ KIND = Kind(
     printer=Printer(
         columns(NAME, integer("Value"), boolean("Global-Default"), AGE, "PreemptionPolicy"), _priority_class
     ),
+    printers_before={32: Printer(columns(NAME, integer("Value"), boolean("Global-Default"), AGE), _without_policy)},
 )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from fakekube.apiserver.features import since
 from fakekube.apiserver.registry.generic.kind import Kind
 from fakekube.apiserver.registry.generic.strategy import Strategy
 from fakekube.apiserver.registry.generic.table.ages import Ages
@@ -41,8 +42,12 @@ def validate_update(new: Field, old: Field) -> None:
     validate_metadata(new)
     validate(new)
     validate_metadata_update(new, old)
-    for field in ("parameters", "provisioner", "reclaimPolicy", "volumeBindingMode"):
-        new[field].immutable(old[field])
+    for field in ("parameters", "provisioner", "reclaimPolicy"):
+        if since(36):
+            new[field].immutable(old[field])
+        elif new[field].value != old[field].value:
+            new[field].forbidden(f"updates to {field} are forbidden.")
+    new["volumeBindingMode"].immutable(old["volumeBindingMode"])
 
 
 def validate_provisioner(name: Field) -> None:

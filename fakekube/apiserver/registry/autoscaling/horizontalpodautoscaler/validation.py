@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from fakekube.apiserver import names
+from fakekube.apiserver.features import since
 from fakekube.apiserver.registry.core.resourcenames import container_name_problems, number_of
 from fakekube.apiserver.registry.generic.validation.content import NEGATIVE
 from fakekube.apiserver.registry.generic.validation.field import SKIPPED, Field
@@ -39,12 +40,17 @@ def validate(autoscaler: Field, before: Field = SKIPPED) -> None:
     low, high, target = spec.get("minReplicas"), spec["maxReplicas"], spec["scaleTargetRef"]
     least = 0 if before["minReplicas"].value == 0 else 1
     low.at_least(least, f"must be greater than or equal to {least}")
-    high.required("must be set and greater than 0").at_least(1, "must be greater than 0")
+    if since(36):
+        high.required("must be set and greater than 0").at_least(1, "must be greater than 0")
+    else:
+        high.at_least(1, "must be greater than 0")
     if low.value is not None and high.number < low.value:
         high.invalid("must be greater than or equal to `minReplicas`", high.number)
     _validate_reference(target)
     stored = before["scaleTargetRef"]["apiVersion"]
-    if stored.value is None or target["apiVersion"].value != stored.value:
+    if not since(34):
+        pass  # any version was accepted
+    elif stored.value is None or target["apiVersion"].value != stored.value:
         _validate_version(target["apiVersion"], grouped=target["kind"].value != "ReplicationController")
     _validate_metrics(spec, before)
     for rules in spec["behavior"].members(("scaleUp", "scaleDown")):
@@ -112,7 +118,7 @@ def _validate_metric(metric: Field, known: Sequence[Object | None]) -> None:
             described = source["describedObject"].with_value(source["describedObject"].struct)
             _validate_reference(described)
             if described.value not in known:
-                _validate_version(described["apiVersion"], grouped=False)
+                _validate_version(described["apiVersion"], grouped=False) if since(34) else None
         RULES[source.key](source)
     kind.one_of(METRIC_TYPES)
     for field, type in SOURCES.items():

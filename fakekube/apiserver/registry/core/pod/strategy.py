@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from fakekube.apiserver.features import since
 from fakekube.apiserver.registry.core.pod import apparmor, warnings
 from fakekube.apiserver.registry.core.pod.defaults import default_pod_spec, without_old_annotations
 from fakekube.apiserver.registry.core.pod.resources import default_resources, qos_class
@@ -111,6 +112,8 @@ def _merged(term: Object, labels: Object) -> Object:
 def prepare_pod_status(new: Object, old: Object) -> Object:
     """Keeps the QoS class if the new status has none."""
     status, before = new.get("status") or {}, old.get("status") or {}
+    if not since(32):
+        return new
     if status.get("qosClass") or not before.get("qosClass"):
         return new
     return {**new, "status": {**status, "qosClass": before["qosClass"]}}
@@ -177,4 +180,5 @@ KIND = Kind(
     ),
     printer=POD,
     parts=PARTS,
+    before={33: {"generation": ()}},
 )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from fakekube.apiserver import names
+from fakekube.apiserver.features import enabled
 from fakekube.apiserver.registry.core.service import validation
 from fakekube.apiserver.registry.core.service.assignment import allocate
 from fakekube.apiserver.registry.core.service.defaults import default_service
@@ -35,6 +36,12 @@ DEPENDENT_FIELDS = (
 )
 
 
+def _name_problems(name: str, prefix: bool = False) -> list[str]:
+    if enabled("RelaxedServiceNameValidation"):
+        return names.dns_label_problems(name, prefix)
+    return names.dns1035_label_problems(name, prefix)
+
+
 def drop_dependent(new: Object, old: Object) -> Object:
     """Drops the fields that the new type does not have (`dropTypeDependentFields`)."""
     spec, before = dict(spec_of(new)), spec_of(old)
@@ -62,7 +69,7 @@ KIND = Kind(
     "services",
     Strategy(
         default=default_service,
-        name_check=names.dns_label_problems,
+        name_check=_name_problems,
         name_limit=63,
         create_on_update=True,
         returns_deleted=True,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from fakekube.apiserver.features import since
 from fakekube.apiserver.registry.core.service.spec import HEADLESS, spec_of
 from fakekube.apiserver.registry.core.service.validation import TOPOLOGY_HINTS, TOPOLOGY_MODE
 from fakekube.apiserver.registry.generic.validation.ip import cidr_warnings, ip_warnings
@@ -23,11 +24,11 @@ def service_warnings(service: Object) -> list[str]:
         for i, address in enumerate(spec.get("clusterIPs") or ()):
             warnings += ip_warnings(address, f"spec.clusterIPs[{i}]")
     headless = kind == "ClusterIP" and spec.get("clusterIP") == HEADLESS
-    if headless:
+    if headless and since(32):
         warnings += _headless_warnings(spec)
     for i, address in enumerate(external):
         warnings += ip_warnings(address, f"spec.externalIPs[{i}]")
-    if external and not headless and kind != "ExternalName":
+    if external and not headless and kind != "ExternalName" and since(36):
         warnings.append("spec.externalIPs is deprecated and may no longer be implemented in some clusters")
     if spec.get("loadBalancerIP"):
         warnings += ip_warnings(spec["loadBalancerIP"], "spec.loadBalancerIP")
@@ -37,7 +38,7 @@ def service_warnings(service: Object) -> list[str]:
         warnings.append('spec.externalIPs is ignored when spec.type is "ExternalName"')
     if kind != "ExternalName" and spec.get("externalName"):
         warnings.append('spec.externalName is ignored when spec.type is not "ExternalName"')
-    if spec.get("trafficDistribution") == "PreferClose":
+    if spec.get("trafficDistribution") == "PreferClose" and since(35):
         warnings.append('spec.trafficDistribution: "PreferClose" is deprecated; use "PreferSameZone"')
     return warnings
 

@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 
 from fakekube.apiserver import names
+from fakekube.apiserver.features import since
 from fakekube.apiserver.wire.status import FieldError
 
 Errors = list[FieldError]
@@ -37,7 +38,8 @@ def pattern_problems(pattern: str, message: str, *examples: str, limit: int = sy
 
 
 def _cached(problems: Callable[[str], Sequence[str]]) -> Problems:
-    return lru_cache(8192)(lambda text: tuple(problems(text)))
+    remembered = lru_cache(8192)(lambda text, recent: tuple(problems(text)))
+    return lambda text: remembered(text, since(35))  # which words lengths are told in
 
 
 dns_label_problems = _cached(names.dns_label_problems)
