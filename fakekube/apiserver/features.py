@@ -135,6 +135,11 @@ def leave(token: Token[Features]) -> None:
     _current.reset(token)
 
 
+def minor() -> int:
+    """The minor version of the server."""
+    return _current.get().minor
+
+
 def since(minor: int) -> bool:
     """Whether the server is of Kubernetes 1.`minor` or later."""
     return _current.get().minor >= minor

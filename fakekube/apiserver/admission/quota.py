@@ -12,6 +12,7 @@ from typing import Any
 from fakekube.apiserver import commit
 from fakekube.apiserver.admission.refusal import refused
 from fakekube.apiserver.call import Call
+from fakekube.apiserver.features import since
 from fakekube.apiserver.registry.core.pod.resources import plus, spelled
 from fakekube.apiserver.registry.core.quotausage import (
     DEMANDED,
@@ -54,7 +55,7 @@ def _handles(call: Call, obj: Object, old: Object | None) -> bool:
     """Whether the write can change the usage."""
     collection, subresource = call.resource.collection, call.info.subresource
     if collection == "pods" and old is not None and not subresource:
-        return is_terminating(obj["spec"]) != is_terminating(old["spec"])
+        return since(33) and is_terminating(obj["spec"]) != is_terminating(old["spec"])
     if collection in ("services", "persistentvolumeclaims"):
         return True
     if collection == "pods" and subresource == "resize":

@@ -8,6 +8,7 @@ from fakekube.apiserver.apply import fieldset
 from fakekube.apiserver.apply.fieldset import Tree
 from fakekube.apiserver.apply.pathelement import BadItem, of_item
 from fakekube.apiserver.apply.typed import ABSENT, ANY, child_schema, is_list, is_map
+from fakekube.apiserver.features import since
 from fakekube.apiserver.resource import Object
 from fakekube.apiserver.schema.model import Schema
 
@@ -122,7 +123,7 @@ def _remove_from_map(value: Object, tree: Tree, schema: Schema) -> Object | None
         elif not fieldset.is_member(node):
             out[key] = _remove_within(item, node, child_schema(schema, key))
             entered = True
-    return out if out or entered else None
+    return out if out or (entered and since(35)) else None
 
 
 def _remove_from_list(value: list[Any], tree: Tree, schema: Schema) -> list[Any] | None:
@@ -134,9 +135,12 @@ def _remove_from_list(value: list[Any], tree: Tree, schema: Schema) -> list[Any]
         elif not fieldset.is_member(node):
             out.append(_remove_within(item, node, schema.items or ANY))
             entered = True
-    return out if out or entered else None
+    return out if out or (entered and since(35)) else None
 
 
 def _remove_within(value: Any, tree: Tree, schema: Schema) -> Any:
+    """What is left of a map or a list in which something is removed; before 1.35 it became null when it was empty."""
     left = _remove(value, tree, schema)
+    if not since(35):
+        return left
     return type(value)() if left is None and isinstance(value, dict | list) else left

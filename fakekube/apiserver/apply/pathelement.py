@@ -6,6 +6,7 @@ import json
 from functools import lru_cache
 from typing import Any
 
+from fakekube.apiserver.features import since
 from fakekube.apiserver.schema.model import Schema
 from fakekube.apiserver.schema.omitempty import KEY_DEFAULTS
 from fakekube.apiserver.wire import goprint
@@ -46,6 +47,11 @@ def _keyed(item: Any, keys: tuple[str, ...], items: Schema | None) -> str:
             default = _default(key, items)
             if default is not None:
                 found.append((key, default))
+            elif not since(34):
+                raise BadItem(
+                    f"associative list with keys has an element that omits key field {go_quote(key)} "
+                    "(and doesn't have default value)"
+                )
     if not found:
         listed = " ".join(go_quote(key) for key in keys)
         raise BadItem(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from fakekube.apiserver.cel.library.functions import FUNCTIONS, PATCH_FUNCTIONS, TYPES
+from fakekube.apiserver.cel.library.functions import PATCH_FUNCTIONS, TYPES, functions_in
 from fakekube.apiserver.cel.library.overload import Overload
 from fakekube.apiserver.cel.tree import BadExpression, Issue, Loop, Node, UInt, parts
 from fakekube.apiserver.cel.types import (
@@ -26,6 +26,7 @@ from fakekube.apiserver.cel.types import (
     param,
 )
 from fakekube.apiserver.cel.validators import literal_issues
+from fakekube.apiserver.features import minor
 
 _LITERALS: tuple[tuple[type, Type], ...] = (
     (bool, BOOL), (UInt, UINT), (int, INT), (float, DOUBLE), (str, STRING), (bytes, BYTES), (type(None), NULL),
@@ -209,7 +210,7 @@ class Checker:
     def _functions(self, name: str) -> Sequence[Overload] | None:
         if name in PATCH_FUNCTIONS and "JSONPatch" not in self.scopes[0]:
             return None
-        return FUNCTIONS.get(name)
+        return functions_in(minor()).get(name)
 
     def _call(self, node: Node) -> Type:
         if node.name == "_?._":

@@ -13,6 +13,7 @@ from fakekube.apiserver.cel.parser import parse
 from fakekube.apiserver.cel.tree import BadExpression
 from fakekube.apiserver.cel.types import BOOL, DYN, STRING, DeclType, Type, list_of, map_of, messages, runtime_text
 from fakekube.apiserver.cel.values import CelError
+from fakekube.apiserver.features import minor, since
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,9 +87,13 @@ _MESSAGES = {
 }
 
 
-@lru_cache(maxsize=2048)
 def compiled(text: str, environment: Environment) -> tuple[Program, Type]:
     """Compiles an expression. Returns the program and its type. Raises CompilationError."""
+    return _compiled(text, environment, minor())
+
+
+@lru_cache(maxsize=2048)
+def _compiled(text: str, environment: Environment, version: int) -> tuple[Program, Type]:
     try:
         node = parse(text)
         found, _ = check(text, node, _types(environment))
@@ -97,7 +102,8 @@ def compiled(text: str, environment: Environment) -> tuple[Program, Type]:
     wanted = _RESULTS.get(environment.result)
     if wanted is not None and found.kind not in (*wanted, "dyn"):
         one = wanted[0] if len(wanted) == 1 else f"one of [{', '.join(wanted)}]"
-        raise CompilationError(f"must evaluate to {one} but got {runtime_text(found)}")
+        got = f" but got {runtime_text(found)}" if since(33) else ""
+        raise CompilationError(f"must evaluate to {one}{got}")
     patch = _PATCHES.get(environment.result)
     if patch is not None and found != patch:
         raise CompilationError(f"must evaluate to {patch} but got {runtime_text(found)}")

@@ -169,5 +169,15 @@ MACROS: Macros = {
     ("optFlatMap", True, 2): _opt_map(True),
 }
 
+#: The first minor version that has a macro, if not all have it.
+ADDED: Mapping[tuple[str, bool, int], int] = {
+    **{key: 33 for key in MACROS if key[0].startswith("transform") or (key[0] in ("all", "exists") and key[2] == 3)},
+    ("exists_one", True, 3): 33,
+    ("existsOne", True, 3): 33,
+    ("sortBy", True, 2): 35,
+    ("optMap", True, 2): 29,
+    ("optFlatMap", True, 2): 29,
+}
+
 #: The macros of `ext.Bindings`, which only some environments have.
 BINDINGS: Macros = {("bind", True, 3): _bind}

@@ -6,8 +6,9 @@ import contextlib
 
 from fakekube.apiserver.cel.lexer import EXPRESSION_START, RESERVED, StopParsing, Token, expected, quoted, tokens
 from fakekube.apiserver.cel.literals import LITERALS, InvalidLiteral
-from fakekube.apiserver.cel.macros import MACROS, Macros
+from fakekube.apiserver.cel.macros import ADDED, MACROS, Macros
 from fakekube.apiserver.cel.tree import DEPTH_LIMIT, BadExpression, Issue, Node, call, depth, ident, literal
+from fakekube.apiserver.features import since
 
 #: The limit of the characters of an expression.
 SIZE_LIMIT = 100_000
@@ -333,7 +334,7 @@ class _Parser:
     def expanded(self, at: int, name: str, target: Node | None, args: list[Node]) -> Node:
         """A call, or its expansion if it is a macro."""
         key = name, target is not None, len(args)
-        macro = MACROS.get(key) or self.macros.get(key)
+        macro = (MACROS.get(key) if since(ADDED.get(key, 0)) else None) or self.macros.get(key)
         if macro is not None:
             return macro(self.issues, at, target, args)
         return Node("call", at, name=name, operand=target, args=args)

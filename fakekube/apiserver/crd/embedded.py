@@ -8,6 +8,7 @@ from typing import Any
 
 from fakekube.apiserver import names
 from fakekube.apiserver.crd.structural import Structural
+from fakekube.apiserver.features import since
 from fakekube.apiserver.resource import Object
 from fakekube.apiserver.schema import objectmeta
 from fakekube.apiserver.schema.decode import WrongType, decode
@@ -52,6 +53,8 @@ def _metadata(item: Any, meta: Schema, unknown: list[str], path: str) -> Object:
     except WrongType as problem:
         raise MalformedEmbeddedResource(str(field_invalid(path, item, str(problem)))) from None
     unknown += [f"{path}.{one}" for one in lost]
+    if found.get("creationTimestamp", "") is None:
+        del found["creationTimestamp"]
     return found
 
 
@@ -75,7 +78,8 @@ def embedded_errors(value: Any, schema: Structural | None, path: str = "") -> li
 
 
 def _resource_errors(value: Object, prefix: str) -> list[FieldError]:
-    errors = [field_required(prefix + key) for key in ("apiVersion", "kind") if key not in value]
+    why = "" if since(34) else "must not be empty"
+    errors = [field_required(prefix + key, why) for key in ("apiVersion", "kind") if key not in value]
     for key, check in _CHECKS.items():
         if key in value:
             errors += check(value[key], prefix + key)

@@ -13,6 +13,7 @@ from typing import Any
 from fakekube.apiserver.crd.correlatedobject import CorrelatedObject
 from fakekube.apiserver.crd.quickvalidation import INT64, NUMBER_FORMATS, acceptance
 from fakekube.apiserver.crd.validationresult import ValidationProblem, ValidationResult, wrong_type
+from fakekube.apiserver.features import since
 from fakekube.apiserver.schema import stringformats
 from fakekube.apiserver.wire import goprint
 from fakekube.apiserver.wire.gojson import WholeFloat
@@ -221,7 +222,7 @@ class SchemaValidator:
         """The error of a number that is out of range for the type and format."""
         kind = self.types[0] if len(self.types) == 1 else ""
         form = self.format if kind in ("integer", "number") else ""
-        if kind != "integer":
+        if kind != "integer" or not since(35):
             return []
         limit = 2**31 if form == "int32" else INT64
         if float(value).is_integer() and -limit <= value < limit:

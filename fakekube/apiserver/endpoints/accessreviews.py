@@ -9,6 +9,7 @@ from fakekube.apiserver.auth.jsonwebtoken import BadToken
 from fakekube.apiserver.call import Call
 from fakekube.apiserver.endpoints.body import decode_object
 from fakekube.apiserver.endpoints.write import Action
+from fakekube.apiserver.features import since
 from fakekube.apiserver.response import Document, Response
 from fakekube.apiserver.user import User
 from fakekube.apiserver.wire.options import WriteOptions
@@ -27,6 +28,8 @@ def _answer(call: Call, review: Object, status: Object) -> Response:
     meta = dict(review.get("metadata") or {})
     if call.namespace:
         meta["namespace"] = call.namespace
+    if not since(34):
+        meta.setdefault("creationTimestamp", None)
     shown = {"kind": call.resource.kind, "apiVersion": call.resource.api_version, **review, "metadata": meta}
     return Response(201, Document({**shown, "status": status}))
 

@@ -7,6 +7,7 @@ import hashlib
 from collections.abc import Iterable
 
 from fakekube.apiserver.catalog import Catalog
+from fakekube.apiserver.features import since
 from fakekube.apiserver.resource import Object, Resource, Subresource
 
 #: Resources that are not stored.
@@ -84,7 +85,8 @@ def _aggregated_group(catalog: Catalog, group: str) -> Object:
         found = [r for r in catalog.resources() if (r.group, r.version) == (group, version)]
         rows = [_aggregated_row(resource) for resource in sorted(found, key=lambda r: r.plural)]
         versions.append({"version": version, "resources": rows, "freshness": "Current"})
-    return {"metadata": {"name": group} if group else {}, "versions": versions}
+    unset = {} if since(34) else {"creationTimestamp": None}
+    return {"metadata": {**({"name": group} if group else {}), **unset}, "versions": versions}
 
 
 def _resource_row(resource: Resource) -> Object:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
@@ -10,11 +11,13 @@ from fakekube.apiserver import conversion
 from fakekube.apiserver.call import Call, Server, Step
 from fakekube.apiserver.endpoints import representation
 from fakekube.apiserver.endpoints.list import selection_of
+from fakekube.apiserver.features import enabled, since
 from fakekube.apiserver.needs import Waiting
 from fakekube.apiserver.registry.registration import Registration
 from fakekube.apiserver.response import Response
 from fakekube.apiserver.storage.store import Entry
 from fakekube.apiserver.storage.watch import Selection, Watch
+from fakekube.apiserver.wire import gojson
 from fakekube.apiserver.wire.options import ListOptions, parse_list_options, parse_resource_version
 from fakekube.apiserver.wire.request import watching
 from fakekube.apiserver.wire.selectors import FieldSelector, FieldTerm
@@ -87,6 +90,8 @@ def open_watch(call: Call, options: ListOptions, selection: Selection) -> Watch:
         bookmarks=options.bookmarks,
         empty=call.registration.empty,
     )
+    if not since(34):
+        _as_before(found, call, options)
     if call.registration.version is not None:
         found.over = partial(_is_replaced, call.server, call.registration)
     if options.send_initial_events is not None and revision > store.revision:
@@ -105,6 +110,25 @@ def open_watch(call: Call, options: ListOptions, selection: Selection) -> Watch:
         if options.bookmarks and options.send_initial_events:
             found.initial.append(found.bookmark(initial_events_end=True))
     return found
+
+
+#: The annotation with an empty list of the kind, which clients of 1.32 and 1.33 start from.
+BLUEPRINT = "kubernetes.io/initial-events-list-blueprint"
+
+
+def _as_before(watch: Watch, call: Call, options: ListOptions) -> None:
+    """Bookmarks as versions before 1.34 send them (`watchListTransformer`)."""
+    if call.registration.unstructured:
+        return
+    watch.bookmark_metadata = {"creationTimestamp": None}
+    if since(32) and enabled("WatchList") and options.send_initial_events:
+        resource = call.resource
+        partial = "PartialObjectMetadata" in call.representation.shape
+        kind = "PartialObjectMetadataList" if partial else resource.list_kind
+        version = "meta.k8s.io/v1" if partial else resource.api_version
+        blank: dict[str, Any] = {"kind": kind, "apiVersion": version, "metadata": {}, "items": None}
+        encoded = base64.b64encode(gojson.encode(blank) + b"\n").decode()
+        watch.end_annotations = {**watch.end_annotations, BLUEPRINT: encoded}
 
 
 def _is_replaced(server: Server, registration: Registration) -> bool:

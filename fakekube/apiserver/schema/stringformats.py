@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable
 from datetime import date
 
+from fakekube.apiserver.features import since
 from fakekube.apiserver.wire.gourl import BadUrl, parse_request_uri
 
 Format = Callable[[str], bool]
@@ -238,4 +239,5 @@ FORMATS: dict[str, Format] = {
 
 def known(name: str) -> Format | None:
     """The predicate of a format; None if the format is not validated."""
-    return FORMATS.get(name.replace("-", ""))
+    found = FORMATS.get(name.replace("-", ""))
+    return found if found is None or not name.startswith("k8s-") or since(34) else None

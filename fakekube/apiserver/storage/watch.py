@@ -29,6 +29,9 @@ BOOKMARK_FREQUENCY = 60.0
 BOOKMARK_BEFORE_END = 2.0
 
 
+INITIAL_EVENTS_END = "k8s.io/initial-events-end"
+
+
 @dataclass(frozen=True, slots=True)
 class Selection:
     """The objects of a collection that a list or a watch selects, by namespace, labels and fields.
@@ -228,6 +231,10 @@ class Watch:
         """The User-Agent and the simulated process of the client."""
         self.limits: list[int] = []
         """The last revisions that are delivered, as long as the watch is held."""
+        self.bookmark_metadata: Object = {}
+        """Metadata that every bookmark has, beside its resourceVersion."""
+        self.end_annotations: dict[str, str] = {INITIAL_EVENTS_END: "true"}
+        """The annotations of the bookmark after the initial events."""
         self._empty = empty
         self._bookmarked = 0
 
@@ -300,9 +307,9 @@ class Watch:
 
     def bookmark(self, *, initial_events_end: bool = False) -> WatchEvent:
         """A BOOKMARK event with the current revision of the watch."""
-        metadata: Object = {"resourceVersion": str(self.revision)}
+        metadata: Object = {"resourceVersion": str(self.revision), **self.bookmark_metadata}
         if initial_events_end:
-            metadata["annotations"] = {"k8s.io/initial-events-end": "true"}
+            metadata["annotations"] = self.end_annotations
         self._bookmarked = self.revision
         return self.event("BOOKMARK", Entry(self.revision, {"metadata": metadata, **self._empty}))
 

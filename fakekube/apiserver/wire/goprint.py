@@ -6,6 +6,7 @@ import math
 from decimal import Decimal
 from typing import Any
 
+from fakekube.apiserver.features import since
 from fakekube.apiserver.wire.gojson import WholeFloat, go_json
 
 _ESCAPES = {'"': '\\"', "\\": "\\\\", "\n": "\\n", "\t": "\\t", "\r": "\\r", "\a": "\\a", "\b": "\\b"} | {
@@ -37,9 +38,11 @@ def quoted(value: Any) -> str:
     if isinstance(value, str):
         return go_quote(value)
     if value is None:
-        return "null"
+        return "null" if since(34) else '"null"'
     if isinstance(value, bool):
         return "true" if value else "false"
+    if isinstance(value, list) and not since(34) and all(isinstance(one, str) for one in value):
+        return "[]string{" + ", ".join(map(go_quote, value)) + "}"
     if isinstance(value, dict | list):
         return go_json(value)
     return general(value) if isinstance(value, float | WholeFloat) else str(value)

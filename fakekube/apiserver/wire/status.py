@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from fakekube.apiserver.features import since
 from fakekube.apiserver.resource import Object, qualify
 from fakekube.apiserver.wire.gojson import go_json
 from fakekube.apiserver.wire.goprint import go_quote, quoted
@@ -113,6 +114,8 @@ def field_too_many(field: str, count: int, limit: int) -> FieldError:
 
 
 def field_too_long(field: str, limit: int, unit: str = "bytes") -> FieldError:
+    if not since(32):
+        return FieldError(field, "FieldValueTooLong", f"Too long: may not be longer than {limit}")
     return FieldError(field, "FieldValueTooLong", f"Too long: may not be more than {limit} {unit}")
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cache
 
 from fakekube.apiserver.cel.library import (
     authorization,
@@ -48,6 +49,61 @@ def _by_name() -> Mapping[str, tuple[Overload, ...]]:
 
 
 FUNCTIONS = _by_name()
+
+#: What came with a version, as ids of overloads begin or end: the first minor version whose new expressions have it. A
+#: library can be used one version after it was added, so that the version before can read the expressions.
+_ADDED = (
+    (35, "", ("lists_range", "list_distinct", "list_reverse", "list_slice", "list_first", "list_last")),
+    (35, "list_flatten", ()),
+    (35, "list_", ("_sort", "_sortByAssociatedKeys")),
+    (34, "", ("_to_semver",)),
+    (34, "semver_", ()),
+    (34, "is_semver_", ()),
+    (33, "@mapInsert_", ()),
+    (32, "format.", ()),
+    (32, "format-", ()),
+    (32, "resourcecheck_fieldselector", ()),
+    (32, "resourcecheck_labelselector", ()),
+    (31, "", ("_to_ip", "_to_cidr")),
+    (31, "ip_", ()),
+    (31, "is_ip", ()),
+    (31, "is_cidr", ()),
+    (31, "cidr_", ()),
+    (30, "list_sets_", ()),
+    (30, "string_format", ()),
+    (30, "strings_quote", ()),
+    (29, "quantity_", ()),
+    (29, "string_to_quantity", ()),
+    (29, "is_quantity_", ()),
+    (29, "optional_", ()),
+    (29, "list_optindex_", ()),
+    (29, "map_optindex_", ()),
+    (28, "authorizer_", ()),
+    (28, "pathcheck_", ()),
+    (28, "groupcheck_", ()),
+    (28, "resourcecheck_", ()),
+    (28, "decision_", ()),
+)
+
+
+@cache
+def added_in(id: str) -> int:
+    """The first minor version that has an overload; 0: all have it."""
+    for minor, start, ends in _ADDED:
+        if (not start or id.startswith(start)) and (not ends or id.endswith(ends)):
+            return minor
+    mixed = id.rpartition("equals_")[2] if "equals_" in id else id.partition("_")[2]
+    numbers = mixed.split("_")
+    comparison = id.startswith(("less_", "greater_")) and len(numbers) == 2 and numbers[0] != numbers[1]
+    return 29 if comparison and set(numbers) <= {"int64", "uint64", "double"} else 0
+
+
+@cache
+def functions_in(minor: int) -> Mapping[str, tuple[Overload, ...]]:
+    """The functions that new expressions can call in version 1.`minor`."""
+    kept = {name: tuple(row for row in rows if added_in(row.id) <= minor) for name, rows in FUNCTIONS.items()}
+    return {name: rows for name, rows in kept.items() if rows}
+
 
 #: Functions that only expressions for patches have (`library/jsonpatch.go`).
 PATCH_FUNCTIONS = frozenset({"jsonpatch.escapeKey"})

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from fakekube.apiserver.features import since
 from fakekube.apiserver.names import label_value_problems
 from fakekube.apiserver.registry.core.service.table import SHOWN
 from fakekube.apiserver.registry.core.service.validation import PROTOCOLS
@@ -12,6 +13,7 @@ from fakekube.apiserver.registry.generic.kind import Kind
 from fakekube.apiserver.registry.generic.strategy import Strategy
 from fakekube.apiserver.registry.generic.table.ages import Ages
 from fakekube.apiserver.registry.generic.table.columns import AGE, NAME, Printer, age_of, columns, joined, name_of
+from fakekube.apiserver.registry.generic.validation import content
 from fakekube.apiserver.registry.generic.validation.content import (
     dns_label_problems,
     dns_subdomain_problems,
@@ -41,9 +43,12 @@ MAX_ENDPOINTS, MAX_ADDRESSES, MAX_PORTS, MAX_TOPOLOGY, MAX_HINTS = 1000, 100, 20
 def validate(endpoint_slice: Field, known: Sequence[str] = ()) -> None:
     """`known` are the addresses of the stored object, which stay valid."""
     kind = endpoint_slice["addressType"].required().one_of(ADDRESS_TYPES)
-    _validate_ports(endpoint_slice["ports"])
+    if since(33):
+        _validate_ports(endpoint_slice["ports"])
     for endpoint in endpoint_slice["endpoints"].limited(MAX_ENDPOINTS):
         _validate_endpoint(endpoint, kind.text, known)
+    if not since(33):
+        _validate_ports(endpoint_slice["ports"])
 
 
 def validate_update(new: Field, old: Field) -> None:
@@ -77,6 +82,13 @@ def _validate_endpoint(endpoint: Field, kind: str, known: Sequence[str]) -> None
 def _validate_address(address: Field, kind: str, known: Sequence[str]) -> None:
     if kind == "FQDN":
         _validate_full_name(address)
+    elif kind in ("IPv4", "IPv6") and not since(33):
+        if family(address.text) != kind:
+            address.invalid(f"must be a valid {kind} address")
+        if content.ip_problems(address.text):
+            address.invalid("must be a valid IP address")
+        else:
+            address.check(special_problems)
     elif kind in ("IPv4", "IPv6"):
         parsable = address.ip(known)
         if family(address.text) != kind:

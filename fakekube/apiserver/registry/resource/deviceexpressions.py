@@ -12,6 +12,7 @@ from fakekube.apiserver.cel.parser import parse
 from fakekube.apiserver.cel.tree import BadExpression
 from fakekube.apiserver.cel.types import ANY, BOOL, STRING, DeclType, Type, map_of, read, runtime_text
 from fakekube.apiserver.cel.values import CelError
+from fakekube.apiserver.features import minor
 from fakekube.apiserver.registry.generic.validation.field import Field
 
 #: The limit of the estimated cost of an expression.
@@ -46,9 +47,13 @@ class _Refused(Exception):
         self.internal = internal
 
 
-@lru_cache(maxsize=256)
 def _cost(expression: str) -> int:
     """The estimated cost of an expression. Raises _Refused."""
+    return _cost_in(expression, minor())
+
+
+@lru_cache(maxsize=256)
+def _cost_in(expression: str, version: int) -> int:
     try:
         node = parse(expression, BINDINGS)
         found, _ = check(expression, node, {"device": _DEVICE.type})

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from fakekube.apiserver.crd.schematraits import FORMAT, SchemaTraits, traits_of
+from fakekube.apiserver.features import since
 from fakekube.apiserver.registry.apiextensions.customresourcedefinition import nonstructural
 from fakekube.apiserver.registry.apiextensions.customresourcedefinition.internaltype import internal_spec
 from fakekube.apiserver.resource import Object
@@ -48,5 +49,5 @@ def _note(node: Node, found: list[str]) -> None:
         known = (
             stringformats.known(form) is not None if kind in ("", "string") else form in _NUMBER_FORMATS.get(kind, ())
         )
-        if not known:
+        if not known and since(34):
             found.append(f'unrecognized format "{form}"')

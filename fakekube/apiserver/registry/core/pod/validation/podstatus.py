@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from fakekube.apiserver.features import since
 from fakekube.apiserver.registry.core.resourcenames import is_native, number_of
 from fakekube.apiserver.registry.generic.validation import content
 from fakekube.apiserver.registry.generic.validation.content import MAX_INT32
@@ -27,7 +28,7 @@ def validate_podstatus(status: Field, old: Field) -> None:
         if spec["nodeName"]:
             node.forbidden("may not be set on pods that are already bound to a node")
     status["observedGeneration"].at_least(0, BAD_GENERATION)
-    if status["qosClass"].value != before["qosClass"].value:
+    if since(32) and status["qosClass"].value != before["qosClass"].value:
         status["qosClass"].invalid(content.IMMUTABLE)
     _validate_transitions(status, before, spec)
     _validate_claim_statuses(status["resourceClaimStatuses"], spec)
