@@ -97,7 +97,7 @@ def _check_binding(write: Write, binding: Object) -> None:
     path = f"{write.namespace}/{name}" if plural == "roles" else name
     role = write.server.store.get(f"{plural}.{rbac.GROUP}", path)
     if role is None:
-        raise not_found(write.resource.qualified if since(33) else f"{plural}.{rbac.GROUP}", name)
+        raise not_found(write.resource.qualified if since(32) else f"{plural}.{rbac.GROUP}", name)
     missing = _missing(write, role.object.get("rules") or ())
     if missing:
         raise _refused(write, binding, missing)

@@ -328,7 +328,7 @@ def _format(name: str, types: tuple[str, ...], literal: bool) -> str:
     if literal or not name:
         return name
     kind = types[0] if len(types) == 1 else ""
-    if kind in ("", "string"):
+    if kind in ("", "string") or not since(36):
         return name if stringformats.known(name) else ""
     return name if name in NUMBER_FORMATS.get(kind, ()) else ""
 

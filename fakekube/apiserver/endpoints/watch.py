@@ -126,7 +126,7 @@ def _as_before(watch: Watch, call: Call, options: ListOptions) -> None:
         partial = "PartialObjectMetadata" in call.representation.shape
         kind = "PartialObjectMetadataList" if partial else resource.list_kind
         version = "meta.k8s.io/v1" if partial else resource.api_version
-        blank: dict[str, Any] = {"kind": kind, "apiVersion": version, "metadata": {}, "items": None}
+        blank: dict[str, object] = {"kind": kind, "apiVersion": version, "metadata": {}, "items": None}
         encoded = base64.b64encode(gojson.encode(blank) + b"\n").decode()
         watch.end_annotations = {**watch.end_annotations, BLUEPRINT: encoded}
 

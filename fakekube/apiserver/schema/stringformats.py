@@ -240,4 +240,4 @@ FORMATS: dict[str, Format] = {
 def known(name: str) -> Format | None:
     """The predicate of a format; None if the format is not validated."""
     found = FORMATS.get(name.replace("-", ""))
-    return found if found is None or not name.startswith("k8s-") or since(34) else None
+    return found if found is None or not name.startswith("k8s-") or since(35) else None

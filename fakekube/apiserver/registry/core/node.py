@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from fakekube.apiserver.features import since
 from fakekube.apiserver.names import label_value_problems
 from fakekube.apiserver.registry.core.pod.defaults import round_up_all
 from fakekube.apiserver.registry.core.pod.validation.affinity import EFFECTS
@@ -203,9 +202,23 @@ def _node(obj: Object, ages: Ages) -> list[Any]:
         _address(obj, "InternalIP"),
         _address(obj, "ExternalIP"),
         info.get("osImage") or "<unknown>",
-        f"{kernel} ({architecture})" if architecture and since(36) else kernel,
+        f"{kernel} ({architecture})" if architecture else kernel,
         info.get("containerRuntimeVersion") or "<unknown>",
     ]
+
+
+def _without_architecture(obj: Object, ages: Ages) -> list[Any]:
+    cells = _node(obj, ages)
+    cells[KERNEL] = get(obj, "status.nodeInfo.kernelVersion") or "<unknown>"
+    return cells
+
+
+COLUMNS = columns(
+    NAME, "Status", "Roles", AGE, "Version", wide("Internal-IP"), wide("External-IP"), wide("OS-Image"),
+    wide("Kernel-Version"), wide("Container-Runtime"),
+)  # fmt: skip
+#: The position of the cell with the kernel.
+KERNEL = 8
 
 
 KIND = Kind(
@@ -221,19 +234,6 @@ KIND = Kind(
         validate_update=update_validator(validate_update),
         validate_status_update=update_validator(validate_status_update),
     ),
-    printer=Printer(
-        columns(
-            NAME,
-            "Status",
-            "Roles",
-            AGE,
-            "Version",
-            wide("Internal-IP"),
-            wide("External-IP"),
-            wide("OS-Image"),
-            wide("Kernel-Version"),
-            wide("Container-Runtime"),
-        ),
-        _node,
-    ),
+    printer=Printer(COLUMNS, _node),
+    printers_before={36: Printer(COLUMNS, _without_architecture)},
 )

@@ -76,5 +76,5 @@ KIND = Kind(
         validate_update=update_validator(validate_update),
     ),
     printer=Printer(columns(NAME, "CIDRs", AGE), _service_cidr),
-    before={36: {"status_resets_metadata": False}},
+    before={36: {"status_owns_metadata": True}},
 )

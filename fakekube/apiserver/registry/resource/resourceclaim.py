@@ -176,5 +176,5 @@ KIND = Kind(
         validate_status_update=update_validator(validate_status_update),
     ),
     printer=Printer(columns(NAME, "State", AGE), _resource_claim),
-    before={35: {"status_resets_metadata": False}},
+    before={35: {"status_owns_metadata": True}},
 )

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
+from fakekube.apiserver.features import enabled
 from fakekube.apiserver.registry.core.pod.validation.affinity import validate_node_selector
 from fakekube.apiserver.registry.core.pod.validation.volumes import validate_csi_driver_name
 from fakekube.apiserver.registry.generic.kind import Kind
@@ -76,25 +77,57 @@ def _validate_any(slice: Field, old: Field | None = None) -> None:
     each_once(counters, MOST_COUNTER_SETS, partial(_validate_counters, name="name"), named)
 
 
+_POLICY = frozenset({"requestPolicy"})
+
 _LISTS = ("bools", "ints", "strings", "versions")
 
 
-def drop_disabled_fields(slice: Object) -> Object:
-    """Without the fields of features that are disabled by default: DRAListTypeAttributes, DRANodeAllocatableResources
-    (`dropDisabledFields`)."""
+#: Feature gates -> the fields of a slice's spec and of its devices that need all of them.
+_GATED: Mapping[tuple[str, ...], tuple[frozenset[str], frozenset[str]]] = {
+    ("DRADeviceTaints",): (frozenset(), frozenset({"taints"})),
+    ("DRAPartitionableDevices",): (
+        frozenset({"sharedCounters", "perDeviceNodeSelection"}),
+        frozenset({"consumesCounters", "nodeName", "nodeSelector", "allNodes"}),
+    ),
+    ("DRADeviceBindingConditions", "DRAResourceClaimDeviceStatus"): (
+        frozenset(),
+        frozenset({"bindingConditions", "bindingFailureConditions", "bindsToNode"}),
+    ),
+    ("DRAConsumableCapacity",): (frozenset(), frozenset({"allowMultipleAllocations"})),
+    ("DRANodeAllocatableResources",): (frozenset(), frozenset({"nodeAllocatableResourceMappings"})),
+}
+
+
+def drop_disabled_fields(slice: Object, old: Object | None = None) -> Object:
+    """Without the fields of features that are off and that the stored slice does not use (`dropDisabledFields`)."""
     spec = slice.get("spec") or {}
-    if not spec.get("devices"):
-        return slice
-    return {**slice, "spec": {**spec, "devices": [_without_disabled(device) for device in spec["devices"]]}}
+    stored = (old or {}).get("spec") or {}
+    for gates, (of_spec, of_device) in _GATED.items():
+        if all(map(enabled, gates)) or _uses(stored, of_spec, of_device):
+            continue
+        spec = {key: value for key, value in spec.items() if key not in of_spec}
+        if spec.get("devices"):
+            spec["devices"] = [_without(device, of_device) for device in spec["devices"]]
+    if spec.get("devices"):
+        spec = {**spec, "devices": [_with_enabled_values(device) for device in spec["devices"]]}
+    return {**slice, "spec": spec} if slice.get("spec") else slice
 
 
-def _without_disabled(device: Object) -> Object:
-    kept = {key: value for key, value in device.items() if key != "nodeAllocatableResourceMappings"}
-    if kept.get("attributes"):
-        kept["attributes"] = {
-            name: {field: value for field, value in attribute.items() if field not in _LISTS}
-            for name, attribute in kept["attributes"].items()
-        }
+def _uses(spec: Object, of_spec: frozenset[str], of_device: frozenset[str]) -> bool:
+    return not of_spec.isdisjoint(spec) or any(not of_device.isdisjoint(one) for one in spec.get("devices") or ())
+
+
+def _without(value: Object, fields: frozenset[str]) -> Object:
+    return {key: item for key, item in value.items() if key not in fields}
+
+
+def _with_enabled_values(device: Object) -> Object:
+    """The device without values in its attributes and capacities that need a feature which is off."""
+    kept = dict(device)
+    if kept.get("attributes") and not enabled("DRAListTypeAttributes"):
+        kept["attributes"] = {name: _without(one, frozenset(_LISTS)) for name, one in kept["attributes"].items()}
+    if kept.get("capacity") and not enabled("DRAConsumableCapacity"):
+        kept["capacity"] = {name: _without(one, _POLICY) for name, one in kept["capacity"].items()}
     return kept
 
 
@@ -238,7 +271,7 @@ KIND = Kind(
         returns_deleted=True,
         generation=("spec",),
         prepare_create=drop_disabled_fields,
-        prepare_update=lambda new, old: drop_disabled_fields(new),
+        prepare_update=drop_disabled_fields,
         validate=validator(_validate_any),
         validate_update=update_validator(lambda new, old: _validate_any(new, old["spec"])),
     ),

@@ -49,5 +49,5 @@ def _note(node: Node, found: list[str]) -> None:
         known = (
             stringformats.known(form) is not None if kind in ("", "string") else form in _NUMBER_FORMATS.get(kind, ())
         )
-        if not known and since(34):
+        if not known and since(34) and (kind == "string" or since(36)):
             found.append(f'unrecognized format "{form}"')

@@ -41,7 +41,8 @@ def default_job(obj: Object) -> None:
 def default_failure_policy(spec: Object) -> None:
     for rule in (spec.get("podFailurePolicy") or {}).get("rules") or ():
         for pattern in rule.get("onPodConditions") or ():
-            pattern.setdefault("status", "True")
+            if not pattern.get("status"):  # it is a required field in earlier versions
+                pattern["status"] = "True"
 
 
 JOB_LABELS = ("batch.kubernetes.io/controller-uid", "batch.kubernetes.io/job-name", "controller-uid", "job-name")

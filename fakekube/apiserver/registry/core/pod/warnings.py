@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+from fakekube.apiserver.features import since
 from fakekube.apiserver.registry.core.pod.validation.affinity import POD_AFFINITIES, PREFERRED, REQUIRED
 from fakekube.apiserver.registry.core.pod.validation.podoptions import all_containers
 from fakekube.apiserver.registry.core.pod.validation.securitycontext import APPARMOR, SECCOMP_CONTAINER, SECCOMP_POD
@@ -152,7 +153,7 @@ def _not_whole(quantity: str) -> str:
 
 def _overlap_warnings(volume: Field) -> None:
     """Warns about files of one volume whose paths overlap."""
-    if FILE_SOURCES.keys().isdisjoint(volume.value):
+    if FILE_SOURCES.keys().isdisjoint(volume.value) or not since(32):
         return
     for source in volume.members(FILE_SOURCES):
         placed = [(path.rstrip("/"), go_quote(path.rstrip("/"))) for path in _paths(source)]
@@ -161,10 +162,13 @@ def _overlap_warnings(volume: Field) -> None:
         kind, named = FILE_SOURCES[source.key]
         shown_source = f"{kind} {go_quote(source[named].text)}" if named else kind
         what = f"volume {go_quote(volume['name'].text)} ({shown_source})"
+        files: list[tuple[str, str]] = []
         for projection in source.each("sources"):
-            placed += _projected(projection)
             if not projection:
                 volume.errors.append(f"{what} has no sources provided")
+                continue
+            files = _projected(projection) or ([] if since(34) else files)  # before 1.34 the last files stayed
+            placed += files
         for i, (path, shown) in enumerate(placed):
             for other, other_shown in placed[:i]:
                 inside = f"{path}/".startswith(f"{other}/") or f"{other}/".startswith(f"{path}/")

@@ -24,7 +24,7 @@ def service_warnings(service: Object) -> list[str]:
         for i, address in enumerate(spec.get("clusterIPs") or ()):
             warnings += ip_warnings(address, f"spec.clusterIPs[{i}]")
     headless = kind == "ClusterIP" and spec.get("clusterIP") == HEADLESS
-    if headless and since(32):
+    if headless and since(34):
         warnings += _headless_warnings(spec)
     for i, address in enumerate(external):
         warnings += ip_warnings(address, f"spec.externalIPs[{i}]")
