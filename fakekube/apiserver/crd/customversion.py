@@ -37,12 +37,11 @@ BLOCKING = frozenset(
     }
 )
 
-UNCHECKED = FieldError(
-    "<nil>",
-    "FieldValueInvalid",
-    "Invalid value: null: some validation rules were not checked because the object was invalid; correct the existing "
-    "errors to complete validation",
-)
+
+def unchecked() -> FieldError:
+    """The error that tells that an invalid object was not validated completely."""
+    why = "some validation rules were not checked because the object was invalid; correct the existing errors to "
+    return field_invalid("<nil>", None, f"{why}complete validation")
 
 
 class CustomVersion:
@@ -220,7 +219,7 @@ class CustomVersion:
         if self.structural is not None:
             errors += list_errors(whole, self.structural)
         if blocked:
-            return errors + ([UNCHECKED] if self._rules is not None else [])
+            return errors + ([unchecked()] if self._rules is not None else [])
         return errors + self._rule_errors(errors, whole, accepted=accepted)
 
     def validate_update(self, new: Object, old: Object, warnings: list[str]) -> list[FieldError]:
@@ -301,7 +300,7 @@ class CustomVersion:
         if self._rules is None:
             return []
         if any(error.reason in BLOCKING for error in errors):
-            return [UNCHECKED]
+            return [unchecked()]
         conforms = accepted and (not self.changed or before is None or self._accepts(before))
         found = RuleResults(checked=not conforms)
         self._rules.apply(whole, before, "", RatchetingOptions(correlated), found)

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from fakekube.apiserver.features import since
 from fakekube.apiserver.wire import goprint
 from fakekube.apiserver.wire.gojson import go_json
 from fakekube.apiserver.wire.goprint import go_quote, quoted
@@ -62,9 +63,11 @@ def _field_error(one: ValidationProblem, root: str) -> FieldError:
         return field_not_supported(path, one.value, choices)
     if one.kind == "too long":
         unit = "byte" if one.limit == 1 else "bytes"
+        if not since(32):
+            return FieldError(path, "FieldValueTooLong", f"Too long: may not be longer than {one.limit}")
         return FieldError(path, "FieldValueTooLong", f"Too long: may not be more than {one.limit} {unit}")
     if one.kind == "too many":
-        unit = "item" if one.limit == 1 else "items"
+        unit = "item" if one.limit == 1 and since(36) else "items"
         return FieldError(path, "FieldValueTooMany", f"Too many: {one.value}: must have at most {one.limit} {unit}")
     value = "" if one.value is None else one.value
     shown = goprint.number(value) if isinstance(value, float) else quoted(value)

@@ -13,6 +13,7 @@ from fakekube.apiserver.cel.values import NO_OVERLOAD, NONE, CelError, Optional,
 from fakekube.apiserver.crd.compilation import CompiledRule, compile_rule, declare_self
 from fakekube.apiserver.crd.correlatedobject import CorrelatedObject, item_key, keyed
 from fakekube.apiserver.crd.structural import Structural
+from fakekube.apiserver.features import since
 from fakekube.apiserver.wire import goprint
 from fakekube.apiserver.wire.goprint import quoted
 from fakekube.apiserver.wire.status import FieldError, field_forbidden, field_required
@@ -275,7 +276,9 @@ class RuleValidator:
         if reason == "FieldValueRequired":
             return field_required(path, message)
         shown = ""
-        if self.schema.type not in ("object", "array"):
+        if not since(35):
+            shown = f": {quoted(self.schema.type)}"
+        elif self.schema.type not in ("object", "array"):
             shown = f": {goprint.number(value) if isinstance(value, float) else quoted(value)}"
         if reason == "FieldValueDuplicate":
             return FieldError(path, "FieldValueDuplicate", f"Duplicate value{shown}")

@@ -24,6 +24,7 @@ from fakekube.apiserver.crd.customversion import BLOCKING
 from fakekube.apiserver.endpoints import ownership
 from fakekube.apiserver.endpoints.body import check_place, decode_object
 from fakekube.apiserver.endpoints.part import STATUS, WHOLE, Part, initial_status, same_call
+from fakekube.apiserver.features import since
 from fakekube.apiserver.names import path_segment_problems
 from fakekube.apiserver.needs import Need
 from fakekube.apiserver.registry.generic.strategy import warnings_of_update
@@ -39,7 +40,6 @@ from fakekube.apiserver.wire.status import (
     already_exists,
     bad_request,
     conflict,
-    field_invalid,
     forbidden,
     generate_name_conflict,
     invalid,
@@ -288,7 +288,9 @@ def check_version(call: Call, obj: Object, existing: Entry, *, unconditional: bo
             raise conflict(call.resource.qualified, call.info.name)
     elif not unconditional:
         resource = call.resource
-        error = field_invalid("metadata.resourceVersion", 0, "must be specified for an update")
+        why = "must be specified for an update"
+        unset = f"Invalid value: {0 if since(34) else '0x0'}: {why}"
+        error = FieldError("metadata.resourceVersion", "FieldValueInvalid", unset)
         raise invalid(resource.group, resource.plural, call.info.name, [error])  # the storage names the resource
 
 
@@ -378,7 +380,8 @@ def _check_may_create(call: Call) -> None:
     info = replace(call.info, verb="create")
     decision = call.server.decide(call.user, info)
     if not decision.allowed:
-        raise forbidden(info.qualified, info.name, rbac.denied_text(call.user, info, decision.reason))
+        why = rbac.denied_text(call.user, info, decision.reason) if since(32) else decision.reason
+        raise forbidden(info.qualified, info.name, why)
 
 
 def _name_taken(call: Call, name: str, existing: Entry, *, generated: bool) -> StatusError:

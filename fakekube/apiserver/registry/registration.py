@@ -10,7 +10,7 @@ from typing import Any, Protocol
 
 from fakekube.apiserver.crd.applyschema import DEDUCED
 from fakekube.apiserver.crd.customversion import CustomVersion
-from fakekube.apiserver.features import RECORDED
+from fakekube.apiserver.features import RECORDED, since
 from fakekube.apiserver.registry.builtin import printer_of
 from fakekube.apiserver.registry.generic.strategy import Convert, Strategy
 from fakekube.apiserver.registry.generic.table.columns import Printer
@@ -97,6 +97,8 @@ COLLECTION_METHODS = {"GET": "list", "POST": "create", "DELETE": "deletecollecti
 OBJECT_METHODS = {"GET": "get", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}
 
 SCHEME = 'in scheme "k8s.io/kubernetes/pkg/api/legacyscheme/scheme.go:30"'
+#: The same in versions before 1.32.
+SCHEME_BEFORE = 'in scheme "pkg/api/legacyscheme/scheme.go:30"'
 
 #: The schemes of the groups of other API servers that kube-apiserver contains.
 SCHEMES = {
@@ -172,7 +174,7 @@ class BuiltinRegistration:
                     f"the API version in the data ({api_version}) does not match the expected API version "
                     f"({resource.api_version})"
                 )
-            scheme = SCHEMES.get(resource.group, SCHEME)
+            scheme = SCHEMES.get(resource.group, SCHEME if since(32) else SCHEME_BEFORE)
             raise bad_request(f'{subject}: no kind "{kind}" is registered for version "{named}" {scheme}')
         short = resource.group.partition(".")[0] or "core"
         raise bad_request(f"{subject}: converting ({version}.{kind}) to ({short}.{resource.kind}): unknown conversion")

@@ -7,7 +7,8 @@ from collections.abc import Callable
 from typing import Any
 
 from fakekube.apiserver import names
-from fakekube.apiserver.wire.status import FieldError, field_forbidden, field_invalid, field_required
+from fakekube.apiserver.features import since
+from fakekube.apiserver.wire.status import FieldError, field_forbidden, field_invalid, field_required, field_too_long
 
 Object = dict[str, Any]
 
@@ -63,8 +64,9 @@ def annotation_errors(annotations: Object | None, path: str) -> list[FieldError]
         errors += [field_invalid(path, key, problem) for problem in names.qualified_name_problems(key.lower())]
         size += len(key.encode()) + len(value.encode())
     if size > ANNOTATIONS_LIMIT:
-        text = f"Too long: may not be more than {ANNOTATIONS_LIMIT} bytes"
-        errors.append(FieldError(path, "FieldValueTooLong", text))
+        why = f"must have at most {ANNOTATIONS_LIMIT} bytes"
+        strict = FieldError(path, "FieldValueTooLong", f"Too long: {why}")
+        errors.append(field_too_long(path, ANNOTATIONS_LIMIT) if since(32) else strict)
     return errors
 
 
@@ -162,11 +164,18 @@ def validate_update(new: Object, old: Object, path: str = "metadata") -> list[Fi
     if (new.get("generation") or 0) < (old.get("generation") or 0):
         errors.append(field_invalid(f"{path}.generation", new.get("generation"), "must not be decremented"))
     changed = [field for field in _IMMUTABLE if new.get(field) != old.get(field)]
-    errors += [field_invalid(f"{path}.{field}", new.get(field), "field is immutable") for field in changed]
+    errors += [_immutable(f"{path}.{field}", field, new.get(field)) for field in changed]
     for field, check in _CONTENT[:3]:
         if new.get(field):
             errors += check(new[field], f"{path}.{field}")
     return errors
+
+
+def _immutable(path: str, field: str, value: Any) -> FieldError:
+    if since(34) or value is None or not field.endswith("Timestamp"):
+        return field_invalid(path, value, "field is immutable")
+    shown = value.replace("T", " ").replace("Z", " +0000 UTC")  # as Go prints a time
+    return FieldError(path, "FieldValueInvalid", f"Invalid value: {shown}: field is immutable")
 
 
 def filled(meta: Object, *, name: str, namespace: str, uid: str, now: str) -> Object:

@@ -33,16 +33,26 @@ def go_quote(text: str) -> str:
     return "".join(out)
 
 
+def _before(value: Any) -> str | None:
+    """Lists, maps and times as field errors show them before 1.34 (`%#v`); None: as later versions do."""
+    if isinstance(value, list) and all(isinstance(one, str) for one in value):
+        return "[]string{" + ", ".join(map(go_quote, value)) + "}"
+    if isinstance(value, dict) and value and all(isinstance(one, str) for one in value.values()):
+        pairs = (f"{go_quote(key)}:{go_quote(value[key])}" for key in sorted(value))
+        return "map[string]string{" + ", ".join(pairs) + "}"
+    return None
+
+
 def quoted(value: Any) -> str:
     """A value in a field error: strings are quoted, booleans and numbers are not."""
     if isinstance(value, str):
         return go_quote(value)
     if value is None:
         return "null" if since(34) else '"null"'
+    if not since(34) and (text := _before(value)) is not None:
+        return text
     if isinstance(value, bool):
         return "true" if value else "false"
-    if isinstance(value, list) and not since(34) and all(isinstance(one, str) for one in value):
-        return "[]string{" + ", ".join(map(go_quote, value)) + "}"
     if isinstance(value, dict | list):
         return go_json(value)
     return general(value) if isinstance(value, float | WholeFloat) else str(value)

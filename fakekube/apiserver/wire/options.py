@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from fakekube.apiserver.features import enabled
+from fakekube.apiserver.features import enabled, since
 from fakekube.apiserver.resource import Object
 from fakekube.apiserver.wire import integers
 from fakekube.apiserver.wire.goduration import parse_duration
@@ -209,6 +209,8 @@ def _dry_run_errors(values: Sequence[str]) -> list[FieldError]:
 def field_manager_errors(manager: str, field: str = "fieldManager") -> list[FieldError]:
     """A field manager has at most 128 bytes and only printable characters (`ValidateFieldManager`)."""
     if len(manager.encode(errors="replace")) > 128:
+        if not since(32):
+            return [FieldError(field, "FieldValueTooLong", "Too long: must have at most 128 bytes")]
         return [field_too_long(field, 128)]
     if manager.isprintable():
         return []

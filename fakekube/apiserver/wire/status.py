@@ -121,7 +121,7 @@ def field_too_long(field: str, limit: int, unit: str = "bytes") -> FieldError:
 
 def field_not_supported(field: str, value: Any, supported: Sequence[str]) -> FieldError:
     choices = ", ".join(go_quote(one) for one in supported)
-    shown = go_json(value) if isinstance(value, list) else quoted(value)
+    shown = go_json(value) if isinstance(value, list) and since(34) else quoted(value)
     return FieldError(field, "FieldValueNotSupported", f"Unsupported value: {shown}: supported values: {choices}")
 
 

@@ -10,6 +10,7 @@ from fakekube.apiserver.call import Call
 from fakekube.apiserver.endpoints import ownership
 from fakekube.apiserver.endpoints.delete import check_preconditions, delete_entry
 from fakekube.apiserver.endpoints.write import Action, read_body
+from fakekube.apiserver.features import since
 from fakekube.apiserver.resource import Resource
 from fakekube.apiserver.response import Document, Response
 from fakekube.apiserver.storage.store import Entry
@@ -165,11 +166,13 @@ def _check_allowed(budget: Object) -> None:
 
 
 def _why_none_allowed(name: str, status: Object) -> str:
+    current, desired = status.get("currentHealthy") or 0, status.get("desiredHealthy") or 0
+    if not since(35):
+        return f"The disruption budget {name} needs {desired} healthy pods and has {current} currently"
     for condition in status.get("conditions") or ():
         if condition.get("type") == "DisruptionAllowed" and condition.get("reason") == "SyncFailed":
             why = condition.get("message") or ""
             return f"The disruption budget {name} does not allow evicting pods currently because it failed sync: {why}"
-    current, desired = status.get("currentHealthy") or 0, status.get("desiredHealthy") or 0
     if current <= desired:
         return f"The disruption budget {name} needs {desired} healthy pods and has {current} currently"
     return f"The disruption budget {name} does not allow evicting pods currently"

@@ -11,6 +11,7 @@ from typing import Any
 from fakekube.apiserver.crd.fieldpath import BadPath, resolve
 from fakekube.apiserver.crd.schematraits import DEFAULT, RULES, UNUSUAL, SchemaTraits
 from fakekube.apiserver.crd.structural import Structural
+from fakekube.apiserver.features import since
 from fakekube.apiserver.registry.apiextensions.customresourcedefinition.celvalidation import CELSchemaContext
 from fakekube.apiserver.registry.apiextensions.customresourcedefinition.internaltype import shown_items
 from fakekube.apiserver.registry.apiextensions.customresourcedefinition.nonstructural import not_convertible
@@ -312,7 +313,8 @@ def _rule_errors(rule: Node, schema: Node, traits: SchemaTraits, path: str) -> l
     if _NEWLINES.search(field_path):
         errors.append(field_invalid(f"{path}.fieldPath", field_path, "must not contain line breaks"))
     if field_path and not _exists(field_path, schema, traits):
-        errors.append(field_invalid(f"{path}.fieldPath", field_path, "must be a valid path"))
+        why = "must be a valid path" if since(34) else "fieldPath must be a valid path"
+        errors.append(field_invalid(f"{path}.fieldPath", field_path, why))
     return errors
 
 

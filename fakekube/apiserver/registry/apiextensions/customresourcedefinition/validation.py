@@ -12,6 +12,7 @@ from fakekube.apiserver.crd.definitionstatus import is_true
 from fakekube.apiserver.crd.fieldpath import BadPath, resolve
 from fakekube.apiserver.crd.schematraits import DEFAULT, traits_of
 from fakekube.apiserver.crd.structural import DEPTH_LIMIT, Structural, depth
+from fakekube.apiserver.features import since
 from fakekube.apiserver.registry.apiextensions.customresourcedefinition import (
     nonstructural,
     openapischema,
@@ -125,7 +126,11 @@ def _spec_errors(spec: Object, whole: DefinitionCheck) -> list[FieldError]:
     if (spec.get("validation") or {}).get("openAPIV3Schema") is None:
         for i, version in enumerate(versions):
             if (version.get("schema") or {}).get("openAPIV3Schema") is None:
-                errors.append(field_required(f"spec.versions[{i}].schema.openAPIV3Schema"))
+                errors.append(
+                    field_required(
+                        f"spec.versions[{i}].schema.openAPIV3Schema", "" if since(34) else "schemas are required"
+                    )
+                )
     if spec.get("preserveUnknownFields") and _has_defaults(spec):
         why = "must be false in order to use defaults in the schema"
         errors.append(field_invalid("spec.preserveUnknownFields", True, why))
@@ -482,5 +487,7 @@ def _status_errors(crd: Object) -> list[FieldError]:
                 f"spec.versions until a storage migration ensures no data remains persisted in {name} and removes "
                 f"{name} from status.storedVersions"
             )
+            if not since(33):
+                why = "must appear in spec.versions"
             errors.append(field_invalid(f"{here}[{i}]", name, why))
     return errors

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 
 from fakekube.apiserver import names
-from fakekube.apiserver.features import since
+from fakekube.apiserver.features import enabled, since
 from fakekube.apiserver.wire.status import FieldError
 
 Errors = list[FieldError]
@@ -77,9 +77,29 @@ def config_key_problems(key: str) -> tuple[str, ...]:
     return _config_key_problems(key) + _failed(dots)
 
 
+def env_name_problems(name: str) -> tuple[str, ...]:
+    """Names of environment variables."""
+    if enabled("RelaxedEnvironmentVariableValidation"):
+        return _relaxed_env_name_problems(name)
+    if name in (".", ".."):
+        return (f"must not be '{name}'",)
+    why = ("must not start with '..'",) if name.startswith("..") else ()
+    return (*_strict_env_name_problems(name), *why)
+
+
+_strict_env_name_problems = pattern_problems(
+    "[-._a-zA-Z][-._a-zA-Z0-9]*",
+    "a valid environment variable name must consist of alphabetic characters, digits, '_', '-', or '.', and must not "
+    "start with a digit",
+    "my.env-name",
+    "MY_ENV.NAME",
+    "MyEnvName1",
+)
+
+
 @lru_cache(4096)
-def relaxed_env_name_problems(name: str) -> tuple[str, ...]:
-    """Names of environment variables: every printable character but `=`."""
+def _relaxed_env_name_problems(name: str) -> tuple[str, ...]:
+    """Every printable character but `=`."""
     if not name:
         return ("environment variable name must be non-empty",)
     why = "a valid environment variable name must consist only of printable ASCII characters other than '='"

@@ -44,7 +44,7 @@ TOO_MANY = "may not have more than one field specified at a time"
 
 def validate_variables(variables: Field, pod: object) -> None:
     for variable in variables:
-        variable.require_text("name", content.relaxed_env_name_problems)
+        variable.require_text("name", content.env_name_problems)
         if variable.value.get("valueFrom") is not None:
             _validate_source(variable["valueFrom"], variable.value.get("value"))
 
@@ -74,7 +74,7 @@ def _validate_key_selector(selector: Field) -> None:
 
 def _validate_file_key_selector(selector: Field) -> None:
     """A variable in a file of an emptyDir."""
-    selector.require_text("key", content.relaxed_env_name_problems)
+    selector.require_text("key", content.env_name_problems)
     selector.require_text("volumeName", content.dns_label_problems)
     selector.require_text("path", content.backstep_problems)
 
@@ -146,7 +146,7 @@ def validate_sources(sources: Field, pod: object) -> None:
     """Whole ConfigMaps and Secrets (`ValidateEnvFrom`)."""
     for source in sources:
         if source.value.get("prefix"):
-            source["prefix"].check(content.relaxed_env_name_problems)
+            source["prefix"].check(content.env_name_problems)
         found = source.members(("configMapRef", "secretRef"))
         for reference in found:
             reference.require_text("name", _prefix_problems)
