@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from fakekube.apiserver.features import RECORDED
 from fakekube.controllers.realtime import cluster
 from fakekube.server.standalone import Options
 
@@ -24,13 +25,19 @@ def server_url(request):
 
 
 @pytest.fixture(scope="session")
+def server_131_url():
+    """As server_url, of Kubernetes 1.31."""
+    yield from served(None, (), "1.31")
+
+
+@pytest.fixture(scope="session")
 def server_with_controllers_url(request):
     """As server_url, with the controllers of kube-controller-manager."""
     yield from served(request.config, ("*",))
 
 
-def served(config, controllers):
-    given = config.getoption("--conformance-url", default=None)
+def served(config, controllers, version=RECORDED):
+    given = config.getoption("--conformance-url", default=None) if config is not None else None
     if given:
         yield given
         return
@@ -40,7 +47,7 @@ def served(config, controllers):
         with tempfile.NamedTemporaryFile("w", suffix=".csv") as tokens:
             tokens.write(TOKENS)
             tokens.flush()
-            options = Options(token_auth_file=Path(tokens.name), authorization_mode="RBAC")
+            options = Options(token_auth_file=Path(tokens.name), authorization_mode="RBAC", kubernetes_version=version)
             async with cluster(options, controllers) as found:
                 ended = asyncio.Event()
                 urls.append(found.server.url)
