@@ -44,12 +44,12 @@ class Gate:
 
 @dataclass(frozen=True, slots=True)
 class Features:
-    """The behaviour of a server: its version (1.`minor`) and the states of all gates that any version knows."""
+    """The behaviour of a server: its version (1.`minor`) and the states of the gates of all versions."""
 
     minor: int
     states: Mapping[str, bool]
     gates: tuple[Gate, ...] = ()
-    """Those that this version knows, by name."""
+    """Those of this version, by name."""
 
 
 def _minor(version: str) -> int:
@@ -127,7 +127,7 @@ _current: ContextVar[Features] = ContextVar("features", default=features_of(RECO
 
 
 def use(features: Features) -> Token[Features]:
-    """Let rules answer for a server, until `leave` gets the token."""
+    """Make rules answer for a server; returns the token for `leave`."""
     return _current.set(features)
 
 

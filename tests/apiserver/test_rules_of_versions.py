@@ -295,3 +295,50 @@ def test_the_condition_of_a_jobs_failure_policy_is_true_by_default(minor):
     body = {"metadata": {"name": "j"}, "spec": {**spec, "podFailurePolicy": policy}}
     shown = api(minor).ok("POST", f"{BATCH}/namespaces/default/jobs", body)
     assert shown["spec"]["podFailurePolicy"]["rules"][0]["onPodConditions"][0]["status"] == "True"
+
+
+@pytest.mark.parametrize(("minor", "code"), [(31, 422), (32, 201)])
+@pytest.mark.parametrize("name", ["namespace", "return", "if", "for", "import"])
+def test_a1_a_field_with_a_reserved_name_is_selected_directly(minor, code, name):
+    server = api(minor)
+    rule = f"self.{name} != 'x'"
+    assert server.call("POST", CRDS, ruled(rule, **{name: {"type": "string"}}))[0] == code
+    if code == 201:
+        path = "/apis/example.com/v1/namespaces/default/backups"
+        body = {"apiVersion": "example.com/v1", "kind": "Backup", "metadata": {"name": "a"}}
+        assert server.call("POST", path, {**body, "spec": {name: "x"}})[0] == 422
+        assert server.call("POST", path, {**body, "spec": {name: "y"}})[0] == 201
+
+
+@pytest.mark.parametrize(("minor", "new"), versions(34))
+@pytest.mark.parametrize("field", ["hostname", "subdomain"])
+def test_a5_the_controller_sets_the_names_of_pods_of_a_stateful_set(minor, new, field):
+    template = {"metadata": {"labels": {"a": "b"}}, "spec": {"containers": CONTAINERS, field: "Not_A_Name"}}
+    spec = {"selector": {"matchLabels": {"a": "b"}}, "template": template, "serviceName": "s"}
+    path = f"{APPS}/namespaces/default/statefulsets"
+    assert (api(minor).call("POST", path, {"metadata": {"name": "s"}, "spec": spec})[0] == 201) is new
+
+
+@pytest.mark.parametrize(("minor", "new"), versions(31))
+def test_services_can_be_selected_by_type(minor, new):
+    path = "/api/v1/namespaces/default/services?fieldSelector=spec.type%3DClusterIP"
+    assert (api(minor).call("GET", path)[0] == 200) is new
+
+
+@pytest.mark.parametrize(("minor", "new"), versions(31))
+def test_a_gated_pod_says_since_when(minor, new):
+    status = created_pod(api(minor), schedulingGates=[{"name": "example.com/g"}])["status"]
+    assert (status["conditions"][0]["lastTransitionTime"] is not None) is new
+
+
+@pytest.mark.parametrize(("gates", "kept"), [({}, False), ({"CustomResourceFieldSelectors": True}, True)])
+def test_selectable_fields_are_kept_by_their_gate(gates, kept):
+    body = ruled("true", color={"type": "string"})
+    body["spec"]["versions"][0]["selectableFields"] = [{"jsonPath": ".spec.color"}]
+    shown = api(30, feature_gates=gates).ok("POST", CRDS, body)
+    assert ("selectableFields" in shown["spec"]["versions"][0]) is kept
+
+
+@pytest.mark.parametrize(("minor", "code"), [(30, 201), (31, 422)])
+def test_a_literal_format_is_checked_when_it_compiles(minor, code):
+    assert api(minor).call("POST", CRDS, ruled("'%d'.format(['a']) == ''"))[0] == code

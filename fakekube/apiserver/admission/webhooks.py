@@ -19,7 +19,7 @@ from fakekube.apiserver.needs import Need, Post, Posts, Reply, Waiting, webhook_
 from fakekube.apiserver.patch import json_patch
 from fakekube.apiserver.schema.decode import WrongType
 from fakekube.apiserver.wire.goprint import go_quote
-from fakekube.apiserver.wire.status import StatusError, bad_request, internal_error
+from fakekube.apiserver.wire.status import StatusError, bad_request, forbidden, internal_error
 
 Object = dict[str, Any]
 
@@ -97,7 +97,8 @@ def configured(call: Call, collection: str) -> Iterator[tuple[tuple[str, int], M
 
 
 def _matching(spec: Mapping[str, Any], attributes: Attributes) -> Generator[Need, Any, Hook | None]:
-    """The webhook, if it matches the request. Raises 500 if the evaluation of its matchConditions fails."""
+    """The webhook, if it matches the request. Raises 403 if its matchConditions cannot be evaluated, unless its
+    failurePolicy is Ignore."""
     resource = matches(spec, attributes)
     if resource is None:
         return None
@@ -106,8 +107,9 @@ def _matching(spec: Mapping[str, Any], attributes: Attributes) -> Generator[Need
     try:
         return hook if _conditions_hold(hook) else None
     except Failed as problem:
-        _failed(hook, CallFailed(str(problem)))
-        return None
+        if spec.get("failurePolicy") == "Ignore":
+            return None
+        raise forbidden(attributes.call.resource.qualified, attributes.name, str(problem)) from None
 
 
 def _conditions_hold(hook: Hook) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from fakekube.apiserver.cel.fields import field_named
 from fakekube.apiserver.cel.library.functions import PATCH_FUNCTIONS, TYPES, functions_in
 from fakekube.apiserver.cel.library.overload import Overload
 from fakekube.apiserver.cel.tree import BadExpression, Issue, Loop, Node, UInt, parts
@@ -185,7 +186,7 @@ class Checker:
         if target.kind == "map":
             found = target.params[1]
         elif target.kind == "struct":
-            declared = target.fields.get(name) if target.fields is not None else None
+            declared = field_named(target.fields, name) if target.fields is not None else None
             if target.fields is None and self._is_message(target):
                 found = DYN
             elif target.fields is None:

@@ -100,8 +100,8 @@ def _compiled(text: str, environment: Environment, version: int) -> tuple[Progra
     except BadExpression as problem:
         raise CompilationError(f"compilation failed: {problem}") from None
     wanted = _RESULTS.get(environment.result)
-    if wanted is not None and found.kind not in (*wanted, "dyn"):
-        one = wanted[0] if len(wanted) == 1 else f"one of [{', '.join(wanted)}]"
+    if wanted is not None and found.kind not in wanted:
+        one = wanted[0] if len(wanted) == 1 else f"one of [{' '.join(wanted)}]".replace("null", "null_type")
         got = f" but got {runtime_text(found)}" if since(33) else ""
         raise CompilationError(f"must evaluate to {one}{got}")
     patch = _PATCHES.get(environment.result)

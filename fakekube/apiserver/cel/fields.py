@@ -2,16 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
+from fakekube.apiserver.cel.lexer import RESERVED
 from fakekube.apiserver.cel.types import DeclType, Type
 from fakekube.apiserver.cel.values import NONE, CelError, Optional
+from fakekube.apiserver.features import since
 
 
 def declared_field(of: Type, name: str) -> DeclType | None:
     target = of.params[0] if of.kind == "opaque" and of.params else of
-    return target.fields.get(name) if target.fields is not None and target.kind == "struct" else None
+    return field_named(target.fields, name) if target.fields is not None and target.kind == "struct" else None
+
+
+def field_named(fields: Mapping[str, DeclType], name: str) -> DeclType | None:
+    """The field that an expression selects by a name, which can be a reserved word: `self.namespace` is the field
+    that is declared as `__namespace__` (`FindStructFieldType`)."""
+    found = fields.get(name)
+    if found is None and name in RESERVED and since(32):
+        return fields.get(f"__{name}__")
+    return found
 
 
 def no_field(value: Any, name: str) -> CelError:

@@ -10,6 +10,7 @@ from fakekube.apiserver.cel.library.typeconversions import to_duration, to_times
 from fakekube.apiserver.cel.tree import Issue, Node, parts
 from fakekube.apiserver.cel.types import DYN, Type, is_optional, runtime_name
 from fakekube.apiserver.cel.values import CelError
+from fakekube.apiserver.features import since
 from fakekube.apiserver.wire.goregexp import BadPattern, compiled
 
 
@@ -20,7 +21,7 @@ def literal_issues(node: Node) -> list[Issue]:
     found = [*_mixed_lists(outside), *_mixed_maps(outside)]
     for name, check in _LITERAL_CHECKS:
         found += _bad_arguments(calls, name, check)
-    return [*found, *_bad_formats(calls)]
+    return [*found, *(_bad_formats(calls) if since(31) else ())]
 
 
 def _nodes(root: Node, *, outside_format: bool = False) -> list[Node]:

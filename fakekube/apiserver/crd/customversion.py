@@ -39,7 +39,7 @@ BLOCKING = frozenset(
 
 
 def unchecked() -> FieldError:
-    """The error that tells that an invalid object was not validated completely."""
+    """The error of an invalid object whose validation stopped early."""
     why = "some validation rules were not checked because the object was invalid; correct the existing errors to "
     return field_invalid("<nil>", None, f"{why}complete validation")
 

@@ -46,7 +46,7 @@ def denied(api, body=None, path=CONFIGMAPS, method="POST", **how):
         pytest.param({"expression": "false", "message": "m", "messageExpression": "'a\\nb'"}, "m", id="two-lines"),
         pytest.param({"expression": "false", "message": "m", "messageExpression": "'  '"}, "m", id="blank"),
         pytest.param(
-            {"expression": "false", "message": "m", "messageExpression": "object.x.y"}, "m", id="failing-words"
+            {"expression": "false", "message": "m", "messageExpression": "string(object.x.y)"}, "m", id="failing-words"
         ),
         pytest.param(
             "object.data.x == 'y'", "expression 'object.data.x == 'y'' resulted in error: no such key: data", id="fails"
@@ -136,15 +136,15 @@ def test_variables_of_expressions(api):
     [
         pytest.param(["true", "true"], "Fail", "failed expression: false", id="all-hold"),
         pytest.param(["true", "false"], "Fail", "", id="one-does-not"),
-        pytest.param(["object.x.y", "false"], "Fail", "", id="false-decides"),
+        pytest.param(["object.x.y == 1", "false"], "Fail", "", id="false-decides"),
         pytest.param(
             ["object.x == 1"], "Fail", "expression 'object.x == 1' resulted in error: no such key: x", id="fails"
         ),
         pytest.param(
-            ["object.x == 1", "object.y", "object.x == 1"],
+            ["object.x == 1", "object.y == 1", "object.x == 1"],
             "Fail",
             "[expression 'object.x == 1' resulted in error: no such key: x, "
-            "expression 'object.y' resulted in error: no such key: y]",
+            "expression 'object.y == 1' resulted in error: no such key: y]",
             id="each-problem-once",
         ),
         pytest.param(["object.x == 1"], "Ignore", "", id="ignored"),
@@ -239,8 +239,29 @@ def test_an_unknown_param_kind(api):
 
 
 def test_audit_annotations_must_have_values(api):
-    policy(api, "true", auditAnnotations=[{"key": "k", "valueExpression": "object.x"}])
-    assert denied(api) == "expression 'object.x' resulted in error: no such key: x"
+    policy(api, "true", auditAnnotations=[{"key": "k", "valueExpression": "string(object.x)"}])
+    assert denied(api) == "expression 'string(object.x)' resulted in error: no such key: x"
+
+
+@pytest.mark.parametrize(
+    ("spec", "problem"),
+    [
+        ({"validations": [{"expression": "object.x"}]}, "bool"),
+        ({"validations": [{"expression": "dyn(true)"}]}, "bool"),
+        ({"validations": [{"expression": "object.x == 1 ? object.y : true"}]}, "bool"),
+        ({"validations": [{"expression": "true", "messageExpression": "object.x"}]}, "string"),
+        ({"matchConditions": [{"name": "c", "expression": "object.x"}]}, "bool"),
+        ({"auditAnnotations": [{"key": "k", "valueExpression": "object.x"}]}, "one of [string null_type]"),
+    ],
+)
+def test_a2_an_expression_of_any_type_is_refused(api, spec, problem):
+    rule = {"apiGroups": [""], "apiVersions": ["v1"], "operations": ["*"], "resources": ["*"]}
+    whole = {"matchConstraints": {"resourceRules": [rule]}, "validations": [{"expression": "true"}], **spec}
+    body = {"metadata": {"name": "p"}, "spec": whole}
+    shown = api.call("POST", f"{GROUP}/validatingadmissionpolicies", body)[1]
+    assert [cause["message"].partition(": must ")[2] for cause in shown["details"]["causes"]] == [
+        f"evaluate to {problem} but got dyn"
+    ]
 
 
 # --- versions --------------------------------------------------------------------------------------------------------

@@ -125,10 +125,12 @@ def _validate_service(spec: Field, options: PodOptions) -> None:
 
 
 def _validate_template(spec: Field, options: PodOptions) -> None:
-    """The claims are volumes of the pods, too."""
+    """The claims are volumes of the pods, too. The controller sets hostname and subdomain, which are not validated."""
     template, claims = spec["template"], spec["volumeClaimTemplates"].value
-    if claims and template["spec"]:
-        template = template.with_value({**template.value, "spec": _with_claims(template.value["spec"], claims)})
+    if template["spec"]:
+        set_later = ("hostname", "subdomain") if since(34) else ()
+        pod = {key: value for key, value in template.value["spec"].items() if key not in set_later}
+        template = template.with_value({**template.value, "spec": _with_claims(pod, claims) if claims else pod})
     validate_template(template, options)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fakekube.apiserver.crd import definitionstatus
+from fakekube.apiserver.features import enabled
 from fakekube.apiserver.registry.apiextensions.customresourcedefinition import validation, warnings
 from fakekube.apiserver.registry.generic.strategy import Strategy
 from fakekube.apiserver.resource import Object
@@ -20,8 +21,21 @@ def set_defaults(crd: Object) -> None:
     crd["spec"] = {**spec, "conversion": _conversion(spec.get("conversion")), "names": names}
 
 
-def prepare(crd: Object) -> Object:
+def _without_disabled(crd: Object, old: Object | None = None) -> Object:
+    """Without selectable fields if their feature is off and the stored definition has none (`dropDisabledFields`)."""
+    used = any(one.get("selectableFields") for one in (old or {}).get("spec", {}).get("versions") or ())
+    if used or enabled("CustomResourceFieldSelectors"):
+        return crd
+    kept = [
+        {key: value for key, value in one.items() if key != "selectableFields"}
+        for one in crd["spec"].get("versions") or ()
+    ]
+    return {**crd, "spec": {**crd["spec"], "versions": kept}}
+
+
+def prepare(crd: Object, old: Object | None = None) -> Object:
     """Sets the initial status."""
+    crd = _without_disabled(crd, old)
     stored = [v.get("name") or "" for v in crd["spec"].get("versions") or () if v.get("storage")][:1]
     status = {"conditions": None, "acceptedNames": {"plural": "", "kind": ""}, "storedVersions": stored}
     return {**crd, "status": status}
@@ -41,7 +55,7 @@ def _conversion(given: Object | None) -> Object:
 
 def prepare_update(new: Object, old: Object) -> Object:
     """Keeps the status, and adds a new storage version to the stored versions."""
-    prepared = prepare(new)
+    prepared = prepare(new, old)
     status = dict(old.get("status") or {})
     stored = list(status.get("storedVersions") or ())
     for version in prepared["status"]["storedVersions"]:

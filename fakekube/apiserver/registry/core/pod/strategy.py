@@ -63,7 +63,8 @@ def prepare_pod(obj: Object) -> Object:
         apparmor.sync(spec, annotations)
     status: Object = {"phase": "Pending", "qosClass": qos_class(spec)}
     if spec.get("schedulingGates"):
-        status["conditions"] = [{**GATED, "lastTransitionTime": obj["metadata"].get("creationTimestamp")}]
+        moment = obj["metadata"].get("creationTimestamp") if since(31) else None
+        status["conditions"] = [{**GATED, "lastTransitionTime": moment}]
     return {**obj, "spec": spec, "status": status}
 
 

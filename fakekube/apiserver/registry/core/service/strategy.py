@@ -83,4 +83,5 @@ KIND = Kind(
         warnings=service_warnings,
     ),
     printer=PRINTER,
+    before={31: {"fields": {}}},
 )

@@ -39,7 +39,7 @@ def pattern_problems(pattern: str, message: str, *examples: str, limit: int = sy
 
 def _cached(problems: Callable[[str], Sequence[str]]) -> Problems:
     remembered = lru_cache(8192)(lambda text, recent: tuple(problems(text)))
-    return lambda text: remembered(text, since(35))  # which words lengths are told in
+    return lambda text: remembered(text, since(35))  # the words of lengths
 
 
 dns_label_problems = _cached(names.dns_label_problems)
