@@ -400,7 +400,7 @@ def test_a_server_that_is_down_refuses_and_a_killed_process_gets_nowhere(loop, s
 
 
 def test_a_connection_belongs_to_the_process_that_made_it_last(loop, served):
-    server, address = served
+    _server, address = served
     network, process = loop.network, SimulatedProcess("operator")
 
     for owner, expected in ((process, process), (HARNESS, None), (None, None)):

@@ -131,7 +131,13 @@ def test_a_callback_is_named_by_its_function_or_the_task_that_it_resumes(loop):
 
 @pytest.mark.parametrize(
     ("name", "key"),
-    [("Task-12", (12, "Task-12")), ("worker", (0, "worker")), ("a-b-3", (3, "a-b-3")), ("7", (7, "7")), ("x-", (0, "x-"))],
+    [
+        ("Task-12", (12, "Task-12")),
+        ("worker", (0, "worker")),
+        ("a-b-3", (3, "a-b-3")),
+        ("7", (7, "7")),
+        ("x-", (0, "x-")),
+    ],
 )
 def test_tasks_are_sorted_by_the_numbers_of_their_names(loop, name, key):
     task = loop.create_task(asyncio.sleep(0), name=name)

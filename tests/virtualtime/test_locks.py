@@ -84,7 +84,12 @@ def test_a_queue_has_its_items_in_order():
     items.put_nowait(2)
     assert (items.empty(), items.qsize()) == (False, 2)
     assert (items.get(), items.get_nowait()) == (1, 2)
-    for call in (items.get_nowait, lambda: items.get(False), lambda: items.get(timeout=0.001), lambda: items.get(timeout=0)):
+    for call in (
+        items.get_nowait,
+        lambda: items.get(False),
+        lambda: items.get(timeout=0.001),
+        lambda: items.get(timeout=0),
+    ):
         with pytest.raises(queue.Empty):
             call()
     with pytest.raises(ValueError, match="non-negative"):

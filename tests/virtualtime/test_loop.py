@@ -231,13 +231,17 @@ def test_a_closed_loop_takes_no_timers_and_is_not_woken():
     loop.close()
     loop.close()
     loop.holds_changed()
-    for call in (lambda: loop.call_later(1, int), lambda: loop.call_at(1, int), lambda: loop.run_in_executor(None, int)):
+    for call in (
+        lambda: loop.call_later(1, int),
+        lambda: loop.call_at(1, int),
+        lambda: loop.run_in_executor(None, int),
+    ):
         with pytest.raises(RuntimeError, match="closed"):
             call()
 
 
 def test_timers_are_disarmed_when_they_are_set(loop):
-    loop.disarm = lambda callback: (lambda *args: called.append((callback, args)))
+    loop.disarm = lambda callback: lambda *args: called.append((callback, args))
     called = []
     loop.call_later(1, print, "a", "b")
     loop.call_at(2, print)
@@ -428,7 +432,8 @@ def stubborn(caught):
 
 
 @pytest.mark.parametrize(
-    ("clean_up", "grace", "ends", "left"), [(0, GRACE, 0, 0), (29, GRACE, 29, 0), (31, GRACE, 30, 1), (29, 0, 0, 0), (5, 3, 3, 1)]
+    ("clean_up", "grace", "ends", "left"),
+    [(0, GRACE, 0, 0), (29, GRACE, 29, 0), (31, GRACE, 30, 1), (29, 0, 0, 0), (5, 3, 3, 1)],
 )
 def test_tasks_have_a_grace_to_clean_up_in(loop, clean_up, grace, ends, left):
     survived = []
@@ -459,7 +464,9 @@ def test_tasks_that_catch_every_cancellation_are_named(loop):
     async def main():
         task = loop.create_task(stubborn(caught), name="mule")
         await loop.settle()
-        with pytest.raises(NotQuiescent, match=rf"tasks do not end: mule \(.*they were cancelled {MAX_CANCELS + 1} times"):
+        with pytest.raises(
+            NotQuiescent, match=rf"tasks do not end: mule \(.*they were cancelled {MAX_CANCELS + 1} times"
+        ):
             await end_tasks(loop, [task])
         assert loop.tasks.process(task) is HARNESS
 

@@ -270,7 +270,11 @@ def test_the_caller_is_the_innermost_place_if_all_are_clients():
 
 @pytest.mark.parametrize(
     ("modules", "name"),
-    [(["mine"], "mine"), (["threading", "queue", "mine"], "mine"), (["concurrent.futures._base"], "concurrent.futures._base")],
+    [
+        (["mine"], "mine"),
+        (["threading", "queue", "mine"], "mine"),
+        (["concurrent.futures._base"], "concurrent.futures._base"),
+    ],
 )
 def test_the_calling_module_is_not_one_of_primitives(modules, name):
     assert module_of(frame_in(*modules)) == name

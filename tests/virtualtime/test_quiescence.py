@@ -40,7 +40,7 @@ def took(function, *args):
 def selector():
     with IdleSelector() as selector:
         pipes = [os.pipe(), os.pipe()]
-        for reader, writer in pipes:
+        for _reader, writer in pipes:
             os.write(writer, b"x")
         selector.register(pipes[0][0], selectors.EVENT_READ)
         yield selector, pipes[1][0]
@@ -156,7 +156,9 @@ def test_stacks_are_shown_unless_all_that_is_busy_are_processes(made, names, sho
     assert ("What still runs when the test ends is killed" in text) is short
     assert ("hread 0x" in text) is not short
     assert ("virtual time: " in text) is not short
-    assert text.startswith("busy for 0.01 s: " + "; ".join(f"time is held: waiting for {one}" for one in names or ["thread"]))
+    assert text.startswith(
+        "busy for 0.01 s: " + "; ".join(f"time is held: waiting for {one}" for one in names or ["thread"])
+    )
 
 
 def test_all_that_wait_for_quiescence_get_the_error(made):

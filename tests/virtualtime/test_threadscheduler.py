@@ -70,14 +70,23 @@ def test_a_new_thread_is_alive_and_belongs_to_the_process_that_makes_it():
     with running_in(process):
         thread = BubbleThread("t", int)
     assert (thread.is_alive(), thread.process, thread.is_main, thread.is_timed) == (True, process, False, False)
-    assert (thread.overdue, thread.stranded, thread.was_signalled, thread.wakeup_fd, thread.refusals) == (False, False, False, -1, 0)
+    assert (thread.overdue, thread.stranded, thread.was_signalled, thread.wakeup_fd, thread.refusals) == (
+        False,
+        False,
+        False,
+        -1,
+        0,
+    )
     thread.state = State.ENDED
     assert not thread.is_alive()
     with pytest.raises(RuntimeError, match="thread t: its cluster is closed"):
         thread.join()
 
 
-@pytest.mark.parametrize(("after", "patience", "suspended"), [(0.0, 1, True), (0.05, 1, True), (0.65, 1, True), (0.2, 0.1, False), (0.7, 0.6, False)])
+@pytest.mark.parametrize(
+    ("after", "patience", "suspended"),
+    [(0.0, 1, True), (0.05, 1, True), (0.65, 1, True), (0.2, 0.1, False), (0.7, 0.6, False)],
+)
 def test_a_thread_that_is_resumed_is_overdue_after_the_patience(after, patience, suspended):
     thread = BubbleThread("t", int)
 
@@ -188,7 +197,9 @@ def test_the_place_of_a_thread_is_outside_of_this_package(bubble):
 
     thread = bubble.thread(here)
     bubble.settle()
-    assert stacks.place_of(thread.real).endswith(f'test_threadscheduler.py", line {here.__code__.co_firstlineno + 1} in here')
+    assert stacks.place_of(thread.real).endswith(
+        f'test_threadscheduler.py", line {here.__code__.co_firstlineno + 1} in here'
+    )
     assert stacks.place_of(None) == stacks.place_of(threading.Thread()) == "an unknown place"
 
 
