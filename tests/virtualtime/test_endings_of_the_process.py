@@ -37,7 +37,11 @@ FATAL = [
 
 @pytest.mark.parametrize(("call", "said"), [row[1:] for row in FATAL], ids=[row[2] for row in FATAL])
 def test_what_ends_the_process_is_an_error_of_the_test_too(bubble, call, said):
-    thread = bubble.thread(lambda: pytest.raises(ProcessEnded, call), name="worker")
+    def works():
+        with pytest.raises(ProcessEnded):
+            call()
+
+    thread = bubble.thread(works, name="worker")
     bubble.join(thread)
     assert thread.error is None
     (error,) = bubble.failures
@@ -225,11 +229,11 @@ def test_what_still_runs_is_killed_and_its_waits_end():
     processes[1].wait()
     for process in processes:
         children.add(process)
-    with pytest.raises(BubbleClosed, match=r"process \d+ \(.*\) was killed, because the test has ended"):
-        with children.awaiting(processes[0], is_limited=False):
-            assert children.awaited() == (named(processes[0]),)
-            children.kill_all()
-            assert processes[0].returncode == -signal.SIGKILL
+    said = r"process \d+ \(.*\) was killed, because the test has ended"
+    with pytest.raises(BubbleClosed, match=said), children.awaiting(processes[0], is_limited=False):
+        assert children.awaited() == (named(processes[0]),)
+        children.kill_all()
+        assert processes[0].returncode == -signal.SIGKILL
     assert children.awaited() == ()
     with children.awaiting(processes[1], known_as="process true"):
         assert children.awaited() == ("process true",)
@@ -241,9 +245,11 @@ def test_a_process_that_is_waited_for_without_a_time_out_has_four_patiences():
     with pytest.raises(subprocess.TimeoutExpired), children.awaiting(process, is_limited=False):
         process.wait(0.3)
     begun = monotonic()
-    with pytest.raises(NotQuiescent, match="has not ended after 0.2 s of real time, and was killed"):
-        with children.awaiting(process):
-            process.wait(10)
+    with (
+        pytest.raises(NotQuiescent, match=r"has not ended after 0\.2 s of real time, and was killed"),
+        children.awaiting(process),
+    ):
+        process.wait(10)
     assert 0.2 <= monotonic() - begun < 2
 
 

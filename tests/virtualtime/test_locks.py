@@ -177,7 +177,13 @@ def test_a_coroutine_waits_for_a_thread_outside_for_a_moment_only(bubble, timeou
 def test_a_queue_wakes_those_of_the_bubble_from_outside_too(bubble):
     items, got = queue.SimpleQueue(), []
     thread = bubble.thread(lambda: got.append(items.get()))
-    late = bubble.thread(lambda: pytest.raises(queue.Empty, items.get, timeout=5) and got.append("late"))
+
+    def waits():
+        with pytest.raises(queue.Empty):
+            items.get(timeout=5)
+        got.append("late")
+
+    late = bubble.thread(waits)
     bubble.settle()
     with bubble.clock.hold("the other thread"):
         in_real_thread(items.put, "x")()
