@@ -229,11 +229,15 @@ def test_what_still_runs_is_killed_and_its_waits_end():
     processes[1].wait()
     for process in processes:
         children.add(process)
-    said = r"process \d+ \(.*\) was killed, because the test has ended"
-    with pytest.raises(BubbleClosed, match=said), children.awaiting(processes[0], is_limited=False):
-        assert children.awaited() == (named(processes[0]),)
-        children.kill_all()
-        assert processes[0].returncode == -signal.SIGKILL
+
+    def wait():
+        with children.awaiting(processes[0], is_limited=False):
+            assert children.awaited() == (named(processes[0]),)
+            children.kill_all()
+            assert processes[0].returncode == -signal.SIGKILL
+
+    with pytest.raises(BubbleClosed, match=r"process \d+ \(.*\) was killed, because the test has ended"):
+        wait()
     assert children.awaited() == ()
     with children.awaiting(processes[1], known_as="process true"):
         assert children.awaited() == ("process true",)
