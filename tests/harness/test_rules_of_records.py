@@ -281,16 +281,10 @@ def test_what_only_renews(collection, before, after, renews):
 # --- reconciles
 
 
-def running(
-    serial=1,
-    *,
-    error=None,
-    after=None,
-    due=1.0,
-    began=3.5,
-    finished=4.0,
-    causes=(Cause("added", "v1", "Pod", "d", "a", "7"),),
-):
+ADDED = (Cause("added", "v1", "Pod", "d", "a", "7"),)
+
+
+def running(serial=1, *, error=None, after=None, due=1.0, began=3.5, finished=4.0, causes=ADDED):
     run = Run("minder", Request("d", "a"), "id", 2, 4, 0, causes, due, began, None)
     found = Running(Identity("op", 2), run, EPOCH, serial)
     found.outcome = Outcome("error" if error else "success", Result(requeue_after=9), error, after, finished)
