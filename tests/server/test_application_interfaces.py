@@ -184,7 +184,7 @@ def test_an_asgi_application_that_sends_nothing_is_an_error():
     async def application(scope, receive, send):
         await send({"type": "http.response.body", "body": b"x"})
 
-    with pytest.raises(RuntimeError, match="did not send http.response.start"):
+    with pytest.raises(RuntimeError, match=r"did not send http\.response\.start"):
         called(asgi, application, {})
 
 

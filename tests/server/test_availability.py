@@ -1,6 +1,7 @@
 """When the servers of APIServices are checked, what counts as available, and what is read of them; in virtual time."""
 
 import asyncio
+import itertools
 import json
 from types import SimpleNamespace
 
@@ -114,7 +115,7 @@ async def test_a_server_that_fails_is_checked_with_back_off_and_after_success_as
     api.register()
     await passes(100)
     times, waits = aggregated.times(), [0.005 * 2**number for number in range(13)] + [30, 30]
-    assert [round(after - before, 6) for before, after in zip(times, times[1:], strict=False)] == waits[
+    assert [round(after - before, 6) for before, after in itertools.pairwise(times)] == waits[
         : len(times) - 1
     ]
     assert len(times) >= 15
@@ -125,7 +126,7 @@ async def test_a_server_that_fails_is_checked_with_back_off_and_after_success_as
     aggregated.asked.clear()
     await passes(30.02)
     times = aggregated.times()
-    assert [round(after - before, 6) for before, after in zip(times, times[1:], strict=False)][:2] == [0.005, 0.01]
+    assert [round(after - before, 6) for before, after in itertools.pairwise(times)][:2] == [0.005, 0.01]
     await api.checks.aclose()
 
 
