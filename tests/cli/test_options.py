@@ -7,7 +7,6 @@ import sys
 import threading
 from inspect import signature
 from pathlib import Path
-from time import monotonic
 from types import SimpleNamespace
 from urllib.request import urlopen
 
@@ -192,9 +191,9 @@ def once(path, then):
     """Calls a function in a thread when a file exists."""
 
     def wait():
-        end = monotonic() + 20
-        while not path.exists() and monotonic() < end:
-            pass
+        for _ in range(5_000_000):
+            if path.exists():
+                break
         then()
 
     thread = threading.Thread(target=wait)

@@ -443,3 +443,14 @@ def test_an_external_client_is_one_that_no_code_of_the_loop_has_connected(loop, 
         assert len(moved) > before >= 1
     loop.run_until_complete(loop.settle())
     assert loop.network.connections.external == 0
+
+
+def test_open_pipes_are_in_the_order_of_their_addresses(loop, served):
+    _, address = served
+    ends = [loop.run_until_complete(loop.create_connection(asyncio.Protocol, *address))[0] for _ in range(4)]
+    names = [end.get_extra_info("sockname") for end in loop.network.open_pipes()]
+    assert names == sorted(names)
+    assert len(names) == 8
+    for end in ends:
+        end.abort()
+    loop.run_until_complete(loop.settle())

@@ -303,3 +303,25 @@ def test_a_command_that_cannot_start_is_an_error_of_the_coroutine(bubble):
             await bubble.run_process(ENDLESS, timeout=0.1)
 
     bubble.run(main())
+
+
+def test_a_coroutine_that_waits_for_a_process_is_noted_once_unless_it_only_asks(bubble):
+    noted = []
+    bubble.on_blocking_call(print, lambda what, place: noted.append((what, place.function.rpartition(".")[2])))
+
+    async def works():
+        process = subprocess.Popen(ENDLESS)
+        with pytest.raises(subprocess.TimeoutExpired):
+            process.wait(timeout=0)
+        assert noted == []
+        with pytest.raises(subprocess.TimeoutExpired):
+            process.communicate(timeout=0.01)
+        process.kill()
+        process.wait()
+        process.wait()
+        names.append(named(process))
+
+    names = []
+    bubble.loop.start_process(works(), SimulatedProcess("operator"))
+    bubble.settle()
+    assert noted == [(f"waits for the {names[0]}", "works")] * 2

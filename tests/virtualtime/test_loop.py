@@ -516,3 +516,23 @@ def test_what_a_task_raises_while_it_is_ended_is_reported():
         ("exception while a task was ended", "in the clean-up", task)
     ]
     assert good.cancelled()
+
+
+def test_tasks_that_the_loop_has_not_created_end_in_the_order_of_their_names():
+    ended, tasks = [], []
+
+    async def works(name):
+        try:
+            await idle()
+        finally:
+            ended.append(name)
+
+    with Bubble(wall_clock=False) as bubble:
+
+        async def start():
+            for name in ("b-10", "c", "b-9", "b-11"):
+                tasks.append(asyncio.Task(works(name), loop=bubble.loop, name=name))
+            await asyncio.sleep(0)
+
+        bubble.run(start())
+    assert ended == ["c", "b-9", "b-10", "b-11"]

@@ -10,7 +10,7 @@ from time import monotonic
 
 import pytest
 
-from fakekube.virtualtime import Bubble, Deadlock, NotQuiescent, VirtualTimeLoop
+from fakekube.virtualtime import Bubble, Deadlock, HotLoop, NotQuiescent, VirtualTimeLoop
 from fakekube.virtualtime.idleselector import IdleSelector
 
 
@@ -328,3 +328,27 @@ def test_a_new_second_begins_a_new_count_of_turns(made):
     loop.run_until_complete(loop.advance(0.95))
     loop.create_task(works(0.12))
     loop.run_until_complete(loop.advance(10))
+
+
+def test_small_pauses_within_a_second_do_not_begin_a_new_count(made):
+    loop = made(max_turns=600)
+
+    async def spins():
+        while True:
+            await asyncio.sleep(0.001)
+
+    loop.create_task(spins(), name="spinner")
+    with pytest.raises(HotLoop, match=r"turned 601 times .*task spinner \(.*spins\) \(\d+x\)"):
+        loop.run_until_complete(loop.advance(10))
+
+
+def test_turns_are_sampled_above_the_limit_less_500(made):
+    loop = made(max_turns=700)
+
+    async def spins():
+        while True:
+            await asyncio.sleep(0)
+
+    loop.create_task(spins(), name="spinner")
+    with pytest.raises(HotLoop, match=r"task spinner \(.*spins\) \(501x\)"):
+        loop.run_until_complete(loop.settle())
