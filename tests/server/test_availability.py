@@ -115,9 +115,7 @@ async def test_a_server_that_fails_is_checked_with_back_off_and_after_success_as
     api.register()
     await passes(100)
     times, waits = aggregated.times(), [0.005 * 2**number for number in range(13)] + [30, 30]
-    assert [round(after - before, 6) for before, after in itertools.pairwise(times)] == waits[
-        : len(times) - 1
-    ]
+    assert [round(after - before, 6) for before, after in itertools.pairwise(times)] == waits[: len(times) - 1]
     assert len(times) >= 15
     aggregated.answers[ROOT] = good
     await passes(30)

@@ -309,8 +309,12 @@ def test_a_coroutine_that_waits_for_a_process_is_noted_once_unless_it_only_asks(
     noted = []
     bubble.on_blocking_call(print, lambda what, place: noted.append((what, place.function.rpartition(".")[2])))
 
+    process = subprocess.Popen(ENDLESS)
+    owner, other = SimulatedProcess("operator"), SimulatedProcess("other")
+
     async def works():
-        process = subprocess.Popen(ENDLESS)
+        with running_in(other), pytest.raises(subprocess.TimeoutExpired):
+            process.wait(timeout=0.01)  # it is not the process of this task
         with pytest.raises(subprocess.TimeoutExpired):
             process.wait(timeout=0)
         assert noted == []
@@ -322,6 +326,6 @@ def test_a_coroutine_that_waits_for_a_process_is_noted_once_unless_it_only_asks(
         names.append(named(process))
 
     names = []
-    bubble.loop.start_process(works(), SimulatedProcess("operator"))
+    bubble.loop.start_process(works(), owner)
     bubble.settle()
     assert noted == [(f"waits for the {names[0]}", "works")] * 2

@@ -530,8 +530,8 @@ def test_tasks_that_the_loop_has_not_created_end_in_the_order_of_their_names():
     with Bubble(wall_clock=False) as bubble:
 
         async def start():
-            for name in ("b-10", "c", "b-9", "b-11"):
-                tasks.append(asyncio.Task(works(name), loop=bubble.loop, name=name))
+            names = ("b-10", "c", "b-9", "b-11")
+            tasks.extend(asyncio.Task(works(name), loop=bubble.loop, name=name) for name in names)
             await asyncio.sleep(0)
 
         bubble.run(start())

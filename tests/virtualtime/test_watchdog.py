@@ -54,6 +54,7 @@ def watched():
         try:
             return function(*args)
         finally:
+            loop.now = 0  # as of a loop that does not run
             watchdog.stop()
             watchdog.stop()
 
@@ -151,3 +152,13 @@ def test_nothing_is_interrupted_before_the_patience(watched):
     loop = Loop()
     assert watched(loop, time.sleep, PATIENCE / 4) is None
     assert loop.errors == []
+
+
+def test_the_signal_is_one_that_nothing_else_uses(watched):
+    def number():
+        installed = [
+            one for one in signal.valid_signals() if getattr(signal.getsignal(one), "__self__", None) is not None
+        ]
+        return [one for one in installed if isinstance(signal.getsignal(one).__self__, Watchdog)]
+
+    assert watched(Loop(0), number) == [signal.SIGRTMIN + 11]
