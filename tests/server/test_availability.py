@@ -242,3 +242,15 @@ async def test_the_openapi_documents_of_a_server_are_read(two, three, known):
     found = api.apiserver.catalog.remote("example.com", "v1")
     assert sorted(found.openapi) == known
     await api.checks.aclose()
+
+
+@in_virtual_time
+async def test_the_check_that_is_due_first_is_made_first():
+    aggregated = Aggregated()
+    api = Checked(aggregated)
+    api.register()
+    await passes(1)
+    api.register("z", group="zzz.com")
+    await passes(0.02)
+    assert [round(at - 1, 3) for at in aggregated.times("z", "/apis/zzz.com/v1")] == [0, 0.005, 0.015]
+    await api.checks.aclose()
