@@ -268,7 +268,7 @@ def test_requests_that_a_test_looks_for(wanted, seen, said):
 
 def test_what_a_fault_calls_takes_no_arguments():
     arguments.check_fault(FaultRule(verb="get", resource="*", error=500, before=lambda: None), SERVED)
-    with pytest.raises(TypeError, match="before=.*it is called without arguments"):
+    with pytest.raises(TypeError, match=r"before=.*it is called without arguments"):
         arguments.check_fault(FaultRule(verb="get", resource="*", error=500, before=lambda request: None), SERVED)
     assert all(isinstance(one, Resource) for one in SERVED)
 

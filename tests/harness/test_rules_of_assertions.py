@@ -39,7 +39,26 @@ def raised(check, *args, **options):
 
 def reconcile(number, cause="added", label="success", error=None, writes=()):
     causes = (Cause(cause, "v1", "Pod", "d", "a", "7"),)
-    return Reconcile("op", 1, "c", "d/a", number, 1, causes, after(number), timedelta(), timedelta(), label, Result(), error, 0, None, writes, number, 0)
+    return Reconcile(
+        "op",
+        1,
+        "c",
+        "d/a",
+        number,
+        1,
+        causes,
+        after(number),
+        timedelta(),
+        timedelta(),
+        label,
+        Result(),
+        error,
+        0,
+        None,
+        writes,
+        number,
+        0,
+    )
 
 
 def reconciles(*causes):
@@ -76,11 +95,21 @@ def test_reconciles_that_are_not(causes, expected, first):
 def test_the_story_of_reconciles_marks_what_was_not_expected():
     history = reconciles("added", "resync", "updated")
     text = raised(check_reconciled, "d/a", history, EPOCH, causes=["added", "updated", "deleted"])
-    assert [line[:11].rstrip() for line in text.splitlines()[1:]] == ["  #1 +00:00", "+ #2 +00:00", "  #3 +00:00", "- [deleted]"]
+    assert [line[:11].rstrip() for line in text.splitlines()[1:]] == [
+        "  #1 +00:00",
+        "+ #2 +00:00",
+        "  #3 +00:00",
+        "- [deleted]",
+    ]
     assert text.endswith("- [deleted] expected")
-    failed = reconcile(1, label="error", error=ValueError("no"), writes=(Write("update", "/x", 409), Write("create", "/y", 201)))
+    failed = reconcile(
+        1, label="error", error=ValueError("no"), writes=(Write("update", "/x", 409), Write("create", "/y", 201))
+    )
     text = raised(check_reconciled, "d/a", [failed], EPOCH, times=2)
-    assert text.splitlines()[1] == "  #1 +00:00:01 [added] ValueError: no; update /x -> 409; create /y -> 201 (because: added Pod d/a@7)"
+    assert (
+        text.splitlines()[1]
+        == "  #1 +00:00:01 [added] ValueError: no; update /x -> 409; create /y -> 201 (because: added Pod d/a@7)"
+    )
     many = raised(check_reconciled, "d/a", reconciles(*["added"] * 60), EPOCH, times=2).splitlines()[1:]
     assert (len(many), many[0].split()[0], many[-1].split()[0]) == (40, "#21", "#60")
 
@@ -112,7 +141,10 @@ def test_requests_that_are_not_show_the_most_similar_ones():
         "at least one request(s) expected with verb='update', name='c*', but there were 0; the most similar ones are:",
         "  at 1.5 s  op  update pods d/a -> 200", "  at 1.5 s  bob  update pods d/b -> 409",
     ]  # fmt: skip
-    assert raised(check_requests, [], [], {}, 2) == "2 request(s) expected with any, but there were 0; there was no request"
+    assert (
+        raised(check_requests, [], [], {}, 2)
+        == "2 request(s) expected with any, but there were 0; there was no request"
+    )
     text = raised(check_requests, every, every, {"code": 200}, 2)
     assert text.splitlines()[0] == "2 request(s) expected with code=200, but there were 3; they are:"
     assert len(text.splitlines()) == 4
@@ -122,7 +154,10 @@ def test_requests_that_are_not_show_the_most_similar_ones():
 
 # --- written fields
 
-OBJECT = {"metadata": {"resourceVersion": "5", "labels": {"a.b/c": "d"}}, "spec": {"items": [{"n": 1}, {"n": 2}], "x": None}}
+OBJECT = {
+    "metadata": {"resourceVersion": "5", "labels": {"a.b/c": "d"}},
+    "spec": {"items": [{"n": 1}, {"n": 2}], "x": None},
+}
 
 
 @pytest.mark.parametrize(
@@ -151,13 +186,18 @@ def test_a_version_that_was_not_written_shows_all():
     def is_long(text):
         return len(text) > 100
 
-    text = raised(check_written, "Pod d/a", versions, {"5": "op"}, {"spec.x": is_long, "spec.items[0].n": 1}, "me", EPOCH)
+    text = raised(
+        check_written, "Pod d/a", versions, {"5": "op"}, {"spec.x": is_long, "spec.items[0].n": 1}, "me", EPOCH
+    )
     assert text.splitlines() == [
         "no version of Pod d/a was written by me with spec.x=is_long, spec.items[0].n=1; its versions:",
         "  +00:00:01 rv 5 by op: spec.x=None (not as wanted), spec.items[0].n=1",
         "  +00:00:02 deleted",
     ]
-    assert raised(check_written, "x", [], {}, {"a": 1}, "*", EPOCH) == "no version of x was written with a=1; its versions:\n  it never existed"
+    assert (
+        raised(check_written, "x", [], {}, {"a": 1}, "*", EPOCH)
+        == "no version of x was written with a=1; its versions:\n  it never existed"
+    )
     assert "by op: spec.x=None\n" in raised(check_written, "x", versions, {"5": "op"}, {"spec.x": None}, "other", EPOCH)
     assert len(raised(check_written, "x", [(after(1), None)] * 60, {}, {}, "*", EPOCH).splitlines()) == 41
 
@@ -166,7 +206,12 @@ def test_a_version_that_was_not_written_shows_all():
 
 
 def timeline(limit=100):
-    return Timeline(EPOCH, itertools.count(1), lambda version, kind, namespace, name: ObjectKey("", f"{kind.lower()}s", namespace, name), limit)
+    return Timeline(
+        EPOCH,
+        itertools.count(1),
+        lambda version, kind, namespace, name: ObjectKey("", f"{kind.lower()}s", namespace, name),
+        limit,
+    )
 
 
 def test_entries_are_in_the_order_of_their_serials():
@@ -258,8 +303,16 @@ def test_records_say_what_is_missing():
 
 
 def test_changes_of_fields():
-    before, later = {"a": 1, "m": {"x": "1", "l": [1, 2]}}, {"m": {"x": "2", "l": [1, 3, 4]}, "metadata": {"resourceVersion": "5"}}
-    assert sorted(map(str, field_changes(before, later))) == ["+ m.l[2]: 4", "- a: 1", "~ m.l[1]: 2 -> 3", "~ m.x: 1 -> 2"]
+    before, later = (
+        {"a": 1, "m": {"x": "1", "l": [1, 2]}},
+        {"m": {"x": "2", "l": [1, 3, 4]}, "metadata": {"resourceVersion": "5"}},
+    )
+    assert sorted(map(str, field_changes(before, later))) == [
+        "+ m.l[2]: 4",
+        "- a: 1",
+        "~ m.l[1]: 2 -> 3",
+        "~ m.x: 1 -> 2",
+    ]
     assert field_changes(None, None) == []
     assert field_changes(None, {"a": 1}) == [FieldChange("a", None, 1)]
 
@@ -277,7 +330,15 @@ def test_the_value_at_a_path_of_differences(path, value):
 
 @pytest.mark.parametrize(
     ("value", "text"),
-    [("x", "x"), ("", '""'), (None, "null"), ({"a": 1}, '{"a":1}'), ("y" * 120, "y" * 120), ("y" * 121, "y" * 117 + "..."), ([1], "[1]")],
+    [
+        ("x", "x"),
+        ("", '""'),
+        (None, "null"),
+        ({"a": 1}, '{"a":1}'),
+        ("y" * 120, "y" * 120),
+        ("y" * 121, "y" * 117 + "..."),
+        ([1], "[1]"),
+    ],
 )
 def test_values_are_shown_as_json(value, text):
     assert shown(value) == text
@@ -288,16 +349,30 @@ def version(number, created="2026-01-01T00:00:00Z", **fields):
 
 
 def test_the_history_of_an_object():
-    versions = [(after(0), version(1)), (after(5), version(2, x=1)), (after(5), version(3, x=1)), (after(6), None), (after(7), version(4))]
+    versions = [
+        (after(0), version(1)),
+        (after(5), version(2, x=1)),
+        (after(5), version(3, x=1)),
+        (after(6), None),
+        (after(7), version(4)),
+    ]
     history = VersionHistory("Pod a", versions, EPOCH, 3)
     assert str(history).splitlines() == [
         "Pod a: 5 versions", "+00:00:00 created resourceVersion 1", "+00:00:05 changed resourceVersion 2", "  + x: 1",
         "+00:00:05 changed resourceVersion 3", "  (no field but resourceVersion and managedFields)", "+00:00:06 deleted",
         "+00:00:07 created resourceVersion 4",
     ]  # fmt: skip
-    assert (history.dropped, len(history), history[3][1], repr(history)) == (3, 5, None, "<VersionHistory Pod a versions=5>")
+    assert (history.dropped, len(history), history[3][1], repr(history)) == (
+        3,
+        5,
+        None,
+        "<VersionHistory Pod a versions=5>",
+    )
     assert [list(history.changes(index)) for index in (1, 2, -4)] == [[("x", None, 1)], [], [("x", None, 1)]]
-    assert str(VersionHistory("Pod a", versions[1:], EPOCH)).splitlines()[1] == "+00:00:05 first recorded version resourceVersion 2"
+    assert (
+        str(VersionHistory("Pod a", versions[1:], EPOCH)).splitlines()[1]
+        == "+00:00:05 first recorded version resourceVersion 2"
+    )
     assert history == versions
     assert history == VersionHistory("other", versions, EPOCH)
     assert history != versions[1:]
@@ -346,7 +421,9 @@ def test_what_differs_from_run_to_run_is_masked():
     namespace = {"kind": "Namespace", "metadata": {"name": "d"}}
     first, *rest = masked([*pods, namespace], [], MASKS)
     assert first == namespace
-    assert [one["metadata"] for one in rest] == [{"name": f"web-<{number}>", "generateName": "web-", "namespace": "d"} for number in (1, 2)]
+    assert [one["metadata"] for one in rest] == [
+        {"name": f"web-<{number}>", "generateName": "web-", "namespace": "d"} for number in (1, 2)
+    ]
     assert rest[0]["spec"] == {"n": 1, "at": "<time>", "refs": ["uid <uid of Pod web-<1>>", "web-<1>"]}
     assert masked(pods, [], []) == pods
     assert masked(pods, [], ["uids"])[1]["metadata"]["resourceVersion"] == "5"
@@ -359,7 +436,13 @@ def test_what_differs_from_run_to_run_is_masked():
 
 @pytest.mark.parametrize(
     ("test", "short"),
-    [("a/b.py::test_Works[x y]", "test-works-x-y"), ("session", "session"), ("a::---", "test"), ("x::" + "y" * 100, "y" * 54), ("", "test")],
+    [
+        ("a/b.py::test_Works[x y]", "test-works-x-y"),
+        ("session", "session"),
+        ("a::---", "test"),
+        ("x::" + "y" * 100, "y" * 54),
+        ("", "test"),
+    ],
 )
 def test_the_namespace_of_a_test_follows_from_its_name(test, short):
     name = namespace_for(test)

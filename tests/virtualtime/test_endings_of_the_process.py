@@ -212,7 +212,9 @@ def test_a_process_is_named_by_its_command():
 def test_a_tree_of_processes_is_killed():
     script = "import subprocess, sys; c = subprocess.Popen(['sleep', '1000']); print(c.pid, flush=True); c.wait()"
     for own_group in (False, True):
-        process = subprocess.Popen([sys.executable, "-S", "-c", script], stdout=subprocess.PIPE, start_new_session=own_group)
+        process = subprocess.Popen(
+            [sys.executable, "-S", "-c", script], stdout=subprocess.PIPE, start_new_session=own_group
+        )
         child = int(process.stdout.readline())
         kill_tree(process)
         assert process.wait(10) == -signal.SIGKILL
@@ -258,7 +260,12 @@ def test_a_process_that_is_waited_for_without_a_time_out_has_four_patiences():
 
 
 def test_commands_report_as_subprocess_does(bubble):
-    fails = [sys.executable, "-S", "-c", "import sys; print(sys.stdin.read()); print('e', file=sys.stderr); sys.exit(3)"]
+    fails = [
+        sys.executable,
+        "-S",
+        "-c",
+        "import sys; print(sys.stdin.read()); print('e', file=sys.stderr); sys.exit(3)",
+    ]
 
     async def in_coroutine(**options):
         return await bubble.run_process(fails, **options)

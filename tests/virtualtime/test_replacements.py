@@ -2,6 +2,7 @@
 
 import asyncio
 import concurrent.futures
+import logging
 import os
 import random
 import sched
@@ -15,6 +16,7 @@ import time
 import pytest
 
 from fakekube.virtualtime.blocking import Blocking
+from fakekube.virtualtime.errors import BubbleClosed
 from fakekube.virtualtime.patches import (
     accepting,
     endings,
@@ -123,3 +125,22 @@ def test_the_functions_of_the_wall_clock(made):
     names = {patch.name for patch in frozentime.patches() if patch.owner is time}
     assert names == {"asctime", "clock_gettime", "clock_gettime_ns", "ctime"}
     assert {patch.name for patch in travel._patches() if patch.owner is time} == {"asctime", "ctime"}
+
+
+def test_workers_that_end_with_their_bubble_are_not_logged(made):
+    logger, found = logging.getLogger("concurrent.futures"), made[starts]()
+    before = logger.filters[:]
+
+    def passes(error):
+        record = logging.LogRecord(
+            "x", logging.CRITICAL, "x", 1, "x", (), None if error is None else (type(error), error, None)
+        )
+        return bool(logger.filter(record))
+
+    found.start()
+    try:
+        assert [passes(error) for error in (None, ValueError(), BubbleClosed())] == [True, True, False]
+    finally:
+        found.stop()
+    assert passes(BubbleClosed())
+    assert logger.filters == before
