@@ -404,6 +404,10 @@ def test_the_oldest_versions_are_dropped_beyond_the_limit_of_bytes():
         versions.add(number, 0, 0, stored(number, "pods" if number % 2 else "nodes"), False)
     kept = [one.serial for one in versions.read()]
     assert kept == list(range(2001 - len(kept), 2001))
+    wider = Versions(limit=4000)
+    for number in range(1, 2001):
+        wider.add(number, 0, 0, stored(number), False)
+    assert sum(1 for _ in wider.read()) > len(kept) + 64  # not only the last block
     assert versions.dropped("pods", "x") == versions.dropped("nodes", "y") == 2000 - len(kept) > 0
     assert versions.dropped("secrets", "x") == 0
 

@@ -19,6 +19,7 @@ from fakekube.harness.records.reconciles import Finished, Running, Write
 from fakekube.harness.records.repetition import folded
 from fakekube.harness.records.requestrows import Actors, Renewals, change_summary, kind_of, request_summary
 from fakekube.harness.records.story import LONGEST, Joined
+from fakekube.harness.records.timelinecomparison import compare_timelines
 
 EPOCH = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -535,3 +536,27 @@ def test_repeated_rows_are_folded():
     attempts = [f"reconcile d/a #{number} failed, again in {number}.5 s" for number in range(9)]
     assert len(folded(rows(*attempts))) == 4
     assert len(folded(rows(*(f"reconcile {number}" for number in range(9))))) == 9
+    assert shown(folded(rows(*"abcd" * 5))) == [*"abcdabcd", "(8 rows like these)", *"abcd"]
+    assert shown(folded(rows(*"abcde" * 5))) == [*"abcde" * 5]
+
+
+def test_the_document_of_a_comparison_counts_what_both_sides_have_dropped():
+    sides = [
+        {"format": 1, "epoch": "e", "dropped": dropped, "entries": [{**entry(serial, what=what), "because": [1], "at": serial, "rv": ""} for serial, what in rows]}
+        for dropped, rows in ((3, [(1, "a"), (2, "b")]), (4, [(1, "a"), (12, "c"), (13, "d")]))
+    ]  # fmt: skip
+    found = compare_timelines(*sides, names=("old", "new"))
+    document = found.document()
+    assert (document["dropped"], len(document["entries"]), document["comparison"]["names"]) == (7, 5, ("old", "new"))
+    assert document["comparison"]["first"] == found.first == 1
+    assert [(one["side"], one["serial"], one["because"]) for one in document["entries"]] == [
+        (0, 1, [1]), (1, 11, [11]), (0, 2, [1]), (1, 22, [11]), (1, 23, [11]),
+    ]  # fmt: skip
+    assert [row[2] for row in document["comparison"]["rows"]] == ["", "≠", "≠", "≠"]
+    assert found.first_difference == ("+00:00:00.000002 op/minder: b", "")
+    same = compare_timelines(sides[0], sides[0])
+    assert (str(same), same.first_difference, same.document()["comparison"]["first"]) == (
+        "the timelines do not differ",
+        None,
+        -1,
+    )
