@@ -123,6 +123,15 @@ def test_there_is_help(arguments):
     assert (code, output.startswith("Usage: ")) == (0, True)
 
 
+def test_the_help_shows_the_defaults():
+    output = " ".join(invoked("serve", "--help")[1].split())
+    for default in ("8001", "127.0.0.1", "AlwaysAllow", "10.0.0.0/12", "20000", RECORDED):
+        assert f"[default: {default}" in output
+    names = [parameter.name for parameter in cli.serve.params]
+    assert names[:6] == ["port", "kubeconfig", "controllers", "nodes", "stages", "bind_address"]
+    assert names[-1] == "kubernetes_version"
+
+
 def test_the_version():
     assert invoked("--version")[0] == 0
 

@@ -5,10 +5,12 @@ from types import SimpleNamespace
 
 import pytest
 
-from fakekube.pytest_plugin import _is_used, internals
+from fakekube.pytest_plugin import _is_used, fixtures, hooks, internals, reports, survivors
 from fakekube.pytest_plugin.itemkeys import PROBLEM
 from fakekube.pytest_plugin.reports import page_name, page_of
 from fakekube.pytest_plugin.testsettings import backend, check_options, check_test, option, settings
+from fakekube.simulation.stash import PAGED, PLAN
+from fakekube.virtualtime import Bubble
 from fakekube.virtualtime.compatibility.privatename import CompatibilityWarning
 
 
@@ -155,6 +157,7 @@ def test_lines_about_missing_names_are_warnings_of_the_run(number):
     for found in config.recorded:
         message = found["warning_message"]
         assert isinstance(message, warnings.WarningMessage)
+        assert (message.filename, message.lineno) == ("fakekube", 1)
         assert (message.category, str(message.message), found["when"], found["nodeid"], found["location"]) == (
             CompatibilityWarning, "something is lost", "config", "", None,
         )  # fmt: skip
@@ -180,3 +183,97 @@ def test_the_finalizers_that_are_about_to_run():
 
 def test_a_test_of_this_process_may_use_a_cluster():
     assert _is_used(SimpleNamespace())  # clusters are loaded here
+
+
+def test_arguments_of_a_marker_that_no_cluster_has_are_named_in_order():
+    with pytest.raises(
+        pytest.UsageError,
+        match=r"has no argument alpha, zone \(it has authorization_mode, configure, controllers, .*, wall_clock\)",
+    ):
+        fixtures._cluster(request(Config()), {"zone": 1, "seed": 2, "alpha": 3})
+    with pytest.raises(pytest.UsageError, match=r"@pytest\.mark\.fakekube: seed=1\.5"):
+        fixtures._cluster(of_test(Config()), {"seed": 1.5})
+
+
+def of_test(config):
+    found = request(config)
+    found.node.listchain = list
+    return found
+
+
+class Owner:
+    def __init__(self, nodeid, *above):
+        self.nodeid, self.above = nodeid, above
+
+    def listchain(self):
+        return [*self.above, self]
+
+
+def test_a_cluster_of_another_test_is_closed_and_named():
+    module = Owner("a.py")
+    test, other = Owner("a.py::test_it", module), Owner("a.py::other", module)
+    for owner, refused in ((None, False), (module, False), (test, False), (other, True)):
+        with Bubble(wall_clock=False) as bubble:
+            bubble.opened_by = owner
+            if refused:
+                with pytest.raises(
+                    RuntimeError, match=r"the cluster of a\.py::other was still open, and was closed now"
+                ):
+                    survivors.refuse_survivors(test)
+            else:
+                survivors.refuse_survivors(test)
+            assert bubble.loop.is_closed() is refused
+
+
+def test_a_cluster_that_a_test_leaves_open_is_closed_and_named():
+    test, other = Owner("a.py::test_it"), Owner("a.py::other")
+    with Bubble(wall_clock=False) as bubble:
+        survivors.claim(test)
+        survivors.claim(other)
+        assert bubble.opened_by is test
+        assert survivors.close_survivors(other) == ""
+        assert not bubble.loop.is_closed()
+        assert survivors.close_survivors(test).startswith("a.py::test_it left its cluster open, and it was closed now")
+        assert bubble.loop.is_closed()
+
+
+@pytest.mark.parametrize(
+    ("when", "failed", "plan", "paged", "written"),
+    [
+        ("setup", False, None, False, False), ("call", False, None, False, True), ("teardown", False, None, False, False), ("setup", True, None, False, True),
+        ("teardown", True, None, False, True), ("call", False, [], False, False), ("call", False, [], True, True), ("call", True, [], False, True),
+        ("call", True, ["atom"], True, False),
+    ],
+)  # fmt: skip
+def test_when_the_page_of_a_test_is_written(tmp_path, when, failed, plan, paged, written):
+    config = Config(ini={"timeline": "pages"})
+    config.invocation_params, config.rootpath = SimpleNamespace(dir=tmp_path), tmp_path
+    item, pages = SimpleNamespace(config=config, nodeid="a.py::test_it", stash=pytest.Stash()), []
+    if plan is not None:
+        item.stash[PLAN], item.stash[PAGED] = SimpleNamespace(atoms=plan), paged
+    timeline = SimpleNamespace(html=lambda path, *, title, failure: pages.append((title, failure)) or path)
+    report = SimpleNamespace(failed=failed, when=when, outcome="failed" if failed else "passed", longrepr="it broke")
+    for _ in range(2):
+        reports._write_page(item, SimpleNamespace(timeline=timeline), report)
+    title = f"a.py::test_it {report.outcome}"
+    assert pages == (
+        [(title, "it broke" if failed else ""), (title, "it broke\n\nit broke" if failed else "")] if written else []
+    )
+
+
+def test_the_finalizers_that_are_left_run_the_latest_first(monkeypatch):
+    log = []
+    lists = [
+        [lambda: log.append("session")],
+        [lambda: log.append("module 1"), lambda: log.append("module 2")],
+        [lambda: 1 / 0],
+    ]
+    monkeypatch.setattr(internals, "finalizers", lambda item, nextitem: lists)
+    item = SimpleNamespace(config=SimpleNamespace(stash=pytest.Stash()))
+    steps = hooks.runtest_teardown(item, None)
+    next(steps)
+    error = KeyboardInterrupt()
+    with pytest.raises(KeyboardInterrupt):
+        steps.throw(error)
+    assert log == ["module 2", "module 1", "session"]
+    assert [note.partition(" raised ")[0] for note in error.__notes__] == ["a finalizer that ran after this"]
