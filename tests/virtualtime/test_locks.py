@@ -162,7 +162,7 @@ def test_a_coroutine_waits_for_a_thread_outside_for_a_moment_only(bubble, timeou
     async def main():
         begun = monotonic()
         got = lock.acquire(timeout=timeout)
-        assert timeout <= monotonic() - begun < timeout + 0.3
+        assert timeout <= monotonic() - begun < timeout + 5
         return got
 
     if refused:

@@ -102,7 +102,7 @@ def test_a_thread_that_is_resumed_is_overdue_after_the_patience(after, patience,
     begun = monotonic()
     assert thread.resume(patience) is suspended
     took = monotonic() - begun
-    assert min(after, patience) - 0.01 <= took < min(after, patience) + 0.3
+    assert min(after, patience) - 0.01 <= took < min(after, patience) + 5
     assert (thread.overdue, thread.state) == (not suspended, State.RUNNING)
     while not suspended and not thread.was_suspended():
         pass
