@@ -46,7 +46,7 @@ def _known_modes(context: click.Context, parameter: click.Parameter, value: str)
 def _known_controllers(context: click.Context, parameter: click.Parameter, values: tuple[str, ...]) -> tuple[str, ...]:
     from fakekube.controllers.catalogue import select
 
-    names = _names(context, parameter, values)
+    names = _split(values)
     try:
         select(names)
     except ValueError as problem:
@@ -67,6 +67,10 @@ def _readable_stages(context: click.Context, parameter: click.Parameter, paths: 
 
 
 def _names(context: click.Context, parameter: click.Parameter, values: tuple[str, ...]) -> tuple[str, ...]:
+    return _split(values)
+
+
+def _split(values: tuple[str, ...]) -> tuple[str, ...]:
     """The names of an option that may be repeated and whose values are separated by commas."""
     return tuple(name.strip() for value in values for name in value.split(",") if name.strip())
 

@@ -212,7 +212,7 @@ def _grants(store: Store, user: User) -> Iterator[_Grant]:
     own = [rule for reason, rule in rbac.rules_for(store, alone, "") if _OF_EVERY_CLUSTER not in reason]
     for _, rule in everywhere:
         yield _Grant("", rule, rule in own)
-    for namespace in sorted(_namespaces(store)):
+    for namespace in _namespaces(store):
         in_namespace = list(rbac.rules_for(store, user, namespace))[len(everywhere) :]
         of_user = [rule for _, rule in rbac.rules_for(store, alone, namespace)]
         for _, rule in in_namespace:

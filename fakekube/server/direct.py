@@ -246,8 +246,6 @@ class DirectStream:
     def __init__(self, runner: ServerRunner, response: Response) -> None:
         assert response.watch is not None
         self._batches = runner.stream(response.watch)
-        self._pending: list[Any] = []
-        self._closed = False
 
     def __aiter__(self) -> AsyncIterator[Object]:
         return self._iterate()
@@ -267,7 +265,6 @@ class DirectStream:
 
     async def aclose(self) -> None:
         """End the watch."""
-        self._closed = True
         close = getattr(self._batches, "aclose", None)
         if close is not None:
             try:

@@ -1,6 +1,7 @@
 """Durations: seconds, a timedelta or Go's notation ("1h30m"), as integer microseconds."""
 
 import re
+import sys
 from datetime import datetime, timedelta
 from math import isfinite
 from typing import TypedDict, Unpack
@@ -42,7 +43,7 @@ def microseconds(duration: Duration = 0, **units: Unpack[TimeUnits]) -> int:
     try:
         length = _plain(duration) + (timedelta(**units) // timedelta(microseconds=1) if units else 0)
     except OverflowError:
-        length = _LONGEST + 1
+        length = sys.maxsize
     if length < 0:
         raise ValueError(f"negative duration: {duration!r} {units or ''}".rstrip())
     if length > _LONGEST:

@@ -13,7 +13,6 @@ from fakekube.virtualtime.simulatedprocess import ProcessState, SimulatedProcess
 from fakekube.virtualtime.socketaddresses import Route
 from fakekube.virtualtime.taskregistry import MAX_CANCELS, TaskRegistry
 from fakekube.virtualtime.threads.scheduler import ThreadScheduler
-from fakekube.virtualtime.timers import GridTimer
 
 #: How many turns the threads of a killed process have to end.
 MAX_THREAD_TURNS = 50
@@ -97,9 +96,9 @@ class ProcessControl:
         ready, timers = self._frozen.pop(process, ([], []))
         self._loop._ready.extend(handle for handle in ready if not handle.cancelled())
         for timer in timers:
-            if not timer.cancelled() and isinstance(timer, GridTimer):
+            if not timer.cancelled():
                 heapq.heappush(self._loop._scheduled, timer)
-                timer._scheduled = True
+                timer._scheduled = True  # type: ignore[attr-defined]
         self._loop.threads.thaw(process)
         if not self._frozen:
             self._loop.divert(False)

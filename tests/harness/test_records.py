@@ -107,6 +107,12 @@ def test_row10_reconciles_are_bounded_and_their_number_stays_exact(monkeypatch):
         assert history[-1].number == 61
         with pytest.raises(LookupError, match=r"has no reconcile 1 of default/a.*no longer kept"):
             controller.why("default/a", 1)
+        for number in (0, 62):
+            with pytest.raises(
+                LookupError, match=rf"has no reconcile {number} of default/a: it reconciled it 61 times\Z"
+            ):
+                controller.why("default/a", number)
+        assert controller.why("default/a", 61)[0].serial == history[-1].serial
         assert str(kube.timeline).startswith(f"({history.dropped} earlier entries left out)")
 
 

@@ -275,5 +275,6 @@ def test_names_of_namespaces_are_valid_and_unique(test):
     assert name != namespace_for(f"{test}2")
 
 
-def test_a_namespace_of_a_plain_cluster(fakekube, fakekube_namespace):
+def test_a_namespace_of_a_plain_cluster(fakekube, fakekube_namespace, request):
+    assert fakekube_namespace == namespace_for(request.node.nodeid)
     assert fakekube.get("v1", "Namespace", fakekube_namespace)["status"] == {"phase": "Active"}

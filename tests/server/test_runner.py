@@ -13,6 +13,7 @@ from fakekube.server import bootstrap
 from fakekube.server.direct import DirectTransport
 from fakekube.server.random import SeededRandom
 from fakekube.server.runner import ServerRunner, WouldWait
+from fakekube.server.watchstreams import _next_bookmark, _Waiter
 from fakekube.virtualtime import VirtualTimeLoop
 from fakekube.virtualtime.seeds import Seed
 
@@ -383,3 +384,42 @@ async def test_answers_of_a_transport_are_copies_with_headers():
     assert found[2]["items"] == []
     code, _, status = await api.client.open_watch(CONFIGMAPS, query=[("labelSelector", "a=b=c")])
     assert (code, status["kind"]) == (400, "Status")
+
+
+@pytest.mark.parametrize(
+    ("previous", "now", "deadline", "following"),
+    [
+        (60, 60, 1000, 120),
+        (60, 119, 1000, 120),
+        (60, 120, 1000, 180),
+        (60, 300, 1000, 360),
+        (60, 60, 100, 98),
+        (60, 98, 100, 120),
+        (60, 97, 100, 98),
+    ],
+)
+def test_the_next_bookmark_is_a_minute_later_or_two_seconds_before_the_end(previous, now, deadline, following):
+    assert _next_bookmark(previous, now, deadline) == following
+
+
+@in_virtual_time
+async def test_a_waiter_waits_for_a_write_or_a_point_in_time():
+    loop, times = asyncio.get_running_loop(), []
+    waiter = _Waiter(loop)
+    waiter.wake()  # nothing waits
+    loop.call_at(2, waiter.wake)
+    for until in (5, 4, 6, 6):
+        await waiter.wait(until)
+        times.append(loop.time())
+        if until == 6 and len(times) == 3:
+            assert loop.time() == 6
+    assert times == [2, 4, 6, 6]
+    waiting = asyncio.create_task(waiter.wait(100))
+    await turns()
+    waiter.close()
+    waiter.close()
+    await passes(200)
+    assert not waiting.done()
+    waiter.wake()
+    waiter.wake()
+    await waiting

@@ -5,7 +5,7 @@ import threading
 
 import pytest
 
-from fakekube.virtualtime import Bubble
+from fakekube.virtualtime import Bubble, VirtualTimeLoop
 from tests.virtualtime.server import Server
 
 
@@ -13,6 +13,13 @@ from tests.virtualtime.server import Server
 def bubble():
     with Bubble(wall_clock=False) as bubble:
         yield bubble
+
+
+@pytest.fixture
+def loop():
+    loop = VirtualTimeLoop()
+    yield loop
+    loop.close()
 
 
 @pytest.fixture

@@ -163,3 +163,61 @@ requirements.check_python()
 print(threading.Thread().name, concurrent.futures.ThreadPoolExecutor()._thread_name_prefix)
 """
     assert run([], script).stdout == "Thread-1 ThreadPoolExecutor-0\n"
+
+
+def test_each_name_is_one_of_a_library_with_tested_versions_and_says_what_is_lost():
+    for name in (*requirements.NAMES, *requirements.OF_FREEZEGUN):
+        assert name.library in TESTED
+        assert str(name).startswith(
+            f"{installed(name.library)} has no {name.where.rpartition(':')[2]}.{name.name}: {name.lost} ("
+        )
+        assert len(name.lost.split()) > 3
+    required = {name.name for name in requirements.NAMES if name.required}
+    assert {
+        "_ready",
+        "_selector",
+        "_check_closed",
+        "_context",
+        "_when",
+        "_exception",
+        "_getframe",
+        "_waiters",
+        "_time",
+    } <= required
+
+
+@pytest.mark.parametrize(
+    ("where", "name", "sample", "missing"),
+    [
+        ("threading", "Thread", None, False),
+        ("threading", "no_such", None, True),
+        ("threading:Thread", "start", None, False),
+        ("threading:Thread", "no_such", None, True),
+        ("threading:NoSuch", "start", None, True),
+        ("threading:NoSuch", "start", lambda _: "x", False),
+        ("threading:Thread", "no_such", lambda _: "x", True),
+        ("threading:Thread", "upper", lambda given: given, False),
+        ("threading:Thread", "upper", lambda _: None.x, False),
+        ("no_such_library.part", "x", None, False),
+        ("wave", "open", None, False),
+    ],
+)
+def test_whether_a_name_is_missing(where, name, sample, missing):
+    assert PrivateName(where, name, "lost", sample=sample).is_missing("given") is missing
+
+
+def test_a_table_is_checked_once_and_the_rest_reported(monkeypatch):
+    lines = []
+    monkeypatch.setattr(requirements, "_report", lines.append)
+    good = (PrivateName("threading", "Thread", "x", required=True), PrivateName("threading", "no_such", "it is lost"))
+    for _ in range(2):
+        requirements.check(good)
+    assert [line.partition(": ")[2].partition(" (")[0] for line in lines] == ["it is lost"]
+    bad = (PrivateName("threading", "no_such", "x", required=True), PrivateName("threading", "other", "y"))
+    for _ in range(2):
+        with pytest.raises(
+            requirements.IncompatibleVersion,
+            match=r"fakekube does not work with Python .* has no threading\.no_such: x",
+        ):
+            requirements.check(bad)
+    assert len(lines) == 1

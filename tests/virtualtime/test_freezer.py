@@ -298,3 +298,16 @@ def test_a_time_function_bound_under_one_freeze_reads_the_next(tmp_path, monkeyp
     with Bubble() as bubble:
         bubble.advance(60)
         assert catches_time.now() == START.timestamp() + 60
+
+
+def test_the_table_of_types_of_the_official_client_is_the_real_one_afterwards():
+    from kubernetes.client import ApiClient
+
+    table = ApiClient.NATIVE_TYPES_MAPPING
+    before = dict(table)
+    with Bubble():
+        import datetime
+
+        assert (table["date"], table["datetime"]) == (datetime.date, datetime.datetime)
+        assert table["datetime"] is not before["datetime"]
+    assert table == before

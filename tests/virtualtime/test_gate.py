@@ -192,3 +192,54 @@ def test_workers_are_let_through_one_at_a_time(bubble):
     bubble.advance(60)
     assert log[3:] == ["A slow done", "A x", "A x done"]
     assert not gate.is_open()
+
+
+@pytest.mark.parametrize(
+    ("answer", "one_by_one", "called"),
+    [(True, True, ["a"]), (True, False, ["a", "b"]), (None, True, ["a", "b"]), ("yes", True, ["a", "b"])],
+)
+def test_a_listener_that_takes_an_item_has_its_turn_alone(answer, one_by_one, called):
+    gate, calls = Gate(is_open=False), []
+    gate.add_listener(lambda: calls.append("a") or answer)
+    gate.add_listener(lambda: calls.append("b"))
+    gate.begin_round(one_by_one=one_by_one)
+    assert (calls, gate.in_round, gate.is_open()) == (called, True, True)
+
+
+def test_outside_of_a_round_all_listeners_are_called_and_the_gate_stays_open():
+    gate, calls = Gate(is_open=False), []
+    for name in "ab":
+        gate.add_listener(lambda name=name: calls.append(name) or True)
+    gate.open()
+    gate.taken()
+    assert (calls, gate.is_open()) == (["a", "b"], True)
+    gate.begin_round()  # it was open
+    assert calls == ["a", "b"]
+    assert gate.end_round() is False
+    assert not gate.is_open()
+
+
+def test_the_turns_of_a_round():
+    gate, calls = Gate(is_open=False), []
+    takes = [True, True, False]
+    remove = gate.add_listener(lambda: calls.append("a") or takes.pop(0))
+    gate.begin_round()
+    gate.taken()
+    assert not gate.is_open()
+    gate.next_one()  # after an item was taken
+    assert (gate.is_open(), calls) == (True, ["a", "a"])
+    gate.next_one()  # the turn was not used
+    gate.next_one()  # nothing was claimed
+    assert calls == ["a", "a", "a"]
+    remove()
+    remove()
+    ended = []
+    gate.when_round_ends(lambda: ended.append(1))
+    gate.taken()
+    assert gate.end_round() is True
+    assert (ended, gate.end_round(), gate.in_round) == ([1], False, False)
+    gate.begin_round(one_by_one=False)
+    gate.taken()
+    assert gate.is_open()
+    gate.end_round()
+    assert ended == [1]

@@ -191,6 +191,15 @@ def test_an_abort_discards_what_was_not_read(joined, turn):
     assert client.events == [("lost", "NoneType")]
 
 
+def test_an_abort_after_a_close_discards_nothing(joined, turn):
+    _, server, near, _ = joined()
+    near.write(b"last")
+    near.close()
+    near.abort()
+    turn()
+    assert server.events == [b"last", "eof", ("lost", "NoneType")]
+
+
 def test_a_write_to_an_end_that_has_closed_breaks_the_connection(joined, turn):
     client, _, near, far = joined(client=Recorder(stays=True))
     far.write(b"unread")

@@ -2,10 +2,12 @@
 
 import random
 import secrets
+import sys
 import threading
 import uuid
 
 from fakekube import FakeKube
+from fakekube.virtualtime.patches.randomness import _caller
 
 
 def drawn():
@@ -76,3 +78,27 @@ def test_threads_outside_the_bubble_keep_the_randomness_of_the_system():
     once()
     once()
     assert found[0] != found[1]
+
+
+def mine():
+    return uuid.uuid4(), random.Random().random(), secrets.token_hex(4)
+
+
+def test_a_draw_elsewhere_changes_no_other_draw():
+    def draws(*before):
+        with FakeKube(seed=7):
+            for each in before:
+                each()
+            return [mine() for _ in range(2)]
+
+    first = draws()
+    assert draws(uuid.uuid4, random.Random, drawn) == first
+    assert first[0] != first[1]
+    assert draws(mine)[0] == first[1]
+
+
+def test_the_place_of_a_draw_is_the_first_outside_of_the_sources_of_randomness():
+    namespace = {"__name__": "secrets", "inner": _caller}
+    exec("def draw(): return inner()", namespace)
+    line = sys._getframe().f_lineno + 1
+    assert namespace["draw"]() == f"{__name__}:{line}"

@@ -5,6 +5,8 @@ import random
 
 import pytest
 
+from fakekube.virtualtime.patches.taskorder import _description, _ordered
+
 
 async def started(numbers, note):
     async def one(number):
@@ -55,3 +57,24 @@ async def test_a_single_coroutine_is_rejected(fakekube):
     with pytest.raises(TypeError):
         list(asyncio.as_completed(work))
     work.close()
+
+
+def test_coroutines_of_a_set_are_ordered_by_name_and_arguments_and_tasks_by_number():
+    async def one(a, b, other=None):
+        """Started by nothing."""
+
+    async def another():
+        """Started by nothing."""
+
+    made = [another(), one(1, 2), one(1, 3, {}), one(2, 1), one(b=0, a=3)]
+    for number in range(5):
+        assert list(_ordered(set(made[number:] + made[:number]))) == made
+    assert list(_ordered([made[2], made[0], made[2]])) == [made[2], made[0]]
+    for coroutine in made:
+        coroutine.close()
+    assert _description(object()) == (0, " []")
+    loop = asyncio.new_event_loop()
+    tasks = [loop.create_task(asyncio.sleep(0), name=name) for name in ("Task-10", "Task-9", "x")]
+    assert _ordered(set(tasks)) == [tasks[2], tasks[1], tasks[0]]
+    loop.run_until_complete(asyncio.gather(*tasks))
+    loop.close()

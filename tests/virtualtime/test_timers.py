@@ -12,14 +12,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from fakekube.virtualtime import Bubble, VirtualClock, VirtualTimeLoop
-from fakekube.virtualtime.timers import grid_later
-
-
-@pytest.fixture
-def loop():
-    loop = VirtualTimeLoop()
-    yield loop
-    loop.close()
+from fakekube.virtualtime.timers import GridTimer, grid, grid_later
 
 
 def test_three_times_a_tenth_is_three_tenths(loop):
@@ -219,3 +212,65 @@ def test_a_signal_is_handled_before_time_moves(loop):
         assert loop.remove_signal_handler(signal.SIGUSR1)
 
     loop.run_until_complete(main([]))
+
+
+@pytest.mark.parametrize(
+    ("when", "now", "fires"),
+    [
+        (0.30000000000000004, 0, 300_000),
+        (2.0, 1_000_000, 2_000_000),
+        (1.0, 1_000_000, 1_000_000),
+        (0.5, 1_000_000, 1_000_000),
+        (1e-7, 0, 0),
+        (1.1e-7, 0, 1),
+        (1.0000004, 1_000_000, 1_000_001),
+        (1.00000005, 1_000_000, 1_000_000),
+        (1.0000016, 1_000_000, 1_000_002),
+    ],
+)
+def test_the_nearest_microsecond_not_in_the_past(when, now, fires):
+    assert grid(when, now) == fires
+
+
+@pytest.mark.parametrize(
+    ("delay", "now", "fires", "deadline"),
+    [
+        (0.1, 200_000, 300_000, 0.3),
+        (0.0, 5, 5, 5e-6),
+        (-3.0, 5_000_000, 5_000_000, 2.0),
+        (5e-7, 0, 1, 5e-7),
+        (6e-7, 0, 1, 6e-7),
+        (2e-7, 1_000_000, 1_000_001, 1.0000002),
+        (1 / 3, 0, 333_333, 1 / 3),
+        (1.0 + 5e-10, 0, 1_000_000, 1.0),
+        (1.0 + 2e-9, 0, 1_000_000, 1.0 + 2e-9),
+    ],
+)
+def test_a_delay_is_added_in_whole_microseconds_unless_it_is_a_fraction_of_one(delay, now, fires, deadline):
+    assert grid_later(delay, now, now / 1e6) == (fires, deadline)
+
+
+def test_late_in_a_bubble_the_rounding_of_a_sum_is_larger():
+    now = 30_000_000_100_000
+    for delay in (0.1, 0.2, 0.3, 0.7, 1.1, 2.3):
+        fires, deadline = grid_later(delay, now, now / 1e6)
+        assert deadline == fires / 1e6
+
+
+def test_timers_are_ordered_by_microsecond_then_by_creation(loop):
+    def timer(us, order):
+        return GridTimer(us, us / 1e6, order, loop.clock, print, (), loop, None)
+
+    assert timer(1, 5) < timer(2, 4)
+    assert timer(2, 4) < timer(2, 5)
+    assert not timer(2, 5) < timer(2, 4)
+    assert not timer(2, 4) < timer(1, 5)
+    with pytest.raises(TypeError):
+        assert timer(1, 1) < 1
+
+
+@pytest.mark.parametrize(("exact", "reads"), [(7e-6, 5.5e-6), (4.6e-6, 5e-6), (5.2e-6, 5.2e-6)])
+def test_a_timer_that_fires_moves_the_reading_by_half_a_microsecond_at_most(loop, exact, reads):
+    loop.clock.move_to(5)
+    GridTimer(5, exact, 0, loop.clock, int, (), loop, None)._run()
+    assert loop.clock.monotonic() == pytest.approx(reads, abs=1e-12)

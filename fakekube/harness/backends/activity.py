@@ -7,15 +7,15 @@ from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from controllerlib.client import NO_HEADERS, Headers, Query, Response, Transport, WatchStream
-from fakekube.server.systemclock import SystemClock
+from fakekube.server.systemclock import Clock
 from fakekube.virtualtime.errors import NotQuiescent
 
 
 class Activity:
-    """When something happened last, and what is going on."""
+    """When something happened last by a clock, and what is going on."""
 
-    def __init__(self) -> None:
-        self._clock = SystemClock()
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
         self.last: float = self._clock.monotonic()
         self._requests: dict[object, str] = {}
         self.created: list[tuple[str, Mapping[str, Any]]] = []

@@ -75,7 +75,7 @@ class RealCluster(Cluster):
         self._connection, self._quiet, self._patience = connection, quiet, patience
         self._keep_definitions = keep_definitions
         self._clock = SystemClock()
-        self._activity = Activity()
+        self._activity = Activity(self._clock)
         self._namespace = namespace_for(name, f"{os.getpid()} {self._clock.now().isoformat()}")
         self._loop = asyncio.new_event_loop()
         self._requests = BlockingTransport(partial(connection.transport, **{"User-Agent": TEST_AGENT}))

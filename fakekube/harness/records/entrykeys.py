@@ -67,7 +67,7 @@ class Side:
     def _signature(self, change: Mapping[str, Any]) -> Hashable:
         """A change by its object and event: the verb, and the paths of the fields that changed."""
         fields = [field[0] for field in change["fields"] if not _SERVER_FIELDS.match(field[0])]
-        return change["verb"], self._named(change["object"]), tuple(sorted(fields))
+        return change["verb"], self._named(change["object"]), frozenset(fields)
 
     def _named(self, text: str) -> str:
         """A text with `*` in place of the random part of generated names."""

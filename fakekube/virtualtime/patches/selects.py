@@ -115,7 +115,7 @@ class SelectPatches:
             except BubbleClosed:
                 if thread is None or not self._cancel_tasks():
                     raise
-                self._loop.threads.let_others_end(thread, _WHERE)
+                self._loop.threads.let_others_end(thread)
                 return real(selector, 0)
 
         return select

@@ -42,7 +42,7 @@ def wait_of(thread: BubbleThread) -> ThreadWait | None:
     place = caller(frame)
     while frame is not None and frame.f_globals.get("__name__", "").startswith((*_PRIMITIVES, "fakekube.virtualtime")):
         owner = frame.f_locals.get("self", frame.f_locals.get("target", frame.f_locals.get("condition")))
-        if type(owner).__module__.startswith(_PRIMITIVES):
+        if type(owner).__module__.startswith(_PRIMITIVES) and owner is not thread.real:  # which runs the wait
             found.append(owner)
         frame = frame.f_back
     lock = next((one for one in found if isinstance(one, Lock)), None)

@@ -295,10 +295,9 @@ class ThreadScheduler:
         if thread.signals:
             thread.handle_signals()
 
-    def let_others_end(self, thread: BubbleThread, where: str) -> None:
+    def let_others_end(self, thread: BubbleThread) -> None:
         """Called by `thread`, whose event loop ends: suspend it until the other threads that end have run."""
         self._loops_ended = True
-        thread.where = where
         thread.state = State.PARKED
         thread.suspend()
         thread.wait_until_resumed()

@@ -1,0 +1,164 @@
+"""What blocks the event loop is interrupted after the patience, and named once."""
+
+import re
+import signal
+import threading
+import time
+from time import monotonic
+
+import pytest
+
+from fakekube.virtualtime import NotQuiescent
+from fakekube.virtualtime.errors import LoopBlocked
+from fakekube.virtualtime.watchdog import Watchdog
+
+PATIENCE = 0.05
+
+
+class Loop:
+    """What the watchdog sees: callbacks run while the beat is odd."""
+
+    def __init__(self, beat=1, *, cancelled=False):
+        self.now, self.cancelled, self.errors = beat, cancelled, []
+
+    def beat(self):
+        return self.now
+
+    def fail_with(self, error):
+        self.errors.append(error)
+
+    def running(self):
+        return "task reconcile"
+
+    def runs_cancelled(self):
+        return self.cancelled
+
+
+def spin(seconds=5.0):
+    """Computes until it is interrupted; returns after how many real seconds."""
+    begun = monotonic()
+    try:
+        while monotonic() < begun + seconds:
+            pass
+    except LoopBlocked:
+        return monotonic() - begun
+    return None
+
+
+@pytest.fixture
+def watched():
+    def watch(loop, function, *args):
+        watchdog = Watchdog(loop, PATIENCE)
+        watchdog.start()
+        watchdog.start()
+        try:
+            return function(*args)
+        finally:
+            loop.now = 0  # as of a loop that does not run
+            watchdog.stop()
+            watchdog.stop()
+
+    before = {number: signal.getsignal(number) for number in signal.valid_signals()}, threading.active_count()
+    yield watch
+    assert ({number: signal.getsignal(number) for number in signal.valid_signals()}, threading.active_count()) == before
+
+
+@pytest.mark.parametrize(
+    ("cancelled", "said"),
+    [(False, r"for 0.05 s: it computes"), (True, r"for 0.05 s. It was cancelled and goes on: .* clean-up computes")],
+)
+def test_code_that_blocks_is_interrupted_and_named_with_its_stack(watched, cancelled, said):
+    loop = Loop(cancelled=cancelled)
+    assert PATIENCE <= watched(loop, spin) < 3
+    (error,) = loop.errors
+    assert isinstance(error, NotQuiescent)
+    assert str(error).startswith("task reconcile has blocked the event loop ")
+    assert re.search(said, str(error))
+    assert "in spin" in str(error)
+    assert str(error).count("  File") == 12
+
+
+def test_code_that_goes_on_is_interrupted_again_and_reported_once(watched):
+    loop = Loop()
+    first, second = watched(loop, lambda: (spin(), spin()))
+    assert first >= PATIENCE
+    assert 0.15 < second < 3
+    assert len(loop.errors) == 1
+
+
+def test_another_callback_has_the_whole_patience_and_is_reported(watched):
+    loop = Loop()
+
+    def two():
+        first = spin()
+        loop.now = 3
+        return first, spin()
+
+    _first, second = watched(loop, two)
+    assert PATIENCE / 2 <= second < 3
+    assert len(loop.errors) == 2
+
+
+@pytest.mark.parametrize("beat", [0, 2])
+def test_an_idle_loop_is_not_interrupted(watched, beat):
+    loop = Loop(beat)
+    assert watched(loop, spin, 4 * PATIENCE) is None
+    assert loop.errors == []
+
+
+def test_a_loop_that_turns_is_not_interrupted(watched):
+    loop = Loop()
+
+    def turns():
+        end = monotonic() + 4 * PATIENCE
+        while monotonic() < end:
+            loop.now += 2
+
+    watched(loop, turns)
+    assert loop.errors == []
+
+
+@pytest.mark.parametrize(("module", "interrupted"), [("pdb", False), ("IPython.core", False), ("pdbs", True)])
+def test_a_debugger_is_not_interrupted(watched, module, interrupted):
+    namespace = {"__name__": module, "spin": spin}
+    exec("def prompt(): return spin(0.2)", namespace)
+    loop = Loop()
+    assert bool(watched(loop, namespace["prompt"])) is interrupted
+    assert bool(loop.errors) is interrupted
+
+
+def test_a_lock_is_interrupted_too(watched):
+    lock = threading.Lock()
+    lock.acquire()
+
+    def waits():
+        with pytest.raises(LoopBlocked, match=r"was blocked for 0.05 s"):
+            lock.acquire(timeout=5)
+
+    watched(Loop(), waits)
+
+
+def test_a_loop_in_another_thread_is_interrupted_there(watched):
+    loop, took = Loop(), []
+    thread = threading.Thread(target=lambda: took.append(watched(loop, spin)))
+    thread.start()
+    thread.join()
+    assert PATIENCE <= took[0] < 3
+    assert len(loop.errors) == 1
+    assert str(loop.errors[0]).endswith("here:\n")
+
+
+def test_nothing_is_interrupted_before_the_patience(watched):
+    loop = Loop()
+    assert watched(loop, time.sleep, PATIENCE / 4) is None
+    assert loop.errors == []
+
+
+def test_the_signal_is_one_that_nothing_else_uses(watched):
+    def number():
+        installed = [
+            one for one in signal.valid_signals() if getattr(signal.getsignal(one), "__self__", None) is not None
+        ]
+        return [one for one in installed if isinstance(signal.getsignal(one).__self__, Watchdog)]
+
+    assert watched(Loop(0), number) == [signal.SIGRTMIN + 11]
