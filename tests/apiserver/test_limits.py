@@ -268,7 +268,7 @@ def test_whole_floats_as_go_writes_them(number, text):
     [("9223372036854775807", int), ("18446744073709551615", int), ("18446744073709551616", float), ("-9223372036854775808", int), ("-9223372036854775809", float), ("+18446744073709551615", float)],
 )  # fmt: skip
 def test_integers_of_yaml(text, kind):
-    tag, value = goyaml.resolve(text)
+    _, value = goyaml.resolve(text)
     assert isinstance(value, kind)
     assert float(value) == float(text)
 
@@ -291,7 +291,7 @@ def test_the_parts_of_addresses(text, good):
 def test_a_json_patch_has_at_most_10000_operations():
     one = {"op": "test", "path": "/a", "value": 1}
     assert len(json_patch.check([one] * json_patch.MAX_OPERATIONS)) == json_patch.MAX_OPERATIONS == 10_000
-    with pytest.raises(StatusError, match="10001|10000"):
+    with pytest.raises(StatusError, match=r"10001|10000"):
         json_patch.check([one] * 10_001)
 
 
