@@ -4,7 +4,7 @@ import base64
 
 import pytest
 
-from tests.apiserver.validation.support import merged, problems
+from tests.apiserver.validation.support import as_new, complete, merged, problems, strategy, texts
 from tests.apiserver.validation.test_certificates import REQUEST
 from tests.apiserver.validation.test_configuration_fields import lim
 from tests.apiserver.validation.test_devices import claim, offered, request
@@ -297,3 +297,21 @@ def test_the_limits_of_fields(kind, build, last, first, expected):
     assert found.startswith(begin)
     assert found.endswith(end)
     assert len(found) == len(expected) or end
+
+
+#: Kinds whose limited fields cannot change, or are not those of the request.
+NOT_CHANGED = ("CronJob", "PriorityClass", "CertificateSigningRequest", "VolumeAttachment", "ResourceClaim")
+
+
+@pytest.mark.parametrize(
+    ("kind", "build", "last", "first", "expected"), [row for row in LIMITS if row[0] not in NOT_CHANGED]
+)
+def test_an_update_has_the_limits_of_a_new_object(kind, build, last, first, expected):
+    stored, sent = as_new(kind, build(last)), complete(kind, build(first))
+    kept = {key: stored["metadata"][key] for key in ("uid", "creationTimestamp")}
+    sent = {**sent, "metadata": {**sent["metadata"], **kept}}
+    if "status" in stored:
+        sent["status"] = stored["status"]
+    found = texts(strategy(kind).validate_update(strategy(kind).prepare_update(sent, stored), stored))
+    begin, _, end = expected.partition("…")
+    assert any(one.startswith(begin) and one.endswith(end) for one in found), found
