@@ -228,11 +228,11 @@ async def test_a_jitter_is_drawn_for_each_attempt() -> None:
             drawn.append((purpose, key, attempt))
             return 0.0
 
-    task = asyncio.create_task(until(lambda: None, 10.0, jitter_factor=1.0, random=Drawing()))  # type: ignore[arg-type]
+    task = asyncio.create_task(until(lambda: None, 10.0, jitter_factor=1.0, random=Drawing()))
     await loop().settle()
     await loop().advance(10)
     task.cancel()
-    backoff = exponential_backoff(Backoff(1.0, steps=3), lambda: False, random=Drawing())  # type: ignore[arg-type]
+    backoff = exponential_backoff(Backoff(1.0, steps=3), lambda: False, random=Drawing())
     waiting = asyncio.create_task(backoff)
     await loop().settle()
     await loop().advance(100)
