@@ -2,7 +2,6 @@
 
 import pytest
 
-from fakekube.apiserver.admission import podsecurity
 from tests.apiserver.api import PODS, Api
 from tests.apiserver.validation.test_pods import POD
 
@@ -55,7 +54,7 @@ def enforced(api, level):
     return list(api.answer("PATCH", DEFAULT, body, content_type="application/merge-patch+json").warnings)
 
 
-def test_pods_that_violate_a_new_standard_are_sorted_and_counted(monkeypatch):
+def test_pods_that_violate_a_new_standard_are_sorted_and_counted():
     api = Api()
     for name in ("b", "c", "a", "d"):
         more = {"hostNetwork": True} if name == "d" else {}
@@ -70,14 +69,19 @@ def test_pods_that_violate_a_new_standard_are_sorted_and_counted(monkeypatch):
     assert len(enforced(api, "restricted")) == 3
     assert enforced(api, "restricted") == []
     enforced(api, "privileged")
-    for limit, is_partial in ((4, False), (3, True)):
-        monkeypatch.setattr(podsecurity, "PODS_CHECKED", limit)
-        assert (
-            enforced(api, "restricted")[0].startswith(
-                "new PodSecurity enforce level only checked against the first 3 of 4"
-            )
-        ) is is_partial
-        enforced(api, "privileged")
+
+
+@pytest.mark.parametrize(("count", "is_partial"), [(3000, False), (3001, True)])
+def test_only_the_first_pods_of_a_namespace_are_checked(count, is_partial):
+    api = Api()
+    spec = {**POD["spec"], "hostNetwork": True}
+    for number in range(count):
+        meta = {"name": f"p{number}", "namespace": "default", "uid": f"u{number}"}
+        api.apiserver.store.create("pods", f"default/p{number}", {"metadata": meta, "spec": spec})
+    found = enforced(api, "baseline")
+    text = "new PodSecurity enforce level only checked against the first 3000 of 3001 existing pods"
+    assert (found[0] == text) is is_partial
+    assert found[-1].startswith("p0 (and 2999 other pods): host namespaces")
 
 
 @pytest.mark.parametrize(
