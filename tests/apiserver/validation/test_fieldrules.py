@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from tests.apiserver.validation.support import problems
+from tests.apiserver.validation.support import as_new, complete, problems, strategy, texts
 
 TABLES = [
     entry
@@ -41,3 +41,22 @@ def test_what_the_fields_of_a_kind_require(entry):
         found = problems(kind, changed(obj, path, value))[0]
         begin = expected.removesuffix("…")
         assert found == expected or (begin != expected and found.startswith(begin)), (path, value, found)
+
+
+#: Kinds whose specs cannot be changed, so that the update is refused as a whole.
+NOT_CHANGED = ("PriorityClass", "ResourceClaim", "ServiceCIDR", "CertificateSigningRequest")
+CHANGEABLE = [entry for entry in TABLES if entry["kind"] not in NOT_CHANGED]
+
+
+@pytest.mark.parametrize(
+    "entry", CHANGEABLE, ids=[f"{number}-{entry['kind']}" for number, entry in enumerate(CHANGEABLE)]
+)
+def test_an_update_requires_the_same(entry):
+    kind, obj = entry["kind"], entry["object"]
+    rules, stored = strategy(kind), as_new(kind, obj)
+    for path, value, expected in entry["rows"]:
+        sent = complete(kind, changed(obj, path, value))
+        sent["metadata"] |= {key: stored["metadata"][key] for key in ("uid", "creationTimestamp")}
+        sent |= {"status": stored["status"]} if "status" in stored else {}
+        found = texts(rules.validate_update(rules.prepare_update(sent, stored), stored))
+        assert any(one.startswith(expected.removesuffix("…")) for one in found), (path, value, found)
