@@ -214,3 +214,45 @@ def test_the_status_of_a_refusal(status, code, text):
         status.get("reason") or "",
     )
     assert found.details == {"name": "x"}
+
+
+@pytest.mark.parametrize(
+    ("query", "options"),
+    [
+        ("", {}),
+        ("?dryRun=All", {"dryRun": ["All"]}),
+        ("?fieldManager=me", {"fieldManager": "me"}),
+        ("?fieldValidation=Warn", {"fieldValidation": "Warn"}),
+    ],
+)
+def test_the_options_of_the_request_are_sent(query, options):
+    api = hooked("validating")
+    api.ok("POST", f"{CONFIGMAPS}{query}", OBJECT, reply=answered())
+    sent = api.needs[0].posts[0].body["request"]
+    assert sent["options"] == {"kind": "CreateOptions", "apiVersion": "meta.k8s.io/v1", **options}
+    assert (sent["operation"], sent["dryRun"], sent["name"]) == ("CREATE", "dryRun" in query, "a")
+    assert (sent["object"]["data"], sent["oldObject"]) == ({"x": "1"}, None)
+    if "dryRun" in query:
+        return
+    api.ok("PUT", f"{CONFIGMAPS}/a{query}", {**OBJECT, "data": {"x": "2"}}, reply=answered())
+    sent = api.needs[1].posts[0].body["request"]
+    assert sent["options"] == {"kind": "UpdateOptions", "apiVersion": "meta.k8s.io/v1", **options}
+    assert (sent["operation"], sent["object"]["data"], sent["oldObject"]["data"]) == ("UPDATE", {"x": "2"}, {"x": "1"})
+
+
+@pytest.mark.parametrize(
+    ("query", "options"),
+    [
+        ("", {}),
+        ("?gracePeriodSeconds=0", {"gracePeriodSeconds": 0}),
+        ("?propagationPolicy=Orphan", {"propagationPolicy": "Orphan"}),
+    ],
+)
+def test_the_options_of_a_deletion_are_sent(query, options):
+    api = hooked("validating")
+    api.ok("POST", CONFIGMAPS, OBJECT, reply=answered())
+    api.ok("DELETE", f"{CONFIGMAPS}/a{query}", reply=answered())
+    sent = api.needs[1].posts[0].body["request"]
+    assert {key: sent["options"].get(key) for key in options} == options
+    assert sent["options"]["kind"] == "DeleteOptions"
+    assert (sent["operation"], sent["object"], sent["oldObject"]["data"]) == ("DELETE", None, {"x": "1"})
