@@ -23,6 +23,9 @@ def written(store: Store, number: int) -> int:
         pytest.param([INTERVAL, INTERVAL * 2], 3, id="the revision one interval before"),
         pytest.param([INTERVAL * 2], 3, id="two idle intervals"),
         pytest.param([INTERVAL, INTERVAL * 7], 4, id="many idle intervals"),
+        pytest.param([INTERVAL * 2.5, INTERVAL * 2.9], 3, id="the rest of an interval after idle ones"),
+        pytest.param([INTERVAL * 2.5, INTERVAL * 3], 3, id="the interval after idle ones"),
+        pytest.param([INTERVAL * 2.5, INTERVAL * 3, INTERVAL * 4], 4, id="two intervals after idle ones"),
     ],
 )
 def test_the_first_readable_revision(times, floor):

@@ -2,6 +2,7 @@
 
 import pytest
 
+from fakekube.apiserver.resource import version_priority
 from fakekube.apiserver.versions import UnknownVersion
 from fakekube.server import bootstrap
 from tests.apiserver.api import PODS, Api
@@ -86,3 +87,15 @@ def test_stored_objects_have_only_fields_of_their_version(version):
     schema = api.apiserver.schemas.of_kind("", "v1", "Pod")
     assert made["spec"].keys() <= schema.fields["spec"].fields.keys()
     assert made["spec"]["containers"][0].keys() <= schema.fields["spec"].fields["containers"].items.fields.keys()
+
+
+@pytest.mark.parametrize("version", ["1.25", "1.28", "1.33"])
+def test_old_versions_list_groups_and_versions_in_the_same_order(version):
+    catalog, latest = Api(version=version).apiserver.catalog, Api().apiserver.catalog.group_names()
+    names = catalog.group_names()
+    assert [name for name in names if name in latest] == [name for name in latest if name in names]
+    for group in ["", *names]:
+        found = catalog.versions(group)
+        assert found == sorted(found, key=version_priority)
+        rows = [row.version for row in catalog.resources() if row.group == group]
+        assert rows == sorted(rows, key=version_priority)

@@ -88,6 +88,21 @@ async def test_km_02_a_status(fakekube: FakeKube, asking: Komega) -> None:
     assert (stored["status"], stored["spec"]) == ({"ready": True}, {"size": 1})
 
 
+async def test_an_update_leaves_the_object_as_it_is_stored(fakekube: FakeKube, asking: Komega) -> None:
+    obj = {**named(), "metadata": {**named()["metadata"], "annotations": {"a": "b"}}}
+    await asking.update(
+        obj, lambda read: {key: value for key, value in {**read, "spec": {"size": 3}}.items() if key != "status"}
+    )()
+    assert obj == fakekube.get(API, KIND, "a")
+    obj["extra"] = "field"
+    await asking.update(obj, lambda read: {**read, "spec": {"size": 4}})()
+    assert obj == fakekube.get(API, KIND, "a")
+    shown = {**obj, "left": "over"}
+    write = asking.update(shown, lambda read: {key: value for key, value in read.items() if key != "left"})
+    await write()
+    assert shown == fakekube.get(API, KIND, "a")
+
+
 async def test_km_06_the_name_is_read_once(fakekube: FakeKube, asking: Komega) -> None:
     fakekube.create(thing("b", size=2))
     obj = named("a")

@@ -35,7 +35,7 @@ FATAL = [
 ]
 
 
-@pytest.mark.parametrize(("call", "said"), [row[1:] for row in FATAL], ids=[row[2] for row in FATAL])
+@pytest.mark.parametrize(("call", "said"), [row[1:] for row in FATAL], ids=[row[2].replace(str(ME), "ME") for row in FATAL])
 def test_what_ends_the_process_is_an_error_of_the_test_too(bubble, call, said):
     def works():
         with pytest.raises(ProcessEnded):

@@ -44,7 +44,11 @@ def answer(document: Any) -> Object:
     """The AdmissionReview that a webhook has answered. Raises WrongType, with Go's message."""
     if not isinstance(document, dict):
         raise WrongType(gojson.not_an_object(document))
-    return decode(_REVIEW, document, [])
+    found = decode(_REVIEW, document, [])
+    given = document.get("response") or {}
+    if given.get("patchType") == "":  # a pointer in Go: an empty text is not the same as none
+        found = {**found, "response": {**(found.get("response") or {}), "patchType": ""}}
+    return found
 
 
 @dataclass(frozen=True, slots=True)

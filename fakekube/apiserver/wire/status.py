@@ -128,7 +128,7 @@ def field_not_supported(field: str, value: Any, supported: Sequence[str]) -> Fie
 def invalid(group: str, kind: str, name: str, errors: Sequence[FieldError]) -> StatusError:
     """422 of an invalid object or of invalid options, with one cause for each field."""
     texts = list(dict.fromkeys(map(str, errors)))
-    text = texts[0] if len(texts) == 1 else "[" + ", ".join(texts) + "]"
+    text = "" if not texts else f": {texts[0]}" if len(texts) == 1 else f": [{', '.join(texts)}]"
     details: Object = {}
     if name:
         details["name"] = name
@@ -136,8 +136,9 @@ def invalid(group: str, kind: str, name: str, errors: Sequence[FieldError]) -> S
         details["group"] = group
     if kind:
         details["kind"] = kind
-    details["causes"] = [_cause(error) for error in errors]
-    return StatusError(422, "Invalid", f'{qualify(kind, group)} "{name}" is invalid: {text}', details)
+    if errors:
+        details["causes"] = [_cause(error) for error in errors]
+    return StatusError(422, "Invalid", f'{qualify(kind, group)} "{name}" is invalid{text}', details)
 
 
 def _cause(error: FieldError) -> Object:

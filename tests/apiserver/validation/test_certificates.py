@@ -16,7 +16,7 @@ from fakekube.apiserver.registry.certificates.certificatesigningrequest.pem impo
 from fakekube.apiserver.registry.certificates.certificatesigningrequest.validation import validate_approval
 from tests.apiserver.api import Api
 from tests.apiserver.certificates import KEY, certificate, encoded, pem, request, request_der
-from tests.apiserver.validation.support import as_new, check_new, check_status, merged, texts
+from tests.apiserver.validation.support import as_new, check_new, check_status, merged, strategy, texts
 
 PEM = pem(request_der())
 
@@ -213,3 +213,35 @@ def test_a9_an_approval_writes_metadata():
     shown = api.ok("GET", f"{path}/r")
     assert {key: shown["metadata"][key] for key in meta} == {**meta, "labels": {"a": "1", "b": "2"}}
     assert (shown["spec"]["usages"], shown["status"]) == (["client auth"], {})
+
+
+def requested(usages=("client auth",), signer="example.com/signer", types=(), certificate=None):
+    spec = {**REQUEST["spec"], "usages": list(usages), "signerName": signer}
+    status = {"conditions": [condition(one) for one in types], **({"certificate": certificate} if certificate else {})}
+    return {"metadata": {"name": "x"}, "spec": spec, "status": status}
+
+
+BAD_CERTIFICATE = encoded("-----BEGIN KEY-----\nMAA=\n-----END KEY-----\n")
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"usages": ["client auth", "client auth"]},
+        {"usages": ["other"]},
+        {"signer": "kubernetes.io/legacy-unknown"},
+        {"types": ["Approved", "Denied"]},
+        {"types": ["Failed", "Failed"]},
+        {"types": [""]},
+        {"certificate": BAD_CERTIFICATE},
+    ],
+)
+def test_a_stored_request_keeps_what_is_wrong_already(wrong):
+    rules, (good, bad) = (
+        strategy("CertificateSigningRequest"),
+        (as_new("CertificateSigningRequest", requested(**one)) for one in ({}, wrong)),
+    )
+    good, bad = ({**one, "status": given["status"]} for one, given in ((good, requested()), (bad, requested(**wrong))))
+    new = set(texts(rules.validate_update(bad, good)))
+    kept = set(texts(rules.validate_update(bad, bad)))
+    assert kept < new

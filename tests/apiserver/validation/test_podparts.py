@@ -122,3 +122,11 @@ def test_resizes_of_init_containers(before, change, expected):
     stored = as_new("Pod", with_init(**before))
     sent = {**stored, "spec": complete("Pod", merged(stored, with_init(**{**before, **change})))["spec"]}
     assert texts(validate_resize(sent, stored)) == [f"spec.initContainers[0]: Forbidden: {why}" for why in expected]
+
+
+def test_renamed_containers_are_reported_before_init_containers():
+    stored = as_new("Pod", with_init())
+    spec = {kind: [{**stored["spec"][kind][0], "name": "other"}] for kind in ("containers", "initContainers")}
+    found = texts(validate_resize({**stored, "spec": {**stored["spec"], **spec}}, stored))
+    renamed = [one.partition(":")[0] for one in found if "renamed" in one]
+    assert renamed == ["spec.containers[0].name", "spec.initContainers[0].name"]

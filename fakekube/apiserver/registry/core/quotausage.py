@@ -220,7 +220,7 @@ def _is_of_claim(selector: Object, claim: Object) -> bool:
         status.get("currentVolumeAttributesClassName"),
         (status.get("modifyVolumeStatus") or {}).get("targetVolumeAttributesClassName"),
     }
-    return any(_selects(selector, name) for name in sorted(filter(None, names)) or [""])
+    return any(_selects(selector, name) for name in [*filter(None, names)] or [""])
 
 
 def _selects(selector: Object, name: str) -> bool:

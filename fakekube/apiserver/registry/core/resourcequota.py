@@ -102,7 +102,7 @@ def _beyond(scope: str, hard: Field) -> list[str]:
     """The resources of the quota that a scope does not apply to."""
     if scope not in SCOPES:
         return []
-    return [name for name in sorted(hard.struct) if is_standard(name) and name not in SCOPES[scope]]
+    return [name for name in hard.struct if is_standard(name) and name not in SCOPES[scope]]
 
 
 def _validate_exclusive(found: Sequence[str], path: Field, scopes: Field) -> None:
