@@ -286,7 +286,8 @@ def test_the_defaults_of_a_cluster():
     assert {name: getattr(found, name) for name in SETTINGS} == {
         "seed": 0, "version": None, "controllers": (), "nodes": None, "rbac": False, "stepped": None, "wall_clock": True,
         "transport": "direct", "detect": None, "history_window": 20_000, "patience": 30.0, "service_cluster_ip_range": "10.0.0.0/12",
-        "authorization_mode": None, "enable_admission_plugins": (), "disable_admission_plugins": (), "real_connections": False,
+        "authorization_mode": None, "enable_admission_plugins": (), "disable_admission_plugins": (), "feature_gates": None,
+            "real_connections": False,
     }  # fmt: skip
     with pytest.raises(TypeError):
         ClusterSettings(3)
