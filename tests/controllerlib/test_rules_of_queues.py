@@ -14,6 +14,7 @@ from controllerlib.controller.predicate import (
     of_object,
     resource_version_changed,
 )
+from controllerlib.metrics.reconcilemetrics import RECONCILE_BUCKETS
 from controllerlib.workqueue.queuestate import WorkQueueState
 from tests.controllerlib.objects import pod
 
@@ -108,3 +109,11 @@ def test_an_item_that_was_due_while_it_was_processed_follows_the_others() -> Non
     assert (state.length(10.0), state.length(11.0), state.is_processing()) == (2, 3, False)
     handed_out = [state.pop(11.0) for _ in range(3)]
     assert [one.item for one in handed_out if one is not None] == ["y", "x", "z"]
+
+
+def test_the_buckets_of_reconcile_times() -> None:
+    """Those of controller-runtime: 5 ms to 60 s."""
+    assert RECONCILE_BUCKETS == (
+        0.005, 0.01, 0.025, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0, 1.25, 1.5, 1.75,
+        2.0, 2.5, 3.0, 3.5, 4.0, 4.5, 5, 6, 7, 8, 9, 10, 15, 20, 25, 30, 40, 50, 60,
+    )  # fmt: skip
