@@ -60,3 +60,13 @@ def test_an_update_requires_the_same(entry):
         sent |= {"status": stored["status"]} if "status" in stored else {}
         found = texts(rules.validate_update(rules.prepare_update(sent, stored), stored))
         assert any(one.startswith(expected.removesuffix("…")) for one in found), (path, value, found)
+
+
+@pytest.mark.parametrize("kind", ["Role", "ClusterRole", "RoleBinding", "StorageClass"])
+def test_the_name_of_an_object_does_not_change(kind):
+    stored = as_new(kind, next(entry["object"] for entry in TABLES if entry["kind"] == kind))
+    sent = {**stored, "metadata": {**stored["metadata"], "name": "other"}}
+    assert 'metadata.name: Invalid value: "other": field is immutable' in texts(
+        strategy(kind).validate_update(sent, stored)
+    )
+    assert texts(strategy(kind).validate_update(stored, stored)) == []
