@@ -274,8 +274,8 @@ def test_each_setting_has_a_text_and_most_are_portable():
         "args": ["controllers", "detect"],
     }
     assert sorted(name for name, one in SETTINGS.items() if not one.metadata["portable"]) == [
-        "authorization_mode", "controllers", "disable_admission_plugins", "enable_admission_plugins", "nodes",
-        "service_cluster_ip_range", "version",
+        "authorization_mode", "controllers", "disable_admission_plugins", "enable_admission_plugins", "feature_gates",
+        "nodes", "service_cluster_ip_range", "version",
     ]  # fmt: skip
     flags = {option for parameter in cli.serve.params for option in parameter.opts}
     assert {one.metadata["flag"] for one in SETTINGS.values()} - {""} <= flags
@@ -287,7 +287,7 @@ def test_the_defaults_of_a_cluster():
         "seed": 0, "version": None, "controllers": (), "nodes": None, "rbac": False, "stepped": None, "wall_clock": True,
         "transport": "direct", "detect": None, "history_window": 20_000, "patience": 30.0, "service_cluster_ip_range": "10.0.0.0/12",
         "authorization_mode": None, "enable_admission_plugins": (), "disable_admission_plugins": (), "feature_gates": None,
-            "real_connections": False,
+        "real_connections": False,
     }  # fmt: skip
     with pytest.raises(TypeError):
         ClusterSettings(3)

@@ -35,7 +35,9 @@ FATAL = [
 ]
 
 
-@pytest.mark.parametrize(("call", "said"), [row[1:] for row in FATAL], ids=[row[2].replace(str(ME), "ME") for row in FATAL])
+@pytest.mark.parametrize(
+    ("call", "said"), [row[1:] for row in FATAL], ids=[row[2].replace(str(ME), "ME") for row in FATAL]
+)
 def test_what_ends_the_process_is_an_error_of_the_test_too(bubble, call, said):
     def works():
         with pytest.raises(ProcessEnded):
@@ -210,7 +212,10 @@ def test_a_process_is_named_by_its_command():
 
 
 def test_a_tree_of_processes_is_killed():
-    script = "import subprocess, sys; c = subprocess.Popen(['sleep', '1000']); print(c.pid, flush=True); c.wait()"
+    script = (
+        "import signal, subprocess; c = subprocess.Popen(['sleep', '1000']); print(c.pid, flush=True); c.wait(); "
+        "signal.pause()"
+    )
     for own_group in (False, True):
         process = subprocess.Popen(
             [sys.executable, "-S", "-c", script], stdout=subprocess.PIPE, start_new_session=own_group

@@ -30,7 +30,7 @@ PATCH_TYPES = ("ApplyConfiguration", "JSONPatch")
 #: Type of a patch -> the field that holds it.
 _PATCHES = {"JSONPatch": "jsonPatch", "ApplyConfiguration": "applyConfiguration"}
 
-REINVOCATION_POLICIES = ("Never", "IfNeeded")
+REINVOCATION_POLICIES = ("IfNeeded", "Never")
 
 
 def validate(policy: Field, *, conditions: bool = True) -> None:

@@ -113,8 +113,8 @@ def _validate_paths(rule: Field) -> None:
 
 
 def _validate_path(path: Field) -> None:
-    kind, text = path["pathType"].required("pathType must be specified"), path["path"]
-    if not kind:
+    kind, text = path["pathType"].specified("pathType must be specified"), path["path"]
+    if kind.value is None:
         return
     if kind.value not in PATH_TYPES:
         kind.not_supported(PATH_TYPES)

@@ -81,7 +81,7 @@ def _validate_port(port: Field) -> None:
     else:
         number.port_number()
         if end.number < number.value:
-            end.invalid("must be greater than or equal to `port`")
+            end.invalid("must be greater than or equal to `port`", number.value)
         end.port_number()
 
 

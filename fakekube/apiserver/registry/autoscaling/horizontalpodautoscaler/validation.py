@@ -41,7 +41,7 @@ def validate(autoscaler: Field, before: Field = SKIPPED) -> None:
     least = 0 if before["minReplicas"].value == 0 else 1
     low.at_least(least, f"must be greater than or equal to {least}")
     if since(36):
-        high.required("must be set and greater than 0").at_least(1, "must be greater than 0")
+        high.required("must be set and greater than 0").at_least(1, "must be greater than or equal to 1")
     else:
         high.at_least(1, "must be greater than 0")
     if low.value is not None and high.number < low.value:

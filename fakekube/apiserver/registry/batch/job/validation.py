@@ -131,7 +131,7 @@ def _validate_indexed(spec: Field) -> None:
     completions = spec["completions"].specified("when completion mode is Indexed")
     parallelism, most = spec["parallelism"], spec["maxFailedIndexes"]
     parallelism.at_most(MANY, f"must be less than or equal to {MANY} when completion mode is Indexed")
-    if completions.value is not None:
+    if completions.value is not None and most.value is not None:
         most.at_most(completions.value, "must be less than or equal to completions")
     most.at_most(MANY, f"must be less than or equal to {MANY}")
     if completions.number <= MANY or spec["backoffLimitPerIndex"].value is None:

@@ -295,13 +295,16 @@ PROJECTIONS = {
     "serviceAccountToken": _project_token,
 }
 
+#: The error of a partition, which can be 0 as well: it is not set.
+PARTITION = content.range_problem(1, 255)
+
 #: Sources in the order in which the server validates them: required members, further rules.
 SOURCES: Mapping[str, tuple[tuple[str, ...], Callable[[Field], object] | None]] = {
     "emptyDir": ((), _validate_empty_dir),
     "hostPath": ((), _validate_host_path),
     "gitRepo": (("repository",), lambda source: source["directory"].check(content.descending_path_problems)),
-    "gcePersistentDisk": (("pdName",), lambda source: source["partition"].between(0, 255)),
-    "awsElasticBlockStore": (("volumeID",), lambda source: source["partition"].between(0, 255)),
+    "gcePersistentDisk": (("pdName",), lambda source: source["partition"].between(0, 255, PARTITION)),
+    "awsElasticBlockStore": (("volumeID",), lambda source: source["partition"].between(0, 255, PARTITION)),
     "secret": (("secretName",), _validate_keys),
     "nfs": (("server", "path"), _validate_nfs),
     "iscsi": ((), _validate_iscsi),
