@@ -201,7 +201,7 @@ NEW = [
         'spec.ingress[0].ports[0].port: Invalid value: "A_": must contain only alpha-numeric characters (a-z, 0-9), and hyphens (-)',
         'spec.ingress[0].ports[0].port: Invalid value: "A_": must contain at least one letter (a-z)',
     ]),
-    ("NetworkPolicy", nport(port=80, endPort=70), ['spec.ingress[0].ports[0].endPort: Invalid value: 70: must be greater than or equal to `port`']),
+    ("NetworkPolicy", nport(port=80, endPort=70), ['spec.ingress[0].ports[0].endPort: Invalid value: 80: must be greater than or equal to `port`']),
     ("NetworkPolicy", nport(port=80, endPort=70000, protocol="X"), [
         'spec.ingress[0].ports[0].protocol: Unsupported value: "X": supported values: "TCP", "UDP", "SCTP"',
         'spec.ingress[0].ports[0].endPort: Invalid value: 70000: must be between 1 and 65535, inclusive',

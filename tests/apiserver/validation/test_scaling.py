@@ -88,7 +88,7 @@ BASES = {
             "HorizontalPodAutoscaler",
             {"spec": {"maxReplicas": -1}},
             [
-                "spec.maxReplicas: Invalid value: -1: must be greater than 0",
+                "spec.maxReplicas: Invalid value: -1: must be greater than or equal to 1",
                 "spec.maxReplicas: Invalid value: -1: must be greater than or equal to `minReplicas`",
             ],
         ),

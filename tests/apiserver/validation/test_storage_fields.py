@@ -61,7 +61,7 @@ NEW = [
     ]),
     ("PersistentVolume", pv(gcePersistentDisk={"pdName": "", "partition": 256}, cephfs={"monitors": ["m"]}), [
         'spec.persistentDisk.pdName: Required value',
-        'spec.persistentDisk.partition: Invalid value: 256: must be between 0 and 255, inclusive',
+        'spec.persistentDisk.partition: Invalid value: 256: must be between 1 and 255, inclusive',
         'spec.cephFS: Forbidden: may not specify more than 1 volume type',
     ]),
     ("PersistentVolume", pv(hostPath={"path": "/a"}, nodeAffinity={}), ['spec.nodeAffinity.required: Required value: must specify required node constraints']),

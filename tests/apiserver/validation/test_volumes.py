@@ -39,14 +39,14 @@ SOURCES = [
         {"gcePersistentDisk": {"partition": 256}},
         [
             "spec.volumes[0].persistentDisk.pdName: Required value",
-            "spec.volumes[0].persistentDisk.partition: Invalid value: 256: must be between 0 and 255, inclusive",
+            "spec.volumes[0].persistentDisk.partition: Invalid value: 256: must be between 1 and 255, inclusive",
         ],
     ),
     (
         {"awsElasticBlockStore": {"partition": -1}},
         [
             "spec.volumes[0].awsElasticBlockStore.volumeID: Required value",
-            "spec.volumes[0].awsElasticBlockStore.partition: Invalid value: -1: must be between 0 and 255, inclusive",
+            "spec.volumes[0].awsElasticBlockStore.partition: Invalid value: -1: must be between 1 and 255, inclusive",
         ],
     ),
     (
