@@ -322,7 +322,11 @@ def _greeting(found: Running, options: Options, controllers: Sequence[str]) -> l
     lines = [f"fakekube serves the Kubernetes API {version} at {url}"]
     if found.loaded:
         lines.append(f"  loaded {found.loaded} objects from {', '.join(map(str, options.manifests))}")
-    if options.kubeconfig:
+    if options.kubeconfig and found.ca is None and options.authorization_mode != "AlwaysAllow":
+        lines.append(
+            f"  {options.kubeconfig} has a token, which kubectl does not send over plain HTTP: add --tls for kubectl"
+        )
+    elif options.kubeconfig:
         lines.append(f"  kubectl --kubeconfig {options.kubeconfig} get namespaces")
     elif found.ca is None and not found.token:
         lines.append(f"  kubectl --server {url} get namespaces")
