@@ -18,6 +18,7 @@ from fakekube.apiserver.call import Call
 from fakekube.apiserver.needs import Need, Post, Posts, Reply, Waiting, webhook_post
 from fakekube.apiserver.patch import json_patch
 from fakekube.apiserver.schema.decode import WrongType
+from fakekube.apiserver.wire import gojson
 from fakekube.apiserver.wire.goprint import go_quote
 from fakekube.apiserver.wire.status import StatusError, bad_request, forbidden, internal_error
 
@@ -174,6 +175,8 @@ def _response(hook: Hook, reply: Reply, uid: str, *, mutating: bool) -> Object:
     problem = _problem(document, response, uid, mutating=mutating) if version == "v1" else ""
     if problem:
         raise CallFailed(f"received invalid webhook response: {problem}")
+    if version == "v1beta1" and response.get("patch"):
+        return {**response, "patchType": "JSONPatch"}  # no other was ever supported, and v1beta1 does not check it
     return response
 
 
@@ -221,6 +224,16 @@ def refusal(name: str, status: Mapping[str, Any]) -> StatusError:
     return StatusError(max(code, 400), reason, text, status.get("details"))
 
 
+def _patch_problem(patch: Any) -> str:
+    """Why a decoded value is no JSON Patch ("": it is one)."""
+    if patch is not None and not isinstance(patch, list):
+        return f"json: cannot unmarshal {gojson.type_name(patch)} into Go value of type jsonpatch.Patch"
+    for operation in patch or ():
+        if operation is not None and not isinstance(operation, dict):
+            return f"json: cannot unmarshal {gojson.type_name(operation)} into Go value of type jsonpatch.Operation"
+    return ""
+
+
 def _patched(hook: Hook, response: Object) -> Generator[Need, Any, Object | None]:
     """Apply the JSON Patch of a response. Raises CallFailed, or 500 if the patch or its result is invalid."""
     attributes = hook.versioned.attributes
@@ -231,6 +244,9 @@ def _patched(hook: Hook, response: Object) -> Generator[Need, Any, Object | None
         patch = json.loads(base64.b64decode(text, validate=True))
     except (ValueError, binascii.Error, RecursionError) as problem:
         raise CallFailed(f"received undecodable patch in webhook response: {problem}") from None
+    unusable = _patch_problem(patch)
+    if unusable:
+        raise CallFailed(f"received undecodable patch in webhook response: {unusable}")
     if not patch:
         return attributes.obj
     if hook.versioned.obj is None or attributes.operation == CONNECT:

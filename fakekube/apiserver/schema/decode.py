@@ -408,7 +408,7 @@ def _quantity(schema: Schema, value: Any, shown: str, struct: str) -> str:
     if isinstance(value, bool) or not isinstance(value, str | int | float):
         raise WrongType(QUANTITY_PROBLEM)
     try:
-        return canonical(str(value).strip() if not isinstance(value, float) else repr(value))
+        return canonical(value.strip(" ") if isinstance(value, str) else repr(value))  # other space is escaped in JSON
     except InvalidQuantity as problem:
         raise WrongType(str(problem)) from None
 

@@ -126,6 +126,35 @@ def test_an_answer_without_a_patch_changes_nothing(response):
     assert hooked("mutating").ok("POST", CONFIGMAPS, OBJECT, reply=answered(**response))["data"] == {"x": "1"}
 
 
+@pytest.mark.parametrize(
+    ("patched", "problem"),
+    [
+        ({"op": "add"}, "object into Go value of type jsonpatch.Patch"),
+        ({}, "object into Go value of type jsonpatch.Patch"),
+        ("x", "string into Go value of type jsonpatch.Patch"),
+        (["x"], "string into Go value of type jsonpatch.Operation"),
+    ],
+)
+@pytest.mark.parametrize("policy", ["Fail", "Ignore"])
+def test_a_patch_that_is_no_list_of_operations_is_a_failed_call(policy, patched, problem):
+    api = hooked("mutating", {"failurePolicy": policy})
+    sent = base64.b64encode(json.dumps(patched).encode()).decode()
+    reply = answered(allowed=True, patch=sent, patchType="JSONPatch")
+    code, shown = api.call("POST", CONFIGMAPS, OBJECT, reply=reply)
+    assert code == (201 if policy == "Ignore" else 500)
+    if policy == "Fail":
+        why = f"received undecodable patch in webhook response: json: cannot unmarshal {problem}"
+        assert shown["message"] == f"{CALLING}{why}"
+
+
+@pytest.mark.parametrize("patch_type", [{}, {"patchType": "Other"}, {"patchType": ""}])
+def test_the_type_of_a_patch_is_not_read_in_v1beta1(patch_type):
+    api = hooked("mutating", {"admissionReviewVersions": ["v1beta1"]})
+    sent = base64.b64encode(json.dumps([{"op": "add", "path": "/data/y", "value": "2"}]).encode()).decode()
+    made = api.ok("POST", CONFIGMAPS, OBJECT, reply=answered(allowed=True, patch=sent, **patch_type))
+    assert made["data"] == {"x": "1", "y": "2"}
+
+
 def test_webhooks_that_mutate_are_called_in_their_order():
     api = hooked("mutating", {}, {"name": "b.example.com"})
     seen = []
