@@ -264,6 +264,14 @@ def test_a2_an_expression_of_any_type_is_refused(api, spec, problem):
     ]
 
 
+def test_the_reason_of_a_validation_is_not_empty(api):
+    rule = {"apiGroups": [""], "apiVersions": ["v1"], "operations": ["*"], "resources": ["*"]}
+    validations = [{"expression": "true", "reason": ""}]
+    spec = {"matchConstraints": {"resourceRules": [rule]}, "validations": validations}
+    shown = api.call("POST", f"{GROUP}/validatingadmissionpolicies", {"metadata": {"name": "p"}, "spec": spec})[1]
+    assert [cause["field"] for cause in shown["details"]["causes"]] == ["spec.validations[0].reason"]
+
+
 # --- versions --------------------------------------------------------------------------------------------------------
 
 

@@ -230,6 +230,7 @@ STATUSES = [
         {},
         [
             'status.containerStatuses[0].allocatedResourcesStatus[0].resources[0].health: Unsupported value: "Fine": supported values: "Healthy…',
+            "status.containerStatuses[0].allocatedResourcesStatus[0].resources[0].message: Required value: must be non-empty if specified",
             "status.containerStatuses[0].allocatedResourcesStatus[0].resources[1].message: Too long: may not be more than 1024 bytes",
             'status.containerStatuses[0].allocatedResourcesStatus[0].resources[1].resourceID: Duplicate value: "x"',
             'status.containerStatuses[0].allocatedResourcesStatus[1].name: Invalid value: "claim:b": must match one of the container\'s resource…',
