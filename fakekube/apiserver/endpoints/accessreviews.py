@@ -7,7 +7,7 @@ from typing import Any
 
 from fakekube.apiserver.auth.jsonwebtoken import BadToken
 from fakekube.apiserver.call import Call
-from fakekube.apiserver.endpoints.body import decode_object
+from fakekube.apiserver.endpoints.body import check_place, decode_object
 from fakekube.apiserver.endpoints.write import Action
 from fakekube.apiserver.features import since
 from fakekube.apiserver.response import Document, Response
@@ -21,7 +21,7 @@ Object = dict[str, Any]
 
 
 def _read(call: Call, body: Call, options: WriteOptions) -> Object:
-    return decode_object(call, field_validation=options.field_validation)
+    return check_place(call, decode_object(call, field_validation=options.field_validation), naming=False)
 
 
 def _answer(call: Call, review: Object, status: Object) -> Response:

@@ -105,3 +105,16 @@ def test_a_review_of_the_users_rules(api):
     assert {"verbs": ["get", "list"], "apiGroups": [""], "resources": ["pods", "pods/log"]} in status["resourceRules"]
     assert any("/version" in rule["nonResourceURLs"] for rule in status["nonResourceRules"])
     assert not status["incomplete"]
+
+
+def test_a_local_review_of_another_namespace_is_refused(api):
+    code, _, message = api.refused("POST", LOCAL, {"metadata": {"namespace": "other"}, "spec": {"user": "u", **pods()}})
+    assert (code, message) == (
+        400,
+        "the namespace of the provided object does not match the namespace sent on the request",
+    )
+
+
+def test_a_review_of_the_cluster_has_no_namespace(api):
+    shown = api.ok("POST", OTHER, {"metadata": {"namespace": "other"}, "spec": {"user": "u", **pods()}})
+    assert "namespace" not in shown["metadata"]
