@@ -21,7 +21,7 @@ from fakekube.virtualtime.simulatedprocess import (
     process_of,
     running_in,
 )
-from fakekube.virtualtime.taskregistry import MAX_CANCELS, TaskRegistry, never_log
+from fakekube.virtualtime.taskregistry import TaskRegistry
 
 
 @pytest.fixture
@@ -210,29 +210,6 @@ def test_a_stopped_process_can_be_killed(loop, process):
         assert (task.cancelled(), task.get_name(), loop.processes.is_empty()) == (True, "main of it", True)
 
     loop.run_until_complete(main())
-
-
-def test_what_catches_every_cancellation_is_left_stopped(loop, process):
-    caught = []
-
-    async def stubborn():
-        while True:
-            try:
-                await asyncio.sleep(60)
-            except asyncio.CancelledError:
-                caught.append(loop.processes.ending)
-
-    async def main():
-        loop.start_process(stubborn(), process)
-        await loop.settle()
-        await loop.processes.kill(process)
-        assert loop.processes.stopped() == (process,)
-        await loop.advance(3600)
-
-    loop.run_until_complete(main())
-    assert caught == [0, *[1] * (MAX_CANCELS - 1)]
-    (task,) = loop.tasks.of(process)
-    never_log(task)
 
 
 def test_the_clients_of_a_killed_process_are_not_warned_of(loop, process):

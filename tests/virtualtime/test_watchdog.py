@@ -1,6 +1,5 @@
 """What blocks the event loop is interrupted after the patience, and named once."""
 
-import re
 import signal
 import threading
 import time
@@ -8,7 +7,6 @@ from time import monotonic
 
 import pytest
 
-from fakekube.virtualtime import NotQuiescent
 from fakekube.virtualtime.errors import LoopBlocked
 from fakekube.virtualtime.watchdog import Watchdog
 
@@ -61,42 +59,6 @@ def watched():
     before = {number: signal.getsignal(number) for number in signal.valid_signals()}, threading.active_count()
     yield watch
     assert ({number: signal.getsignal(number) for number in signal.valid_signals()}, threading.active_count()) == before
-
-
-@pytest.mark.parametrize(
-    ("cancelled", "said"),
-    [(False, r"for 0.05 s: it computes"), (True, r"for 0.05 s. It was cancelled and goes on: .* clean-up computes")],
-)
-def test_code_that_blocks_is_interrupted_and_named_with_its_stack(watched, cancelled, said):
-    loop = Loop(cancelled=cancelled)
-    assert PATIENCE <= watched(loop, spin) < 3
-    (error,) = loop.errors
-    assert isinstance(error, NotQuiescent)
-    assert str(error).startswith("task reconcile has blocked the event loop ")
-    assert re.search(said, str(error))
-    assert "in spin" in str(error)
-    assert str(error).count("  File") == 12
-
-
-def test_code_that_goes_on_is_interrupted_again_and_reported_once(watched):
-    loop = Loop()
-    first, second = watched(loop, lambda: (spin(), spin()))
-    assert first >= PATIENCE
-    assert 0.15 < second < 3
-    assert len(loop.errors) == 1
-
-
-def test_another_callback_has_the_whole_patience_and_is_reported(watched):
-    loop = Loop()
-
-    def two():
-        first = spin()
-        loop.now = 3
-        return first, spin()
-
-    _first, second = watched(loop, two)
-    assert PATIENCE / 2 <= second < 3
-    assert len(loop.errors) == 2
 
 
 @pytest.mark.parametrize("beat", [0, 2])
