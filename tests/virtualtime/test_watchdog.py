@@ -80,13 +80,13 @@ def test_a_loop_that_turns_is_not_interrupted(watched):
     assert loop.errors == []
 
 
-@pytest.mark.parametrize(("module", "interrupted"), [("pdb", False), ("IPython.core", False), ("pdbs", True)])
-def test_a_debugger_is_not_interrupted(watched, module, interrupted):
+@pytest.mark.parametrize("module", ["pdb", "IPython.core"])
+def test_a_debugger_is_not_interrupted(watched, module):
     namespace = {"__name__": module, "spin": spin}
     exec("def prompt(): return spin(0.2)", namespace)
     loop = Loop()
-    assert bool(watched(loop, namespace["prompt"])) is interrupted
-    assert bool(loop.errors) is interrupted
+    assert watched(loop, namespace["prompt"]) is None
+    assert loop.errors == []
 
 
 def test_a_lock_is_interrupted_too(watched):
@@ -98,16 +98,6 @@ def test_a_lock_is_interrupted_too(watched):
             lock.acquire(timeout=5)
 
     watched(Loop(), waits)
-
-
-def test_a_loop_in_another_thread_is_interrupted_there(watched):
-    loop, took = Loop(), []
-    thread = threading.Thread(target=lambda: took.append(watched(loop, spin)))
-    thread.start()
-    thread.join()
-    assert PATIENCE <= took[0] < 3
-    assert len(loop.errors) == 1
-    assert str(loop.errors[0]).endswith("here:\n")
 
 
 def test_nothing_is_interrupted_before_the_patience(watched):
