@@ -9,7 +9,7 @@ the default version.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from contextvars import ContextVar, Token
+from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import cache
 
@@ -126,13 +126,10 @@ def _parsed(texts: Iterable[str]) -> Iterator[tuple[str, bool]]:
 _current: ContextVar[Features] = ContextVar("features", default=features_of(RECORDED))  # noqa: B039 - it is immutable
 
 
-def use(features: Features) -> Token[Features]:
-    """Make rules answer for a server; returns the token for `leave`."""
-    return _current.set(features)
-
-
-def leave(token: Token[Features]) -> None:
-    _current.reset(token)
+#: Make rules answer for a server; returns the token for `leave`. Every request calls both, so they are not functions of
+#: their own.
+use = _current.set
+leave = _current.reset
 
 
 def minor() -> int:
