@@ -111,7 +111,8 @@ class Call:
     """A request for a served resource.
 
     `path` is the storage key of the object that the request names. `converted` maps the `id()` of a stored object to
-    the object and its conversion to the version of the request (None: no webhook converts the resource).
+    the object and its conversion to the version of the request (None: no webhook converts the resource). `conversions`
+    are those that field ownership has needed, or the error message: by version, version and encoded object.
     """
 
     server: Server
@@ -122,6 +123,7 @@ class Call:
     context: RequestContext
     representation: Representation = PLAIN
     warnings: list[str] = field(default_factory=list)
+    conversions: dict[tuple[str, str, str], Object | str] = field(default_factory=dict)
     stale: int | None = None
     """The revision of the watch cache, which reads with resourceVersion=0 see (None: it does not lag)."""
     resource: Resource = field(init=False)

@@ -6,14 +6,17 @@ kube-apiserver, every read calls the webhook.
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
 from typing import Any
 
+from fakekube.apiserver.apply.pathelement import encoded
+from fakekube.apiserver.apply.typed import Mismatch
 from fakekube.apiserver.call import Call
 from fakekube.apiserver.crd.conversionwebhook import TIMEOUT, ConversionWebhook
 from fakekube.apiserver.needs import Need, Posts, Reply, Waiting, webhook_post
 from fakekube.apiserver.registry.registration import Registration
 from fakekube.apiserver.storage.store import Entry
+from fakekube.apiserver.wire.status import StatusError
 
 Object = dict[str, Any]
 
@@ -57,6 +60,52 @@ def between(call: Call, obj: Object, source: Registration, target: Registration)
     whole = version.storage.whole(version.storage.decoded(stored))
     (found,) = yield from _converted(call, version.webhook, [whole], version.api_version)
     return version.pruned(found)
+
+
+def converted(obj: Object, source: Registration, target: Registration) -> Object:
+    """An object, or a part of one, of a built-in resource in another version."""
+    stored = source.write(obj) if source.write is not None else obj
+    return target.read(Entry(0, stored, target.stored_version)) if target.read is not None else stored
+
+
+class Unconverted(Exception):
+    """An object that a pure function needs in another version, before the webhook has converted it."""
+
+    def __init__(self, obj: Object, source: str, target: str) -> None:
+        super().__init__(f"not converted from {source} to {target}")
+        self.obj, self.source, self.target = obj, source, target
+
+
+def remembered(call: Call, obj: Object, source: str, target: str) -> Object:
+    """An object that the webhook has converted for this request. Raises Unconverted, or Mismatch if that failed."""
+    found = call.conversions.get((source, target, encoded(obj)))
+    if found is None:
+        raise Unconverted(obj, source, target)
+    if isinstance(found, str):
+        raise Mismatch(found)
+    return found
+
+
+def completed(call: Call, make: Callable[[], Object]) -> Generator[Need, Any, Object]:
+    """The result of a pure function that uses `remembered`: it starts again after each conversion."""
+    warnings = len(call.warnings)
+    while True:
+        try:
+            return make()
+        except Unconverted as missing:
+            del call.warnings[warnings:]
+            obj, source, target = missing.obj, missing.source, missing.target
+        version = call.registration.version
+        assert version is not None, "only custom resources are converted by webhooks"
+        known = version.sibling(source)
+        assert version.webhook is not None, "a version that converts has a webhook"
+        assert known is not None, "the version of the object exists"
+        result: Object | str
+        try:
+            (result,) = yield from _converted(call, version.webhook, [known.whole(obj)], target)
+        except StatusError as problem:
+            result = problem.message
+        call.conversions[source, target, encoded(obj)] = result
 
 
 def _to_stored(call: Call, source: Registration, obj: Object) -> Generator[Need, Any, Object]:

@@ -206,3 +206,29 @@ def extracted(value, tree):
 
 def _keys(pe):
     return json.loads(pe[2:])
+
+
+def test_a3_what_is_owned_in_another_version_of_a_built_in_kind_is_compared_there(api: Api) -> None:
+    path = "/namespaces/default/horizontalpodautoscalers"
+    target = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "a"}
+    v1 = {
+        "metadata": {"name": "a"},
+        "spec": {"scaleTargetRef": target, "maxReplicas": 3, "targetCPUUtilizationPercentage": 70},
+    }
+    api.ok("POST", f"/apis/autoscaling/v1{path}?fieldManager=creator", v1)
+    use = {"type": "Utilization", "averageUtilization": 50}
+    metrics = [{"type": "Resource", "resource": {"name": "cpu", "target": use}}]
+    v2 = {
+        "apiVersion": "autoscaling/v2",
+        "kind": "HorizontalPodAutoscaler",
+        "metadata": {"name": "a"},
+        "spec": {"scaleTargetRef": target, "maxReplicas": 3, "metrics": metrics},
+    }
+    kind = {"content_type": "application/apply-patch+yaml"}
+    code, refused = api.call("PATCH", f"/apis/autoscaling/v2{path}/a?fieldManager=other", v2, **kind)
+    assert code == 409
+    assert [cause["field"] for cause in refused["details"]["causes"]] == [".spec.targetCPUUtilizationPercentage"]
+    forced = api.ok("PATCH", f"/apis/autoscaling/v2{path}/a?fieldManager=other&force=true", v2, **kind)
+    creator = next(one for one in forced["metadata"]["managedFields"] if one["manager"] == "creator")
+    assert "f:targetCPUUtilizationPercentage" not in creator["fieldsV1"]["f:spec"]
+    assert "f:maxReplicas" in creator["fieldsV1"]["f:spec"]

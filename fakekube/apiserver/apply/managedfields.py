@@ -364,7 +364,7 @@ def _last_applied_and_unchanged(live: Object, updater: Updater) -> Tree | None:
     except ValueError:
         return None
     version = last.get("apiVersion") if isinstance(last, dict) else None
-    found = updater.convert(live, version) if version else None
+    found = updater.convert(live, updater.version, version) if version else None
     if found is None:
         return None
     live_version, schema = found

@@ -40,8 +40,9 @@ class VersionedSet:
 
 Managers = dict[Manager, VersionedSet]
 
-ConvertToVersion = Callable[[Object, str], tuple[Object, Schema] | None]
-"""Converts an object to an API version and returns its schema as well; None if the version no longer exists.
+ConvertToVersion = Callable[[Object, str, str], tuple[Object, Schema] | None]
+"""Converts an object from one API version to another, and returns the schema of the latter as well; None if the version
+no longer exists.
 
 Raises Mismatch if the object cannot be converted, or does not conform to the schema of the version.
 """
@@ -82,7 +83,7 @@ class Updater:
     """The schema of `version`."""
 
     def __post_init__(self) -> None:
-        found = self.convert({}, self.version)
+        found = self.convert({}, self.version, self.version)
         assert found is not None, "the version of the write exists"
         object.__setattr__(self, "schema", found[1])
 
@@ -126,7 +127,7 @@ class Updater:
             return dict(managers)
         out: Managers = {}
         for manager, owned in managers.items():
-            found = self.convert(live, owned.version)
+            found = self.convert(live, self.version, owned.version)
             if found is not None:
                 out[manager] = owned.having(typed.reconciled(owned.fields, found[1]))
         return out
@@ -175,9 +176,9 @@ class Updater:
 
     def _compared_in(self, old: Object, new: Object, version: str) -> Comparison | None:
         with _explained("failed to convert old object"):
-            before = self.convert(old, version)
+            before = self.convert(old, self.version, version)
         with _explained("failed to convert new object"):
-            after = self.convert(new, version)
+            after = self.convert(new, self.version, version)
         if before is None or after is None:
             return None
         return compare(before[0], after[0], before[1]).outside(self._ignored(version))
@@ -196,7 +197,7 @@ class Updater:
     def _pruned(self, merged: Object, managers: Managers, last: VersionedSet) -> Object:
         """The object without the fields of the manager's last apply that no manager owns now."""
         with _explained("failed to convert merged object to last applied version"):
-            found = self.convert(merged, last.version)
+            found = self.convert(merged, self.version, last.version)
         if found is None:
             return merged
         merged, schema = found
@@ -206,30 +207,31 @@ class Updater:
             pruned = self._owned_added_back(merged, pruned, last.version, managers)
         kept = fieldset.difference(_named(merged, schema), _named(pruned, schema))
         pruned = merging.remove(merged, fieldset.intersection(kept, last_fields), schema)
-        back = self.convert(pruned, self.version) if last.version != self.version else (pruned, schema)
+        back = self.convert(pruned, last.version, self.version)
         assert back is not None, "the version of the write exists"
         return back[0]
 
     def _owned_added_back(self, merged: Object, pruned: Object, version: str, managers: Managers) -> Object:
         """The pruned object with the fields restored that other managers or the new configuration own."""
         by_version: dict[str, Tree] = {version: fieldset.EMPTY}
+        shown = version
         for owned in managers.values():
             by_version[owned.version] = fieldset.union(by_version.get(owned.version, fieldset.EMPTY), owned.fields)
         for other, fields in by_version.items():
             if not fields:
                 continue
             with _explained(f"failed to convert merged object at version {other}"):
-                whole = self.convert(merged, other)
+                whole = self.convert(merged, shown, other)
             with _explained(f"failed to convert pruned object at version {other}"):
-                part = self.convert(pruned, other)
+                part = self.convert(pruned, shown, other)
             if whole is None or part is None:
                 continue
-            schema = whole[1]
+            shown, (merged, schema) = other, whole
             stays = fieldset.union(_named(part[0], schema), typed.with_named_fields(fields, schema))
-            left = merging.remove(whole[0], fieldset.difference(_named(whole[0], schema), stays), schema)
-            back = self.convert(left, version)
-            pruned = back[0] if back is not None else pruned
-        return pruned
+            pruned = merging.remove(merged, fieldset.difference(_named(merged, schema), stays), schema)
+        with _explained("failed to convert pruned object to last applied version"):
+            back = self.convert(pruned, shown, version)
+        return back[0] if back is not None else pruned
 
 
 @contextmanager

@@ -121,7 +121,7 @@ def _update(server: Server, path: str, entry: Entry, obj: Object, clock: Clock) 
     schema = server.schemas.of_kind("apiextensions.k8s.io", "v1", "CustomResourceDefinition")
     assert schema is not None, "definitions have a schema"
     updater = Updater(
-        _VERSION, lambda one, version: (one, schema) if version == _VERSION else None, {_VERSION: _NOT_STATUS}
+        _VERSION, lambda one, _, version: (one, schema) if version == _VERSION else None, {_VERSION: _NOT_STATUS}
     )
     obj = managedfields.updated(entry.object, obj, updater, Writer(_MANAGER, clock.now, "status"))
     change = server.store.update(COLLECTION, path, entry, obj)

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from functools import partial
 from typing import Any
 
+from fakekube.apiserver import conversion
 from fakekube.apiserver.apply import managedfields
 from fakekube.apiserver.apply.fieldset import LEAF, Tree, union
 from fakekube.apiserver.apply.managedfields import Writer
@@ -11,7 +14,6 @@ from fakekube.apiserver.apply.typed import Mismatch, check
 from fakekube.apiserver.apply.updater import Updater
 from fakekube.apiserver.call import Call
 from fakekube.apiserver.crd.customversion import CustomVersion
-from fakekube.apiserver.resource import Resource
 from fakekube.apiserver.schema import objectmeta
 from fakekube.apiserver.schema.model import Schema
 from fakekube.apiserver.wire.options import WriteOptions
@@ -65,13 +67,19 @@ def without_duplicate_owners(call: Call, obj: Object, *, after_admission: bool =
 
 
 def updater(call: Call) -> Updater:
-    """The apply rules of the call's resource and subresource; cached."""
+    """The apply rules of the call's resource and subresource; cached.
+
+    Where a webhook converts, they raise `conversion.Unconverted` for an object that has not been converted.
+    """
     resource = call.resource
     key = (resource.group, resource.version, resource.plural, call.info.subresource)
     found = call.server.updaters.get(key)
     if found is None:
         found = call.server.updaters[key] = _make_updater(call)
-    return found
+    version = call.registration.version
+    if version is None or not version.converts_on_write:
+        return found
+    return replace(found, convert=partial(_by_webhook, call, version))
 
 
 def _make_updater(call: Call) -> Updater:
@@ -80,14 +88,22 @@ def _make_updater(call: Call) -> Updater:
     if registration.version is not None:
         return _custom_updater(call, registration.version, ignored)
 
-    def convert(obj: Object, version: str) -> tuple[Object, Schema] | None:
-        if version == resource.api_version:
-            return obj, registration.apply_schema
-        other = _in_version(call, version)
-        return (obj, server.registration(other).apply_schema) if other is not None else None
+    registrations = {
+        one.api_version: server.registration(one)
+        for one in server.catalog.resources()
+        if one.collection == resource.collection
+    }
+    registrations[resource.api_version] = registration
 
-    versions = [one.api_version for one in server.catalog.resources() if one.collection == resource.collection]
-    return Updater(resource.api_version, convert, dict.fromkeys(versions, ignored), empty(call))
+    def convert(obj: Object, source: str, target: str) -> tuple[Object, Schema] | None:
+        other = registrations.get(target)
+        if other is None:
+            return None
+        if source != target:
+            obj = conversion.converted(obj, registrations[source], other)
+        return obj, other.apply_schema
+
+    return Updater(resource.api_version, convert, dict.fromkeys(registrations, ignored), empty(call))
 
 
 def _custom_updater(call: Call, version: CustomVersion, ignored: Tree) -> Updater:
@@ -99,13 +115,9 @@ def _custom_updater(call: Call, version: CustomVersion, ignored: Tree) -> Update
     subresource = call.info.subresource
     versions = version.versions.values() if subresource == "status" else (version,)
 
-    def convert(obj: Object, api_version: str) -> tuple[Object, Schema] | None:
-        if api_version == version.api_version:
-            return obj, version.apply_schema
-        other = version.sibling(api_version)
-        if other is None:
-            raise Mismatch(f"request to convert CR to an invalid group/version: {api_version}")
-        if other.openapi != version.openapi:
+    def convert(obj: Object, source: str, target: str) -> tuple[Object, Schema] | None:
+        other = _sibling(version, target)
+        if source != target and other.openapi != _sibling(version, source).openapi:
             check(obj, other.apply_schema)
         return obj, other.apply_schema
 
@@ -134,11 +146,25 @@ def _custom_updater(call: Call, version: CustomVersion, ignored: Tree) -> Update
     )
 
 
-def _in_version(call: Call, version: str) -> Resource | None:
-    group, _, name = version.rpartition("/")
-    if group != call.resource.group:
-        return None
-    return call.server.catalog.find(group, name, call.resource.plural)
+def _by_webhook(
+    call: Call, version: CustomVersion, obj: Object, source: str, target: str
+) -> tuple[Object, Schema] | None:
+    """An object as the conversion webhook has converted it. Versions are converted by way of the request's version."""
+    other = _sibling(version, target)
+    steps = [target] if version.api_version in (source, target) else [version.api_version, target]
+    for step in steps if source != target else ():
+        obj = conversion.remembered(call, obj, source, step)
+        source = step
+        check(obj, _sibling(version, step).apply_schema)
+    return obj, other.apply_schema
+
+
+def _sibling(version: CustomVersion, api_version: str) -> CustomVersion:
+    """Raises Mismatch if the definition does not have the version."""
+    found = version.sibling(api_version)
+    if found is None:
+        raise Mismatch(f"request to convert CR to an invalid group/version: {api_version}")
+    return found
 
 
 def not_written(call: Call) -> Tree:

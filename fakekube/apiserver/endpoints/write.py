@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, NamedTuple
 
 from fakekube.apiserver import commit, conversion
@@ -81,7 +82,7 @@ def write(call: Call, operation: Write) -> Step:
         old = call.shown(existing) if existing is not None else None
         current = part.shown(call, old) if old is not None else None
 
-        sent = operation.produce(current)
+        sent = yield from conversion.completed(call, partial(operation.produce, current))
         if admission.has_mutating_hooks(call):
             attributes = _attributes(call, body, sent, current, options)
             admitted = yield from admission.mutate(attributes)

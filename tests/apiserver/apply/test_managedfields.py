@@ -14,7 +14,7 @@ from tests.apiserver.apply.test_typed import VALUES
 
 V1 = "example.com/v1"
 UPDATER = Updater(
-    V1, lambda obj, version: (obj, ROOT) if version == V1 else None, {}, {"metadata": {}}, reconciles=True
+    V1, lambda obj, _source, version: (obj, ROOT) if version == V1 else None, {}, {"metadata": {}}, reconciles=True
 )
 
 

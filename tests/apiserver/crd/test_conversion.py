@@ -41,7 +41,7 @@ def definition(**more: Any) -> Object:
 
 
 def converted(obj: Object, desired: str) -> Object:
-    given = obj["spec"]
+    given = obj.get("spec", {})
     if desired.endswith("v2"):
         first, _, last = given.get("full", "").partition(" ")
         new = {"first": first, "last": last}
@@ -381,3 +381,66 @@ def test_a_watch_ends_when_its_definition_serves_something_else(api: Api) -> Non
     assert not again.over()
     api.ok("DELETE", path)
     assert again.over()
+
+
+# --- field ownership -------------------------------------------------------------------------------------------------
+
+APPLY = {"content_type": "application/apply-patch+yaml"}
+
+
+def in_v2(name: str, **spec: str) -> Object:
+    return {**widget(name, spec), "apiVersion": "example.com/v2"}
+
+
+def owners(obj: Object) -> dict[str, Any]:
+    """The fields of the spec that each manager owns."""
+    return {one["manager"]: one["fieldsV1"].get("f:spec", {}) for one in obj["metadata"]["managedFields"]}
+
+
+def test_a3_an_apply_conflicts_with_what_a_manager_owns_in_another_version(cluster: Cluster) -> None:
+    cluster.ok("POST", f"{V1}?fieldManager=creator", person("a", "Ada Lovelace"))
+    changed = in_v2("a", first="Augusta", last="Lovelace")
+    code, refused = cluster.call("PATCH", f"{V2}/a?fieldManager=other", changed, **APPLY)
+    assert (code, refused["message"]) == (
+        409,
+        'Apply failed with 1 conflict: conflict with "creator" using example.com/v1: .spec.full',
+    )
+    found = cluster.ok("PATCH", f"{V2}/a?fieldManager=other&force=true", changed, **APPLY)
+    assert "f:full" not in owners(found)["creator"]
+    assert owners(found)["other"] == {"f:first": {}, "f:last": {}}
+    assert found["spec"] == {"first": "Augusta", "last": "Lovelace"}
+
+
+def test_a3_an_apply_of_the_same_value_in_another_version_shares_it(cluster: Cluster) -> None:
+    cluster.ok("POST", f"{V1}?fieldManager=creator", person("a", "Ada Lovelace"))
+    found = cluster.ok("PATCH", f"{V2}/a?fieldManager=other", in_v2("a", first="Ada", last="Lovelace"), **APPLY)
+    assert owners(found)["creator"]["f:full"] == {}
+    assert owners(found)["other"] == {"f:first": {}, "f:last": {}}
+
+
+def test_a3_an_apply_removes_what_its_manager_applied_in_another_version(cluster: Cluster) -> None:
+    applied = {**person("a", "Ada Lovelace"), "apiVersion": "example.com/v1"}
+    cluster.ok("PATCH", f"{V1}/a?fieldManager=one", applied, **APPLY)
+    found = cluster.ok("PATCH", f"{V2}/a?fieldManager=one", in_v2("a", first="Ada"), **APPLY)
+    assert owners(found)["one"] == {"f:first": {}}
+    assert [one["apiVersion"] for one in found["metadata"]["managedFields"] if one["manager"] == "one"] == [
+        "example.com/v2"
+    ]
+
+
+def test_a3_an_apply_fails_if_the_conversion_of_what_others_own_fails(cluster: Cluster) -> None:
+    cluster.ok("POST", f"{V1}?fieldManager=creator", person("a", "Ada Lovelace"))
+    reads = len(cluster.asked) + 1  # the stored object is read in v2 first
+    cluster.webhook = lambda review: right(review) if len(cluster.asked) <= reads else "refused"
+    changed = in_v2("a", first="Augusta", last="Lovelace")
+    code, refused = cluster.call("PATCH", f"{V2}/a?fieldManager=other", changed, **APPLY)
+    assert code == 500
+    assert "conversion webhook for example.com/v2, Kind=Widget failed" in refused["message"]
+
+
+def test_a3_an_update_takes_fields_that_a_manager_owns_in_another_version(cluster: Cluster) -> None:
+    cluster.ok("POST", f"{V1}?fieldManager=creator", person("a", "Ada Lovelace"))
+    merge = {"content_type": "application/merge-patch+json"}
+    found = cluster.ok("PATCH", f"{V2}/a?fieldManager=other", {"spec": {"first": "Augusta"}}, **merge)
+    assert owners(found)["other"] == {"f:first": {}}
+    assert "f:full" not in owners(found)["creator"]
