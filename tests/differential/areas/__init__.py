@@ -1,0 +1,21 @@
+"""The areas of requests, one module each: what it draws is one scenario."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+from tests.differential.areas import builtin
+from tests.differential.scenario import Draw, Scenario
+
+
+class Area(NamedTuple):
+    """`draw` makes a scenario in a namespace; `jobs` is how many of them run at a time."""
+
+    draw: Callable[[Draw, str], Scenario]
+    jobs: int = 32
+
+
+AREAS: dict[str, Area] = {
+    "builtin": Area(builtin.scenario),
+}

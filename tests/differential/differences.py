@@ -1,0 +1,172 @@
+"""Compares the answers of two servers, and names the rule that a difference is about."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from tests.differential.scenario import Name, Step
+
+CODE, OBJECT, WORDS = "code", "object", "words"
+
+ABSENT = "<absent>"
+
+QUOTED = re.compile(r'"(?:[^"\\]|\\.)*"|`[^`]*`|\'[^\']*\'')
+NUMBER = re.compile(r"-?\d[\d.]*")
+ERROR = re.compile(r", (?=[a-zA-Z<]\w*[\w.\[\]()/\"* -]*: [A-Z<])")
+NAME = re.compile(r"\bd\d{6}\w{4}-\w+[-\w.]*")
+
+
+class Rule(NamedTuple):
+    """What a difference is about."""
+
+    area: str
+    kind: str
+    path: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """A difference of two answers: of the other server, and of fakekube."""
+
+    rule: Rule
+    name: Name
+    step: Step
+    theirs: Any
+    ours: Any
+
+
+def compared(name: Name, steps: Sequence[Step], theirs: Sequence[Any], ours: Sequence[Any]) -> tuple[list[Difference], int]:
+    """The differences of a scenario, and how many of its requests were compared: those up to the first other code.
+
+    A request has at most one difference: the first of code, object and words.
+    """
+    found: list[Difference] = []
+    for i, (step, their, our) in enumerate(zip(steps, theirs, ours, strict=True)):
+        difference = difference_of(name, step, their, our)
+        if difference is not None:
+            found.append(difference)
+            if difference.rule.kind == CODE:
+                return found, i + 1
+    return found, len(steps)
+
+
+def difference_of(name: Name, step: Step, their: Any, our: Any) -> Difference | None:
+    if their == our:
+        return None
+    if their["status"] != our["status"]:
+        refusal = max((their, our), key=lambda one: one["status"])
+        path = f"{their['status']} here {our['status']}"
+        return Difference(Rule(name.area, CODE, path, pattern(message_of(refusal["body"]))), name, step, their, our)
+    texts: tuple[list[str], list[str]] = ([], [])
+    objects = [without_messages(one, into) for one, into in zip((their, our), texts, strict=True)]
+    first = first_difference(*objects)
+    if first is not None:
+        path, left, right = first
+        if path.startswith("body.details") and texts[0][:1] != texts[1][:1]:
+            path, (left, right) = "errors", _apart(message_of(their["body"]), message_of(our["body"]))
+        rule = Rule(name.area, OBJECT, f"{_where(step)} {path}", f"{_short(left)} here {_short(right)}")
+        return Difference(rule, name, step, their, our)
+    left, right = next((a, b) for a, b in zip(*texts, strict=True) if a != b)
+    a, b = _apart(left, right)
+    rule = Rule(name.area, WORDS, "message", f"{pattern(a)} here {pattern(b)}")
+    return Difference(rule, name, step, their, our)
+
+
+def _apart(left: str, right: str) -> tuple[str, str]:
+    """The parts of two lists of errors that the other one has not."""
+    parts = [_errors(left), _errors(right)]
+    a = "; ".join(one for one in parts[0] if one not in parts[1]) or "(order)"
+    b = "; ".join(one for one in parts[1] if one not in parts[0]) or "(order)"
+    if pattern(a) != pattern(b):
+        return a, b
+    at = next((i for i, (x, y) in enumerate(zip(a, b, strict=False)) if x != y), min(len(a), len(b)))
+    return tuple(f"{one[:60]} … {one[max(at - 30, 0) : at + 20]}".replace('"', "") for one in (a, b))
+
+
+def _errors(text: str) -> list[str]:
+    """The errors of a message with a list of them, else the message."""
+    _, listed, errors = text.partition(" is invalid: [")
+    if listed:
+        return ERROR.split(errors.removesuffix("]"))
+    return [text.partition(" is invalid: ")[2] or text]
+
+
+def _where(step: Step) -> str:
+    """The collection of a request, without names."""
+    parts = step.path.strip("/").split("/")
+    rest = parts[2:] if parts[0] == "api" else parts[3:] if parts[0] == "apis" else parts
+    if "namespaces" in rest and len(rest) > rest.index("namespaces") + 2:
+        at = rest.index("namespaces")
+        rest = rest[:at] + rest[at + 2 :]
+    kind = next((one for one in rest if "." not in one), "")
+    sub = rest[rest.index(kind) + 2 :] if kind in rest else []
+    return "/".join([kind if not NAME.search(kind) else "custom", *sub])
+
+
+def message_of(body: Any) -> str:
+    if isinstance(body, dict):
+        return str(body.get("message", ""))
+    return body if isinstance(body, str) else ""
+
+
+def without_messages(value: Any, into: list[str], key: str = "") -> Any:
+    """A value without its texts for people, which are appended to `into`."""
+    if isinstance(value, dict):
+        return {name: without_messages(item, into, name) for name, item in sorted(value.items())}
+    if isinstance(value, list):
+        return [without_messages(item, into) for item in value]
+    if isinstance(value, str) and key in ("message", "warning"):
+        into.append(value)
+        return "<message>"
+    return value
+
+
+def first_difference(their: Any, our: Any, path: str = "") -> tuple[str, Any, Any] | None:
+    """The path of the first difference (indexes are `*`), and both values."""
+    if isinstance(their, dict) and isinstance(our, dict):
+        for name in sorted(their.keys() | our.keys()):
+            found = first_difference(their.get(name, ABSENT), our.get(name, ABSENT), f"{path}.{_key(name)}".strip("."))
+            if found is not None:
+                return found
+        return None
+    if isinstance(their, list) and isinstance(our, list):
+        for left, right in zip(their, our, strict=False):
+            found = first_difference(left, right, f"{path}.*")
+            if found is not None:
+                return found
+        if len(their) != len(our):
+            return f"{path}.length", len(their), len(our)
+        return None
+    if their == our and type(their) is type(our):
+        return None
+    return path, their, our
+
+
+def _key(name: str) -> str:
+    return name[:2] + "…" if name[:2] in ("k:", "v:") else NAME.sub("…", name)
+
+
+def _short(value: Any) -> str:
+    text = pattern(value) if isinstance(value, str) else "{…}" if isinstance(value, dict) else "[…]" if isinstance(value, list) else str(value)
+    return text[:200]
+
+
+def pattern(message: str) -> str:
+    """A message without what it quotes and without numbers and names of a scenario: the same for one rule."""
+    text = NAME.sub("…", message)
+    text = QUOTED.sub('"…"', text)
+    text = re.sub(r"\[\d+\]", "[*]", text)
+    text = NUMBER.sub("N", text)
+    return text[:300]
+
+
+def distinct(differences: Sequence[Difference]) -> Iterator[tuple[Rule, list[Difference]]]:
+    """The differences by rule, the most frequent one first."""
+    found: dict[Rule, list[Difference]] = {}
+    for one in differences:
+        found.setdefault(one.rule, []).append(one)
+    yield from sorted(found.items(), key=lambda item: (-len(item[1]), item[0]))
