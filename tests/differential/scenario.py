@@ -94,7 +94,8 @@ class Draw:
 
     def some(self, values: Sequence[T], most: int, least: int = 0) -> list[T]:
         """Different values, in their order."""
-        count = min(self.random.randint(least, most), len(values))
+        most = min(most, len(values))
+        count = self.random.randint(min(least, most), most)
         found = sorted(self.random.sample(range(len(values)), count))
         return [values[i] for i in found]
 
