@@ -68,23 +68,37 @@ def difference_of(name: Name, step: Step, their: Any, our: Any) -> Difference | 
         path, left, right = first
         if path.startswith("body.details") and texts[0][:1] != texts[1][:1]:
             path, (left, right) = "errors", _apart(message_of(their["body"]), message_of(our["body"]))
+            return Difference(Rule(name.area, OBJECT, path, f"{left} here {right}"), name, step, their, our)
         rule = Rule(name.area, OBJECT, f"{_where(step)} {path}", f"{_short(left)} here {_short(right)}")
         return Difference(rule, name, step, their, our)
     left, right = next((a, b) for a, b in zip(*texts, strict=True) if a != b)
     a, b = _apart(left, right)
-    rule = Rule(name.area, WORDS, "message", f"{pattern(a)} here {pattern(b)}")
+    rule = Rule(name.area, WORDS, "message", f"{a} here {b}")
     return Difference(rule, name, step, their, our)
 
 
 def _apart(left: str, right: str) -> tuple[str, str]:
-    """The parts of two lists of errors that the other one has not."""
+    """What is different in two messages: errors that one of them lacks, or the text around the first difference."""
     parts = [_errors(left), _errors(right)]
-    a = "; ".join(one for one in parts[0] if one not in parts[1]) or "(order)"
-    b = "; ".join(one for one in parts[1] if one not in parts[0]) or "(order)"
-    if pattern(a) != pattern(b):
-        return a, b
+    only = [[one for one in parts[i] if one not in parts[1 - i]] for i in (0, 1)]
+    if not any(only):
+        return "(errors in this order)", "(errors in another order)"
+    if len(only[0]) != len(only[1]):
+        return "; ".join(pattern(one)[:120] for one in only[0]) or "-", "; ".join(pattern(one)[:120] for one in only[1]) or "-"
+    a, b = next((x, y) for x, y in zip(*only, strict=True) if x != y)
     at = next((i for i, (x, y) in enumerate(zip(a, b, strict=False)) if x != y), min(len(a), len(b)))
-    return tuple(f"{one[:60]} … {one[max(at - 30, 0) : at + 20]}".replace('"', "") for one in (a, b))
+    return _around(a, at), _around(b, at)
+
+
+def _around(text: str, at: int) -> str:
+    """The words of a text around a place, without numbers and names."""
+    before = text[max(at - 40, 0) : at]
+    after = text[at : at + 24]
+    return plain(before.partition(" ")[2] if at > 40 and " " in before else before) + "»" + plain(after)
+
+
+def plain(text: str) -> str:
+    return NUMBER.sub("N", NAME.sub("…", text)).replace('"', "")
 
 
 def _errors(text: str) -> list[str]:
