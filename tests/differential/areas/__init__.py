@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
-from tests.differential.areas import builtin
+from tests.differential.areas import builtin, custom, expressions
 from tests.differential.scenario import Draw, Scenario
 
 
@@ -18,4 +18,6 @@ class Area(NamedTuple):
 
 AREAS: dict[str, Area] = {
     "builtin": Area(builtin.scenario),
+    "custom": Area(custom.scenario),
+    "expressions": Area(expressions.scenario),
 }
