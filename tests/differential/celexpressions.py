@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 
 from tests.differential.scenario import Draw
@@ -87,7 +88,7 @@ FORMS: dict[str, tuple[str, ...]] = {
         "{string}.split({string})", "{string}.split({string}, {int})", "{string}.findAll({string})", "{strings}.map(s, s + {string})", "({strings} + {strings})",
         "{map}.map(k, k)", "[{string}, {string}]", "{string}.findAll({string}, {int})", "{strings}.filter(x, x != {string})", "{strings}.sort()",
     ),
-    "map": ("{{'a': {int}, {string}: {int}}}", "{{'x': {int}}}", "({bool} ? {map} : {map})", "{{?'a': {optint}}}", "{ints}.transformMap(i, v, v)"),
+    "map": ("{'a': {int}, {string}: {int}}", "{'x': {int}}", "({bool} ? {map} : {map})", "{?'a': {optint}}", "{ints}.transformMap(i, v, v)"),
     "quantity": ("{quantity}.add({quantity})", "{quantity}.sub({quantity})", "{quantity}.add({int})", "quantity({string})"),
     "ip": ("ip({string})", "{cidr}.ip()"),
     "cidr": ("cidr({string})", "{cidr}.masked()"),
@@ -101,23 +102,21 @@ FORMS: dict[str, tuple[str, ...]] = {
 WRONG: tuple[str, ...] = (
     "({0} + )", "nosuch({0})", "nosuch", "{0}.nosuch()", "({0} + 'a')", "({0} == 1)", "{0}.size()", "has({0})", "{0}.all(x, x)", "'unterminated",
     "{0} ? 1 : 'a'", "dyn({0})", "[{0}, 'a', 1.5]", "{0}[0]", "{0}.a", "{0} in {0}", "!{0}", "-{0}", "{0};", "/* {0} */ 1", "{0} // comment", "1 + {0}",
-    "{0}.map(1, x)", "{0}.exists(x.y, true)", "if", "{0}.{0}", "package.x", "__internal__", "{{{0}: 1}}", "size({0}, {0})", "string({0})", "type({0})",
+    "{0}.map(1, x)", "{0}.exists(x.y, true)", "if", "{0}.{0}", "package.x", "__internal__", "{{0}: 1}", "size({0}, {0})", "string({0})", "type({0})",
 )  # fmt: skip
+
+
+PLACE = re.compile(r"\{(\w+)\}")
 
 
 def expression(draw: Draw, kind: str, variables: Mapping[str, tuple[str, ...]], depth: int = 2, wrong: float = 0.0) -> str:
     """An expression of a type. `variables` has expressions by type; `wrong` is the share of forms that rarely compile."""
     if wrong and draw.chance(wrong):
         inner = expression(draw, draw.one(tuple(LITERALS)), variables, depth - 1)
-        return draw.one(WRONG).replace("{{", "\0").replace("}}", "\1").replace("{0}", inner).replace("\0", "{").replace("\1", "}")
+        return draw.one(WRONG).replace("{0}", inner)
     known = variables.get(kind, ())
     if known and draw.chance(0.35):
         return draw.one(known)
     if depth <= 0 or not FORMS[kind] or draw.chance(0.1):
         return draw.one(LITERALS[kind])
-    form = draw.one(FORMS[kind]).replace("{{", "\0").replace("}}", "\1")
-    while "{" in form:
-        before, _, rest = form.partition("{")
-        inner, _, after = rest.partition("}")
-        form = before + expression(draw, inner, variables, depth - 1, wrong).replace("{", "\0").replace("}", "\1") + after
-    return form.replace("\0", "{").replace("\1", "}")
+    return PLACE.sub(lambda found: expression(draw, found.group(1), variables, depth - 1, wrong), draw.one(FORMS[kind]))

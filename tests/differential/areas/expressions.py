@@ -26,7 +26,7 @@ VARIABLES = {
     "string": ("self.s", "self.ss[0]", "self.o.a", "string(self.t)", "self.set[0]"),
     "int": ("self.i", "self.ii[1]", "self.o.n", "self.m.a", "size(self.ss)"),
     "double": ("self.d",),
-    "bool": ("self.b", "has(self.o)", "has(self.nosuch)", "has(self.m.a)", "self.s in self.set"),
+    "bool": ("self.b", "has(self.o)", "has(self.m.a)", "self.s in self.set"),
     "strings": ("self.ss", "self.set", "self.set + self.ss"),
     "ints": ("self.ii",),
     "map": ("self.m",),
