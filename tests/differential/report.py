@@ -56,13 +56,14 @@ def _short(value: Any) -> str:
 
 def summary(outcome: Outcome) -> Iterator[str]:
     """The shares of the areas and of all of them."""
-    yield f"{'area':<16} {'requests':>9} {'exact':>8} {'but for words':>14} {'rules':>6}"
+    yield f"{'area':<16} {'requests':>9} {'exact':>8} {'but for words':>14} {'rules':>6} {'accepted':>9}"
     rules = {(one.rule) for one in outcome.differences}
     total = Count()
     for area, count in outcome.counts.items():
         total.requests += count.requests
         total.exact += count.exact
         total.words += count.words
+        total.accepted += count.accepted
         yield _row(area, count, sum(rule.area == area for rule in rules))
     yield _row("all", total, len(rules))
     kinds = {kind: sum(rule.kind == kind for rule in rules) for kind in (CODE, OBJECT, WORDS)}
@@ -72,4 +73,4 @@ def summary(outcome: Outcome) -> Iterator[str]:
 def _row(name: str, count: Count, rules: int) -> str:
     requests = max(count.requests, 1)
     exact, words = count.exact / requests, (count.exact + count.words) / requests
-    return f"{name:<16} {count.requests:>9} {exact:>8.2%} {words:>14.2%} {rules:>6}"
+    return f"{name:<16} {count.requests:>9} {exact:>8.2%} {words:>14.2%} {rules:>6} {count.accepted / requests:>9.0%}"

@@ -23,8 +23,11 @@ class Count:
     requests: int = 0
     exact: int = 0
     words: int = 0
+    accepted: int = 0
+    """Those that the other server did not refuse: an area that is refused too often finds little."""
 
-    def add(self, requests: int, differences: Sequence[Difference]) -> None:
+    def add(self, requests: int, differences: Sequence[Difference], accepted: int) -> None:
+        self.accepted += accepted
         self.requests += requests
         self.exact += requests - len(differences)
         self.words += sum(one.rule.kind == WORDS for one in differences)
@@ -82,15 +85,15 @@ class Session:
                 group.create_task(work())
 
     async def _scenario(self, area: str, number: int) -> None:
-        found, requests = await self._compared(area, number)
+        found, requests, accepted = await self._compared(area, number)
         if found and self.again:
-            repeated, _ = await self._compared(area, number)
+            repeated, _, _ = await self._compared(area, number)
             rules = {one.rule for one in repeated}
             found = [one for one in found if one.rule in rules]
-        self.outcome.counts[area].add(requests, found)
+        self.outcome.counts[area].add(requests, found, accepted)
         self.outcome.differences += found
 
-    async def _compared(self, area: str, number: int) -> tuple[list[Difference], int]:
+    async def _compared(self, area: str, number: int) -> tuple[list[Difference], int, int]:
         name = Name(self.seed, area, number, secrets.token_hex(2))
         scenario = drawn(name)
         try:
@@ -98,7 +101,8 @@ class Session:
             ours = await answers(self.ours, name, scenario)
         except Exception as error:  # one scenario must not end the run
             self.outcome.failures.append((name, f"{type(error).__name__}: {error}"))
-            return [], 0
+            return [], 0, 0
         now = datetime.now(UTC)
         steps = compared_steps(scenario)
-        return compared(name, steps, normalised(theirs, now), normalised(ours, now))
+        found, requests = compared(name, steps, normalised(theirs, now), normalised(ours, now))
+        return found, requests, sum(answer.status < 400 for _, answer in theirs[:requests])
