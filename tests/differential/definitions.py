@@ -58,26 +58,39 @@ RULES: dict[str, tuple[str, ...]] = {
 }  # fmt: skip
 
 
+#: Those that compile for every schema of the type.
+CAREFUL_RULES: dict[str, tuple[str, ...]] = {
+    "string": ("self.size() > 1", "self != 'b'", "self == oldSelf", "self.startsWith('a') || self == ''"),
+    "integer": ("self > 0", "self % 2 == 0", "self >= oldSelf", "10 / self > 1", "self + 9223372036854775807 > 0", "string(self) != '3'"),
+    "number": ("self > 0.5", "self < 1e3", "self == oldSelf"),
+    "boolean": ("self", "!self", "self || oldSelf"),
+    "array": ("self.size() < 2", "self[0] == self[1]", "self == oldSelf"),
+    "object": ("self == oldSelf", "self != oldSelf"),
+}
+
+
 def property_schema(draw: Draw, depth: int) -> Object:
     """A schema of one property."""
     kinds = {"string": 5, "integer": 3, "number": 1, "boolean": 1, "intorstring": 1, "any": 1, "untyped": 0}
     if depth > 0:
         kinds |= {"object": 4, "array": 4, "map": 2, "embedded": 1}
     schema: Object = _MADE[draw.weighted(kinds)](draw, depth)
-    if draw.chance(0.15):
+    if draw.chance(0.15) and not (draw.careful and "x-kubernetes-list-type" in schema):
         schema["nullable"] = True
     if draw.chance(0.2):
-        schema["default"] = value(draw, schema, 0.9)
-    if draw.chance(0.1) and schema.get("type") in RULES:
+        schema["default"] = value(draw, schema, 1.0 if draw.careful else 0.9)
+    if draw.chance(0.1) and schema.get("type") in (CAREFUL_RULES if draw.careful else RULES):
         schema["x-kubernetes-validations"] = [rule(draw, schema["type"]) for _ in range(draw.number(1, 2))]
-    if draw.chance(0.03):
+    if draw.slip(0.03):
         schema[draw.one(("uniqueItems", "readOnly", "id", "title", "x-unknown", "example", "$ref", "deprecated"))] = draw.one((True, "x", {}))
     return schema
 
 
 def rule(draw: Draw, kind: str) -> Object:
     """A validation rule of a type."""
-    made: Object = {"rule": draw.one(RULES[kind])}
+    made: Object = {"rule": draw.one((CAREFUL_RULES if draw.careful else RULES)[kind])}
+    if draw.careful and ("oldSelf" not in made["rule"]) and not draw.chance(0.3):
+        return made
     for name, values in (
         ("message", ("bad", "", "a\nb", " ")),
         ("messageExpression", ("'bad ' + string(self)", "'x'", "1", "'' ", "string(self)")),
@@ -85,8 +98,10 @@ def rule(draw: Draw, kind: str) -> Object:
         ("fieldPath", (".a", ".b", ".nosuch", "a", "")),
         ("optionalOldSelf", (True, False)),
     ):
-        if draw.chance(0.15):
+        if draw.slip(0.15):
             made[name] = draw.one(values)
+    if draw.careful and draw.chance(0.3):
+        made |= draw.one(({"message": "bad"}, {"messageExpression": "'bad ' + string(1)"}, {"reason": "FieldValueForbidden"}))
     return made
 
 
@@ -98,7 +113,7 @@ def _string(draw: Draw, depth: int) -> Object:
         case 1:
             made["enum"] = draw.one((["a", "b"], ["a"], ["", "a"], ["a", "a"]))
         case 2:
-            made["pattern"] = draw.weighted({name: 1 if name == "(" else 6 for name in PATTERNS})
+            made["pattern"] = "(" if draw.slip(0.05) else draw.one([name for name in PATTERNS if name != "("])
         case 3:
             made |= {"minLength": draw.number(0, 3), "maxLength": draw.number(2, 6)}
     return made
@@ -159,10 +174,10 @@ def _array(draw: Draw, depth: int) -> Object:
         item: Object = {"type": "object", "properties": {"k": {"type": "string"}, "v": property_schema(draw, 0)}}
         if draw.chance(0.7):
             item["required"] = ["k"]
-        elif draw.chance(0.7):
+        elif draw.careful or draw.chance(0.7):
             item["properties"]["k"]["default"] = "d"
         made |= {"items": item, "x-kubernetes-list-map-keys": ["k"]}
-    elif kind == "set" and made["items"].get("type") not in ("string", "integer") and draw.chance(0.8):
+    elif kind == "set" and made["items"].get("type") not in ("string", "integer") and not draw.slip(0.2):
         made["items"] = {"type": "string"}
     if draw.chance(0.2):
         made |= {"minItems": draw.number(0, 1), "maxItems": draw.number(1, 3)}

@@ -81,12 +81,18 @@ class Draw:
 
     def __init__(self, name: Name) -> None:
         self.random = random.Random(f"{name.seed}/{name.area}/{name.number}")
+        self.careful = False
+        """Whether `slip` is never true: what is drawn should be accepted."""
 
     def one(self, values: Sequence[T]) -> T:
         return values[self.random.randrange(len(values))]
 
     def chance(self, share: float) -> bool:
         return self.random.random() < share
+
+    def slip(self, share: float) -> bool:
+        """Whether something is drawn that is probably refused."""
+        return not self.careful and self.chance(share)
 
     def number(self, low: int, high: int) -> int:
         """An integer; both bounds are included."""

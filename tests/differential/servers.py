@@ -64,6 +64,10 @@ class Sent:
     body: bytes
 
 
+#: The answer of a server that closes the connection instead, as kube-apiserver does after a panic.
+DISCONNECTED = Answer(0, {}, "the connection was closed")
+
+
 class Server(Protocol):
     """A server that answers requests. `waits`: what was written may take effect later."""
 
@@ -179,9 +183,12 @@ class Remote:
         )
 
     async def send(self, sent: Sent) -> Answer:
-        async with self._request(sent) as response:
-            headers = _compared(response)
-            return Answer(response.status, headers, decoded(await response.read(), headers.get("content-type", "")))
+        try:
+            async with self._request(sent) as response:
+                headers = _compared(response)
+                return Answer(response.status, headers, decoded(await response.read(), headers.get("content-type", "")))
+        except aiohttp.ServerDisconnectedError:
+            return DISCONNECTED
 
     async def watch(self, sent: Sent) -> Answer:
         async with self._request(sent) as response:

@@ -13,6 +13,7 @@ TABLE = {"Accept": "application/json;as=Table;v=v1;g=meta.k8s.io"}
 def scenario(draw: Draw, namespace: str) -> Scenario:
     """Definitions that are only tried, then one with objects."""
     tried = [create(definitions.DEFINITIONS, _definition(draw, namespace), ("dryRun", "All")) for _ in range(draw.number(0, 2))]
+    draw.careful = draw.chance(0.9)
     body = _definition(draw, namespace)
     steps = [*tried, *definitions.defined(namespace, body), *_objects(draw, namespace, body["spec"]["versions"][0])]
     return Scenario(steps, [definitions.path(namespace)])
@@ -25,17 +26,17 @@ def _definition(draw: Draw, namespace: str) -> Object:
         schema["required"] = ["spec"]
     if draw.chance(0.2):
         spec["x-kubernetes-validations"] = [definitions.rule(draw, "object")]
-    if draw.chance(0.1):
+    if draw.slip(0.1):
         schema["x-kubernetes-validations"] = [definitions.rule(draw, "object")]
     if draw.chance(0.1):
-        schema["properties"]["metadata"] = draw.one(METADATA)
+        schema["properties"]["metadata"] = draw.one(METADATA[: 2 if draw.careful else None])
     more: Object = {}
     if draw.chance(0.4):
         schema["properties"]["status"] = {"type": "object", "properties": {"n": {"type": "integer"}, "s": {"type": "string"}}}
-        more["subresources"] = draw.one(SUBRESOURCES)
+        more["subresources"] = draw.one(SUBRESOURCES[: 3 if draw.careful else None])
     if draw.chance(0.3):
-        more["additionalPrinterColumns"] = draw.some(COLUMNS, 3, 1)
-    if draw.chance(0.15):
+        more["additionalPrinterColumns"] = draw.some(COLUMNS[: 7 if draw.careful else None], 3, 1)
+    if draw.slip(0.15):
         more["selectableFields"] = [{"jsonPath": draw.one((".spec.a", ".spec.b", "spec.a", ".spec.nosuch", ".metadata.name"))}]
     return definitions.definition(namespace, schema, **more)
 
@@ -58,10 +59,10 @@ COLUMNS: tuple[Object, ...] = (
     {"name": "C", "type": "number", "jsonPath": ".spec.c"},
     {"name": "D", "type": "boolean", "jsonPath": ".spec.d"},
     {"name": "T", "type": "date", "jsonPath": ".metadata.creationTimestamp"},
+    {"name": "F", "type": "string", "format": "byte", "jsonPath": ".spec.a"},
     {"name": "X", "type": "string", "jsonPath": ".spec.a[*].k", "description": "x"},
     {"name": "Y", "type": "string", "jsonPath": ".spec['b']"},
     {"name": "Z", "type": "other", "jsonPath": ".spec["},
-    {"name": "F", "type": "string", "format": "byte", "jsonPath": ".spec.a"},
 )
 
 

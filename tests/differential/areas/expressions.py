@@ -62,7 +62,7 @@ def scenario(draw: Draw, namespace: str) -> Scenario:
     ]
     steps = [
         *tried,
-        *definitions.defined(namespace, _definition(draw, namespace, 8, 0.0)),
+        *definitions.defined(namespace, _definition(draw, namespace, 5, 0.0)),
         create(definitions.collection(namespace), definitions.gadget(namespace, "a", {"spec": _values(draw)})),
         create(definitions.collection(namespace), definitions.gadget(namespace, "b", {"spec": _values(draw)})),
         create(definitions.collection(namespace), definitions.gadget(namespace, "c", {"spec": _values(draw)}), ("dryRun", "All")),
@@ -82,7 +82,7 @@ def _definition(draw: Draw, namespace: str, rules: int, wrong: float) -> Object:
 
 def _rule(draw: Draw, wrong: float) -> Object:
     """A rule whose message shows the value of an expression, or one that is itself drawn."""
-    depth = draw.number(1, 3)
+    depth = draw.number(1, 3) if wrong else 1
     if draw.chance(0.4):
         return {"rule": expression(draw, "bool", VARIABLES, depth, wrong)}
     kind = draw.one(KINDS)
@@ -98,4 +98,6 @@ _SHOWN = {
     "optint": "'%s'.format([{}.orValue(7)])",
     "string": "'<' + {} + '>'",
     "semver": "string({}.major())",
+    "quantity": "string({}.asApproximateFloat())",
+    "bytes": "string(size({}))",
 }
