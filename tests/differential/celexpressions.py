@@ -103,7 +103,7 @@ FORMS: dict[str, tuple[str, ...]] = {
 #: What makes an expression wrong, or unusual.
 WRONG: tuple[str, ...] = (
     "({0} + )", "nosuch({0})", "nosuch", "{0}.nosuch()", "({0} + 'a')", "({0} == 1)", "{0}.size()", "has({0})", "{0}.all(x, x)", "'unterminated",
-    "{0} ? 1 : 'a'", "dyn({0})", "[{0}, 'a', 1.5]", "{0}[0]", "{0}.a", "{0} in {0}", "!{0}", "-{0}", "{0};", "/* {0} */ 1", "{0} // comment", "1 + {0}",
+    "{0} ? 1 : 'a'", "dyn({0})", "[{0}, 'a', 1.5]", "{0}[0]", "{0}.a", "{0} in {0}", "!{0}", "-{0}", "{0};", "{0} // comment", "1 + {0}",
     "{0}.map(1, x)", "{0}.exists(x.y, true)", "if", "{0}.{0}", "package.x", "__internal__", "{{0}: 1}", "size({0}, {0})", "math.abs({0})", "cel.bind(x, {0}, x)", "{0}.reverse()", "base64.encode({0})", "int({0})", "double({0})", "bool({0})",
     "{0}.join()", "{0}.min()", "duration({0})", "timestamp({0})", "'%d'.format([{0}])", "'%e %x'.format([{0}, {0}])", "{0}.sign()", "1e400", "{0} == {0}", "string({0})", "type({0})",
 )  # fmt: skip

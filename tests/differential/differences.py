@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from tests.differential.normalising import ERROR
 from tests.differential.scenario import Name, Step
 
 CODE, OBJECT, WORDS = "code", "object", "words"
@@ -15,7 +16,6 @@ ABSENT = "<absent>"
 
 QUOTED = re.compile(r'"(?:[^"\\]|\\.)*"|`[^`]*`|\'[^\']*\'')
 NUMBER = re.compile(r"-?\d[\d.]*")
-ERROR = re.compile(r", (?=[a-zA-Z<]\w*[\w.\[\]()/\"* -]*: [A-Z<])")
 NAME = re.compile(r"\bd\d{6}\w{4}-\w+[-\w.]*")
 
 
@@ -92,9 +92,9 @@ def _apart(left: str, right: str) -> tuple[str, str]:
 
 def _around(text: str, at: int) -> str:
     """The words of a text around a place, without numbers and names."""
-    before = text[max(at - 40, 0) : at]
-    after = text[at : at + 24]
-    return plain(before.partition(" ")[2] if at > 40 and " " in before else before) + "»" + plain(after)
+    before, after = (re.sub(r"\.{3,}", "…", part.replace("\n", " ")) for part in (text[:at], text[at:]))
+    last = before[-50:]
+    return plain(last.partition(" ")[2] if len(before) > 50 and " " in last else last) + "»" + plain(after[:24])
 
 
 def plain(text: str) -> str:

@@ -19,6 +19,9 @@ AGE = re.compile(r"^(\d+[smhd]|<invalid>)(\d+[smhd])?( ago)?$")
 REVISION = re.compile(r'''(resource version: |current: |resourceVersion |record \(|\\?"resourceVersion\\?":\\?")\d+\b''')
 NODE_PORTS = range(30000, 32768)
 
+#: The start of an error in a list of them.
+ERROR = re.compile(r", (?=[a-zA-Z<]\w*[\w.\[\]()/\"* -]*: [A-Z<])")
+
 #: Times that are this close to the present are those of the run.
 RECENT = timedelta(hours=30)
 
@@ -29,7 +32,24 @@ OPAQUE = {"continue": "<continue>", "token": "<token>"}
 def normalised(exchanges: Sequence[tuple[Sent, Answer]], now: datetime, server: str = "") -> list[dict[str, Any]]:
     """The answers of a scenario in a form in which those of two servers can be compared."""
     found = _Normaliser(exchanges, now, server)
-    return [found.answer(answer) for _, answer in exchanges]
+    return [_in_order(sent, found.answer(answer)) for sent, answer in exchanges]
+
+
+#: Kinds whose errors kube-apiserver finds in the order of a Go map, which is another one each time.
+UNORDERED = re.compile(r"\.example\.com/|/customresourcedefinitions")
+
+
+def _in_order(sent: Sent, answer: dict[str, Any]) -> dict[str, Any]:
+    """An answer in which errors without an order are sorted."""
+    body = answer["body"]
+    causes = (body.get("details") or {}).get("causes") if isinstance(body, dict) else None
+    if not causes or not UNORDERED.search(sent.path):
+        return answer
+    causes = sorted(causes, key=lambda one: [str(one.get(name)) for name in ("field", "message", "reason")])
+    head, listed, errors = str(body.get("message")).partition(" is invalid: ")
+    if listed and errors.startswith("["):
+        errors = "[" + ", ".join(sorted(ERROR.split(errors[1:].removesuffix("]")))) + "]"
+    return {**answer, "body": {**body, "message": head + listed + errors, "details": {**body["details"], "causes": causes}}}
 
 
 class _Normaliser:

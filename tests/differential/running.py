@@ -47,10 +47,14 @@ async def _answered(server: Server, step: Step, sent: Sent, refused: bool) -> An
     if not (step.until and server.waits) or refused:
         return answer
     end = time.monotonic() + LIMIT
-    while answer.status != step.until and time.monotonic() < end:
+    while not _reached(step.until, answer) and time.monotonic() < end:
         await asyncio.sleep(INTERVAL)
         answer = await server.send(sent)
     return answer
+
+
+def _reached(until: int | str, answer: Answer) -> bool:
+    return answer.status == until if isinstance(until, int) else lookup(answer.body, until) is not None
 
 
 def _sent(step: Step, variables: Object) -> Sent:

@@ -27,7 +27,7 @@ class Step:
 
     `body` is JSON, text or bytes; `${name}` in the path, the query and the body is a variable. `save` has variables
     that are read from the answer, by their path in its body. `compared`: the answers are compared. `until`: the
-    request is repeated until the answer has this code. `watch`: the answer is a stream, of which the events are read
+    request is repeated until the answer has this code, or has this path in its body. `watch`: the answer is a stream, of which the events are read
     that arrive at once.
     """
 
@@ -38,7 +38,7 @@ class Step:
     headers: Mapping[str, str] = field(default_factory=dict)
     save: Mapping[str, str] = field(default_factory=dict)
     compared: bool = True
-    until: int = 0
+    until: int | str = 0
     watch: bool = False
 
     def shown(self) -> str:

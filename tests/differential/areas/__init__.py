@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
-from tests.differential.areas import builtin, custom, expressions
+from tests.differential.areas import applying, builtin, custom, expressions, patches, quotas
 from tests.differential.scenario import Draw, Scenario
 
 
@@ -20,4 +20,7 @@ AREAS: dict[str, Area] = {
     "builtin": Area(builtin.scenario),
     "custom": Area(custom.scenario),
     "expressions": Area(expressions.scenario),
+    "apply": Area(applying.scenario),
+    "patches": Area(patches.scenario),
+    "quotas": Area(quotas.scenario),
 }
