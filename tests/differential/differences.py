@@ -16,6 +16,7 @@ ABSENT = "<absent>"
 
 QUOTED = re.compile(r'"(?:[^"\\]|\\.)*"|`[^`]*`|\'[^\']*\'')
 NUMBER = re.compile(r"-?\d[\d.]*")
+FIELDS = re.compile(r"(fieldsV1\.f:\w+).*")
 NAME = re.compile(r"\bd\d{6}\w{4}-\w+[-\w.]*")
 
 
@@ -66,6 +67,7 @@ def difference_of(name: Name, step: Step, their: Any, our: Any) -> Difference | 
     first = first_difference(*objects)
     if first is not None:
         path, left, right = first
+        path = FIELDS.sub(r"\1", path).replace("items.*.", "").replace("rows.*.object.", "")
         if path.startswith("body.details") and texts[0][:1] != texts[1][:1]:
             path, (left, right) = "errors", _apart(message_of(their["body"]), message_of(our["body"]))
             return Difference(Rule(name.area, OBJECT, path, f"{left} here {right}"), name, step, their, our)
@@ -94,7 +96,7 @@ def _around(text: str, at: int) -> str:
     """The words of a text around a place, without numbers and names."""
     before, after = (re.sub(r"\.{3,}", "…", part.replace("\n", " ")) for part in (text[:at], text[at:]))
     last = before[-50:]
-    return plain(last.partition(" ")[2] if len(before) > 50 and " " in last else last) + "»" + plain(after[:24])
+    return plain(last.partition(" ")[2] if len(before) > 50 and " " in last else last) + "»" + plain(after[:16])
 
 
 def plain(text: str) -> str:

@@ -5,7 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
-from tests.differential.areas import applying, builtin, custom, expressions, patches, quotas
+from tests.differential.areas import (
+    applying,
+    builtin,
+    custom,
+    expressions,
+    messages,
+    patches,
+    policies,
+    quotas,
+    reads,
+    subresources,
+)
 from tests.differential.scenario import Draw, Scenario
 
 
@@ -22,5 +33,9 @@ AREAS: dict[str, Area] = {
     "expressions": Area(expressions.scenario),
     "apply": Area(applying.scenario),
     "patches": Area(patches.scenario),
+    "policies": Area(policies.scenario),
     "quotas": Area(quotas.scenario),
+    "reads": Area(reads.scenario),
+    "subresources": Area(subresources.scenario),
+    "protobuf": Area(messages.scenario),
 }

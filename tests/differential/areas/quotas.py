@@ -76,17 +76,17 @@ def _quota(draw: Draw, namespace: str, name: str) -> list[Step]:
     leases = f"/apis/coordination.k8s.io/v1/namespaces/{namespace}/leases"
     mark = {"apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": f"{name}-mark"}, "spec": {"hard": {"count/leases.coordination.k8s.io": "0"}}}
     collection = CORE.format(namespace, "resourcequotas")
-    marked = {"hard": {"count/leases.coordination.k8s.io": "1000"}, "used": {"count/leases.coordination.k8s.io": "0"}}
+    none = {"hard": {"count/leases.coordination.k8s.io": "0"}, "used": {"count/leases.coordination.k8s.io": "0"}}
     status = {"status": {"hard": hard, "used": dict.fromkeys(hard, "0")}}
     return [
         create(collection, body),
-        # the mark is written after the quota: what the server says of a lease shows whether it knows both
-        create(collection, mark, compared=False),
-        create(leases, LEASE, ("dryRun", "All"), until=403, compared=False),
         patch(f"{collection}/{name}/status", MERGE_PATCH, status),
-        patch(f"{collection}/{name}-mark/status", MERGE_PATCH, {"status": marked}, compared=False),
-        create(leases, LEASE, ("dryRun", "All"), until=201, compared=False),
+        # the mark is written after the quota: a lease that is refused shows that the server knows both
+        create(collection, mark, compared=False),
+        patch(f"{collection}/{name}-mark/status", MERGE_PATCH, {"status": none}, compared=False),
+        create(leases, LEASE, ("dryRun", "All"), until=403, compared=False),
         Step("DELETE", f"{collection}/{name}-mark", compared=False),
+        create(leases, LEASE, ("dryRun", "All"), until=201, compared=False),
     ]
 
 
