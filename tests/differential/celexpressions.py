@@ -58,12 +58,12 @@ FORMS: dict[str, tuple[str, ...]] = {
         "{timestamp}.getHours()", "{timestamp}.getDayOfYear()", "{duration}.getSeconds()", "{duration}.getMilliseconds()", "{quantity}.asInteger()",
         "{quantity}.compareTo({quantity})", "{ip}.family()", "{cidr}.prefixLength()", "{semver}.major()", "{semver}.patch()",
         "{semver}.compareTo({semver})", "{optint}.orValue({int})", "{optint}.value()", "size({bytes})", "size({map})", "{ints}.filter(x, x > {int}).size()",
-        "int({uint})", 
+        "int({uint})",
         "[{int}, {int}][0]", "{strings}.size()", "{ints}.lastIndexOf({int})", "{optint}.optMap(x, x + 1).orValue({int})",
     ),
     "uint": ("({uint} + {uint})", "uint({int})", "({uint} * {uint})", "({uint} % {uint})"),
     "double": (
-        "({double} + {double})", "({double} / {double})", "({double} * {double})", "-({double})", "double({int})", 
+        "({double} + {double})", "({double} / {double})", "({double} * {double})", "-({double})", "double({int})",
         "{quantity}.asApproximateFloat()", "({bool} ? {double} : {double})",
     ),
     "string": (
@@ -112,7 +112,9 @@ WRONG: tuple[str, ...] = (
 PLACE = re.compile(r"\{(\w+)\}")
 
 
-def expression(draw: Draw, kind: str, variables: Mapping[str, tuple[str, ...]], depth: int = 2, wrong: float = 0.0) -> str:
+def expression(
+    draw: Draw, kind: str, variables: Mapping[str, tuple[str, ...]], depth: int = 2, wrong: float = 0.0
+) -> str:
     """An expression of a type. `variables` has expressions by type; `wrong` is the share of forms that rarely compile."""
     if wrong and draw.chance(wrong):
         inner = expression(draw, draw.one(tuple(LITERALS)), variables, depth - 1)

@@ -43,7 +43,13 @@ FORMATS: dict[str, tuple[str, ...]] = {
     "unknown-format": ("x",),
 }  # fmt: skip
 
-PATTERNS = {"^[a-z]+$": ("abc", "A", ""), "a|b": ("a", "xbx", "c"), "^\\d{2}$": ("12", "1", "١٢"), "(": ("a",), "^(?i)a$": ("A", "b")}
+PATTERNS = {
+    "^[a-z]+$": ("abc", "A", ""),
+    "a|b": ("a", "xbx", "c"),
+    "^\\d{2}$": ("12", "1", "١٢"),
+    "(": ("a",),
+    "^(?i)a$": ("A", "b"),
+}
 
 INTEGERS = (0, 1, 2, 3, 5, 10, -1, 100)
 
@@ -61,7 +67,14 @@ RULES: dict[str, tuple[str, ...]] = {
 #: Those that compile for every schema of the type.
 CAREFUL_RULES: dict[str, tuple[str, ...]] = {
     "string": ("self.size() > 1", "self != 'b'", "self == oldSelf", "self.startsWith('a') || self == ''"),
-    "integer": ("self > 0", "self % 2 == 0", "self >= oldSelf", "10 / self > 1", "self + 9223372036854775807 > 0", "string(self) != '3'"),
+    "integer": (
+        "self > 0",
+        "self % 2 == 0",
+        "self >= oldSelf",
+        "10 / self > 1",
+        "self + 9223372036854775807 > 0",
+        "string(self) != '3'",
+    ),
     "number": ("self > 0.5", "self < 1e3", "self == oldSelf"),
     "boolean": ("self", "!self", "self || oldSelf"),
     "array": ("self.size() < 2", "self[0] == self[1]", "self == oldSelf"),
@@ -82,7 +95,9 @@ def property_schema(draw: Draw, depth: int) -> Object:
     if draw.chance(0.1) and schema.get("type") in (CAREFUL_RULES if draw.careful else RULES):
         schema["x-kubernetes-validations"] = [rule(draw, schema["type"]) for _ in range(draw.number(1, 2))]
     if draw.slip(0.03):
-        schema[draw.one(("uniqueItems", "readOnly", "id", "title", "x-unknown", "example", "$ref", "deprecated"))] = draw.one((True, "x", {}))
+        schema[draw.one(("uniqueItems", "readOnly", "id", "title", "x-unknown", "example", "$ref", "deprecated"))] = (
+            draw.one((True, "x", {}))
+        )
     return schema
 
 
@@ -101,7 +116,9 @@ def rule(draw: Draw, kind: str) -> Object:
         if draw.slip(0.15):
             made[name] = draw.one(values)
     if draw.careful and draw.chance(0.3):
-        made |= draw.one(({"message": "bad"}, {"messageExpression": "'bad ' + string(1)"}, {"reason": "FieldValueForbidden"}))
+        made |= draw.one(
+            ({"message": "bad"}, {"messageExpression": "'bad ' + string(1)"}, {"reason": "FieldValueForbidden"})
+        )
     return made
 
 
@@ -137,7 +154,11 @@ def _integer(draw: Draw, depth: int) -> Object:
 def _number(draw: Draw, depth: int) -> Object:
     made: Object = {"type": "number"}
     if draw.chance(0.4):
-        made |= {"minimum": draw.one((0, 0.5, -1.5)), "maximum": draw.one((2, 2.5)), "exclusiveMaximum": draw.one((True, False))}
+        made |= {
+            "minimum": draw.one((0, 0.5, -1.5)),
+            "maximum": draw.one((2, 2.5)),
+            "exclusiveMaximum": draw.one((True, False)),
+        }
     return made
 
 

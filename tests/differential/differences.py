@@ -40,7 +40,9 @@ class Difference:
     ours: Any
 
 
-def compared(name: Name, steps: Sequence[Step], theirs: Sequence[Any], ours: Sequence[Any]) -> tuple[list[Difference], int]:
+def compared(
+    name: Name, steps: Sequence[Step], theirs: Sequence[Any], ours: Sequence[Any]
+) -> tuple[list[Difference], int]:
     """The differences of a scenario, and how many of its requests were compared: those up to the first other code.
 
     A request has at most one difference: the first of code, object and words.
@@ -86,7 +88,9 @@ def _apart(left: str, right: str) -> tuple[str, str]:
     if not any(only):
         return "(errors in this order)", "(errors in another order)"
     if len(only[0]) != len(only[1]):
-        return "; ".join(pattern(one)[:120] for one in only[0]) or "-", "; ".join(pattern(one)[:120] for one in only[1]) or "-"
+        return "; ".join(pattern(one)[:120] for one in only[0]) or "-", "; ".join(
+            pattern(one)[:120] for one in only[1]
+        ) or "-"
     a, b = next((x, y) for x, y in zip(*only, strict=True) if x != y)
     at = next((i for i, (x, y) in enumerate(zip(a, b, strict=False)) if x != y), min(len(a), len(b)))
     return _around(a, at), _around(b, at)
@@ -167,8 +171,9 @@ def _key(name: str) -> str:
 
 
 def _short(value: Any) -> str:
-    text = pattern(value) if isinstance(value, str) else "{…}" if isinstance(value, dict) else "[…]" if isinstance(value, list) else str(value)
-    return text[:200]
+    if isinstance(value, dict | list):
+        return "{…}" if isinstance(value, dict) else "[…]"
+    return pattern(str(value))[:200]
 
 
 def pattern(message: str) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -16,7 +15,9 @@ UID = re.compile(r"\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12
 TIME = re.compile(r"\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z")
 ADDRESS = re.compile(r"\b10\.0\.0\.\d{1,3}\b")
 AGE = re.compile(r"^(\d+[smhd]|<invalid>)(\d+[smhd])?( ago)?$")
-REVISION = re.compile(r'''(resource version: |current: |resourceVersion |record \(|\\?"resourceVersion\\?":\\?")\d+\b''')
+REVISION = re.compile(
+    r"""(resource version: |current: |resourceVersion |record \(|\\?"resourceVersion\\?":\\?")\d+\b"""
+)
 NODE_PORTS = range(30000, 32768)
 
 #: The start of an error in a list of them.
@@ -39,17 +40,24 @@ def normalised(exchanges: Sequence[tuple[Sent, Answer]], now: datetime, server: 
 UNORDERED = re.compile(r"\.example\.com/|/customresourcedefinitions")
 
 
+#: The path of a value of a map: kube-apiserver goes through maps in the order of Go.
+OF_A_MAP = re.compile(r"\[[^\]\d]")
+
+
 def _in_order(sent: Sent, answer: dict[str, Any]) -> dict[str, Any]:
     """An answer in which errors without an order are sorted."""
     body = answer["body"]
     causes = (body.get("details") or {}).get("causes") if isinstance(body, dict) else None
-    if not causes or not UNORDERED.search(sent.path):
+    if not causes or not (UNORDERED.search(sent.path) or any(OF_A_MAP.search(str(one.get("field"))) for one in causes)):
         return answer
     causes = sorted(causes, key=lambda one: [str(one.get(name)) for name in ("field", "message", "reason")])
     head, listed, errors = str(body.get("message")).partition(" is invalid: ")
     if listed and errors.startswith("["):
         errors = "[" + ", ".join(sorted(ERROR.split(errors[1:].removesuffix("]")))) + "]"
-    return {**answer, "body": {**body, "message": head + listed + errors, "details": {**body["details"], "causes": causes}}}
+    return {
+        **answer,
+        "body": {**body, "message": head + listed + errors, "details": {**body["details"], "causes": causes}},
+    }
 
 
 class _Normaliser:
@@ -60,9 +68,13 @@ class _Normaliser:
         self._addresses: dict[str, str] = {}
         self._ports: dict[int, str] = {}
         self._generated = dict(_generated(exchanges))
-        self._revisions = sorted({rv for _, answer in exchanges for rv in _revisions(answer.body)})
+        self._revisions: dict[int, str] = {}
+        self._answers = 0
 
     def answer(self, answer: Answer) -> dict[str, Any]:
+        self._answers += 1
+        new = sorted({rv for rv in _revisions(answer.body) if rv not in self._revisions})
+        self._revisions |= {rv: f"<rv:{self._answers}.{i}>" for i, rv in enumerate(new)}
         headers = {name: self._text(value) for name, value in answer.headers.items()}
         return {"status": answer.status, "headers": headers, "body": self._value(answer.body, "")}
 
@@ -84,8 +96,13 @@ class _Normaliser:
         if name in OPAQUE and isinstance(value, str) and value:
             return OPAQUE[name]
         if name == "resourceVersion" and isinstance(value, str) and value.isdigit() and value != "0":
-            return f"<rv:{bisect_right(self._revisions, int(value))}>"
+            return self._revision(int(value))
         return self._value(value, name)
+
+    def _revision(self, value: int) -> str:
+        """The answer that had this resourceVersion first, or for a list the last one that is not newer."""
+        known = [rv for rv in self._revisions if rv <= value]
+        return self._revisions[max(known)] if known else "<rv>"
 
     def _port(self, value: int) -> Any:
         if str(value) in self._asked:

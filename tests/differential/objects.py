@@ -225,9 +225,20 @@ def valid(draw: Draw, found: Resource, namespace: str, name: str) -> Object:
 def _definition(namespace: str) -> Object:
     schema = {
         "type": "object",
-        "properties": {"spec": {"type": "object", "properties": {"a": {"type": "string", "default": "x"}, "b": {"type": "integer"}}}},
+        "properties": {
+            "spec": {
+                "type": "object",
+                "properties": {"a": {"type": "string", "default": "x"}, "b": {"type": "integer"}},
+            }
+        },
     }
-    version = {"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": schema}, "subresources": {"status": {}}}
+    version = {
+        "name": "v1",
+        "served": True,
+        "storage": True,
+        "schema": {"openAPIV3Schema": schema},
+        "subresources": {"status": {}},
+    }
     return {
         "group": f"{namespace}.example.com",
         "scope": "Namespaced",

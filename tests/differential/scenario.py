@@ -142,7 +142,11 @@ def lookup(body: Any, path: str) -> Any:
 
 def namespace(name: str, labels: Mapping[str, str] | None = None) -> Step:
     """Creates the namespace of a scenario."""
-    body = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "labels": {"of": name, **(labels or {})}}}
+    body = {
+        "apiVersion": "v1",
+        "kind": "Namespace",
+        "metadata": {"name": name, "labels": {"of": name, **(labels or {})}},
+    }
     return Step("POST", "/api/v1/namespaces", body, compared=False)
 
 

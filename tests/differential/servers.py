@@ -27,7 +27,6 @@ from fakekube.server.random import SeededRandom
 from fakekube.server.runner import ServerRunner
 from fakekube.server.systemclock import SystemClock
 from fakekube.virtualtime.seeds import Seed
-from tests.differential.scenario import PROTOBUF
 
 #: The headers of answers that are compared.
 COMPARED = ("content-type", "warning", "retry-after", "allow")
@@ -115,11 +114,20 @@ class Local:
 
     waits = False
 
-    def __init__(self, version: str = bootstrap.KUBERNETES_VERSION, gates: Mapping[str, bool] | None = None, services: str = SERVICES) -> None:
+    def __init__(
+        self,
+        version: str = bootstrap.KUBERNETES_VERSION,
+        gates: Mapping[str, bool] | None = None,
+        services: str = SERVICES,
+    ) -> None:
         clock, random = SystemClock(), SeededRandom(Seed(1))
         self.apiserver = bootstrap.api_server(
-            clock.now(), random, version=version, feature_gates=gates, authorization_mode="RBAC",
-            options=ClusterOptions(service_cluster_ip_range=services)
+            clock.now(),
+            random,
+            version=version,
+            feature_gates=gates,
+            authorization_mode="RBAC",
+            options=ClusterOptions(service_cluster_ip_range=services),
         )
         self.runner = ServerRunner(self.apiserver, clock, random)
 
@@ -150,7 +158,9 @@ class Local:
 
 
 def _line(event: Any) -> bytes:
-    return orjson.dumps({"type": "ERROR", "object": event.to_object()}) if isinstance(event, StatusError) else event.line
+    return (
+        orjson.dumps({"type": "ERROR", "object": event.to_object()}) if isinstance(event, StatusError) else event.line
+    )
 
 
 def _answer(request: Request, response: Response) -> Answer:
@@ -224,7 +234,3 @@ async def remote(url: str, token: str, *, insecure: bool, jobs: int) -> AsyncIte
         async with session.get(f"{url.rstrip('/')}/version"):
             pass
         yield found
-
-
-def accepts_protobuf(headers: Mapping[str, str]) -> bool:
-    return PROTOBUF in headers.get("Accept", "")

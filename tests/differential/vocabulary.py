@@ -157,7 +157,20 @@ TIMES: tuple[Any, ...] = (
     "0001-01-01T00:00:00Z", "2020-13-01T00:00:00Z", 0,
 )  # fmt: skip
 
-KEYS: tuple[str, ...] = ("a", "app", "example.com/a", "", "-a", "a b", "x" * 64, "a/b/c", "kubernetes.io/a", "Ä", "A.b", "..")
+KEYS: tuple[str, ...] = (
+    "a",
+    "app",
+    "example.com/a",
+    "",
+    "-a",
+    "a b",
+    "x" * 64,
+    "a/b/c",
+    "kubernetes.io/a",
+    "Ä",
+    "A.b",
+    "..",
+)
 
 #: Names of resources in maps of quantities.
 RESOURCES: tuple[str, ...] = (
@@ -167,4 +180,22 @@ RESOURCES: tuple[str, ...] = (
 )  # fmt: skip
 
 #: Values of another type.
-OTHER: tuple[Any, ...] = (None, True, 0, 1, -1, 1.5, "", "a", [], {}, [1], {"a": 1}, ["a"], [None], [[]], "1", {"a": {"b": []}})
+OTHER: tuple[Any, ...] = (
+    None,
+    True,
+    0,
+    1,
+    -1,
+    1.5,
+    "",
+    "a",
+    [],
+    {},
+    [1],
+    {"a": 1},
+    ["a"],
+    [None],
+    [[]],
+    "1",
+    {"a": {"b": []}},
+)

@@ -7,7 +7,18 @@ from typing import Any
 
 from tests.differential import definitions, objects
 from tests.differential.mutations import mutated, schemas
-from tests.differential.scenario import JSON_PATCH, MERGE_PATCH, Draw, Object, Scenario, Step, apply, create, filled, patch
+from tests.differential.scenario import (
+    JSON_PATCH,
+    MERGE_PATCH,
+    Draw,
+    Object,
+    Scenario,
+    Step,
+    apply,
+    create,
+    filled,
+    patch,
+)
 
 MANAGERS = ("alpha", "beta", "gamma")
 
@@ -71,12 +82,19 @@ SPEC: Object = {
             "type": "array",
             "x-kubernetes-list-type": "map",
             "x-kubernetes-list-map-keys": ["k"],
-            "items": {"type": "object", "required": ["k"], "properties": {"k": {"type": "string"}, "v": {"type": "integer"}}},
+            "items": {
+                "type": "object",
+                "required": ["k"],
+                "properties": {"k": {"type": "string"}, "v": {"type": "integer"}},
+            },
         },
         "atomic": {"type": "object", "x-kubernetes-map-type": "atomic", "additionalProperties": {"type": "integer"}},
         "free": {"type": "object", "x-kubernetes-preserve-unknown-fields": True},
         "list": {"type": "array", "items": {"type": "integer"}},
-        "map": {"type": "object", "additionalProperties": {"type": "object", "additionalProperties": {"type": "string"}}},
+        "map": {
+            "type": "object",
+            "additionalProperties": {"type": "object", "additionalProperties": {"type": "string"}},
+        },
     },
 }
 
@@ -95,7 +113,9 @@ class _Sequence:
         if kind == ("custom", "gadgets"):
             self.versions = ("v1", "v2")
         elif kind[0] == "drawn":
-            self.resource = draw.one([one for one in objects.resources() if one.namespaced and one.plural not in ("events", "pods")])
+            self.resource = draw.one(
+                [one for one in objects.resources() if one.namespaced and one.plural not in ("events", "pods")]
+            )
             self.base = objects.valid(draw, self.resource, namespace, "a")
         else:
             self.resource = objects.resource(*kind)
@@ -115,11 +135,17 @@ class _Sequence:
         return Scenario([*steps, Step("GET", self.path(self.versions[-1]))], cleanup)
 
     def _definition(self) -> list[Step]:
-        schema = {"type": "object", "properties": {"spec": SPEC, "status": {"type": "object", "properties": {"ready": {"type": "boolean"}}}}}
+        schema = {
+            "type": "object",
+            "properties": {"spec": SPEC, "status": {"type": "object", "properties": {"ready": {"type": "boolean"}}}},
+        }
         body = definitions.definition(self.namespace, schema, subresources={"status": {}})
         second = {**copy.deepcopy(body["spec"]["versions"][0]), "name": "v2", "storage": False}
         body["spec"]["versions"].append(second)
-        return [*definitions.defined(self.namespace, body), Step("GET", definitions.collection(self.namespace, "v2"), until=200, compared=False)]
+        return [
+            *definitions.defined(self.namespace, body),
+            Step("GET", definitions.collection(self.namespace, "v2"), until=200, compared=False),
+        ]
 
     def _content(self) -> Object:
         if self.kind[0] == "drawn":
@@ -146,9 +172,15 @@ class _Sequence:
     def _step(self) -> list[Step]:
         draw, version = self.draw, self.draw.one(self.versions)
         path, manager = self.path(version), draw.one(MANAGERS)
-        query = (draw.one((("fieldValidation", "Strict"), ("fieldValidation", "Warn"), ("dryRun", "All"))),) if draw.chance(0.2) else ()
+        query = (
+            (draw.one((("fieldValidation", "Strict"), ("fieldValidation", "Warn"), ("dryRun", "All"))),)
+            if draw.chance(0.2)
+            else ()
+        )
         body = self._body(version)
-        match draw.weighted({"apply": 10, "merge": 2, "update": 2, "json": 1, "create": 1, "delete": 0.3, "odd": 0.5, "status": 0.7}):
+        match draw.weighted(
+            {"apply": 10, "merge": 2, "update": 2, "json": 1, "create": 1, "delete": 0.3, "odd": 0.5, "status": 0.7}
+        ):
             case "apply":
                 return [apply(path, body, manager, *query, force=draw.chance(0.4))]
             case "merge":
@@ -196,5 +228,7 @@ def _odd(path: str, body: Any) -> list[Step]:
 def merged(left: Any, right: Any) -> Any:
     """Two contents as one; the right one wins."""
     if isinstance(left, dict) and isinstance(right, dict):
-        return {name: merged(left.get(name), right[name]) if name in right else left[name] for name in {**left, **right}}
+        return {
+            name: merged(left.get(name), right[name]) if name in right else left[name] for name in {**left, **right}
+        }
     return copy.deepcopy(right)

@@ -17,7 +17,13 @@ WEIGHTS = {
     "endpointslices": 2, "resourceclaims": 2, "resourceslices": 3, "customresourcedefinitions": 3,
 }  # fmt: skip
 
-VALIDATION = ((), (), (("fieldValidation", "Strict"),), (("fieldValidation", "Warn"),), (("fieldValidation", "Ignore"),))
+VALIDATION = (
+    (),
+    (),
+    (("fieldValidation", "Strict"),),
+    (("fieldValidation", "Warn"),),
+    (("fieldValidation", "Ignore"),),
+)
 
 
 def scenario(draw: Draw, namespace: str) -> Scenario:
@@ -74,7 +80,9 @@ class _Writes:
 
     def _merge(self, i: int) -> list[Step]:
         changed, base = self._changed(), self.base
-        difference = {name: changed.get(name) for name in changed.keys() | base.keys() if changed.get(name) != base.get(name)}
+        difference = {
+            name: changed.get(name) for name in changed.keys() | base.keys() if changed.get(name) != base.get(name)
+        }
         return [patch(self.path, MERGE_PATCH, dict(sorted(difference.items())), *self._query())]
 
     def _status(self, i: int) -> list[Step]:
@@ -124,7 +132,9 @@ UIDS = ("", "00000000-0000-4000-8000-000000000001", "x")
 def _metadata_of(draw: Draw) -> list[tuple[str, Any]]:
     """Names and drawn values of metadata."""
     owner = {"apiVersion": "v1", "kind": "ConfigMap", "name": "o", "uid": draw.one(UIDS)}
-    change = draw.one(({}, {"controller": True}, {"apiVersion": ""}, {"kind": "Event"}, {"name": ""}, {"apiVersion": "a/b/c"}))
+    change = draw.one(
+        ({}, {"controller": True}, {"apiVersion": ""}, {"kind": "Event"}, {"name": ""}, {"apiVersion": "a/b/c"})
+    )
     managed = {"manager": "m", "operation": draw.one(("Update", "Apply", "x")), "fieldsType": draw.one(("FieldsV1", "x", "")),
                "apiVersion": draw.one(("v1", "")), "fieldsV1": draw.one(({}, {"f:metadata": {}}, {"x": 1}))}  # fmt: skip
     return [

@@ -5,14 +5,23 @@ from __future__ import annotations
 from tests.differential import definitions
 from tests.differential.scenario import JSON_PATCH, MERGE_PATCH, Draw, Object, Scenario, Step, create, patch
 
-VALIDATION = ((), (), (("fieldValidation", "Strict"),), (("fieldValidation", "Warn"),), (("fieldValidation", "Ignore"),))
+VALIDATION = (
+    (),
+    (),
+    (("fieldValidation", "Strict"),),
+    (("fieldValidation", "Warn"),),
+    (("fieldValidation", "Ignore"),),
+)
 
 TABLE = {"Accept": "application/json;as=Table;v=v1;g=meta.k8s.io"}
 
 
 def scenario(draw: Draw, namespace: str) -> Scenario:
     """Definitions that are only tried, then one with objects."""
-    tried = [create(definitions.DEFINITIONS, _definition(draw, namespace), ("dryRun", "All")) for _ in range(draw.number(0, 2))]
+    tried = [
+        create(definitions.DEFINITIONS, _definition(draw, namespace), ("dryRun", "All"))
+        for _ in range(draw.number(0, 2))
+    ]
     draw.careful = draw.chance(0.9)
     body = _definition(draw, namespace)
     steps = [*tried, *definitions.defined(namespace, body), *_objects(draw, namespace, body["spec"]["versions"][0])]
@@ -20,7 +29,10 @@ def scenario(draw: Draw, namespace: str) -> Scenario:
 
 
 def _definition(draw: Draw, namespace: str) -> Object:
-    spec = {"type": "object", "properties": {name: definitions.property_schema(draw, 2) for name in draw.some("abcde", 4, 2)}}
+    spec = {
+        "type": "object",
+        "properties": {name: definitions.property_schema(draw, 2) for name in draw.some("abcde", 4, 2)},
+    }
     schema: Object = {"type": "object", "properties": {"spec": spec}}
     if draw.chance(0.2):
         schema["required"] = ["spec"]
@@ -32,12 +44,17 @@ def _definition(draw: Draw, namespace: str) -> Object:
         schema["properties"]["metadata"] = draw.one(METADATA[: 2 if draw.careful else None])
     more: Object = {}
     if draw.chance(0.4):
-        schema["properties"]["status"] = {"type": "object", "properties": {"n": {"type": "integer"}, "s": {"type": "string"}}}
+        schema["properties"]["status"] = {
+            "type": "object",
+            "properties": {"n": {"type": "integer"}, "s": {"type": "string"}},
+        }
         more["subresources"] = draw.one(SUBRESOURCES[: 3 if draw.careful else None])
     if draw.chance(0.3):
         more["additionalPrinterColumns"] = draw.some(COLUMNS[: 7 if draw.careful else None], 3, 1)
     if draw.slip(0.15):
-        more["selectableFields"] = [{"jsonPath": draw.one((".spec.a", ".spec.b", "spec.a", ".spec.nosuch", ".metadata.name"))}]
+        more["selectableFields"] = [
+            {"jsonPath": draw.one((".spec.a", ".spec.b", "spec.a", ".spec.nosuch", ".metadata.name"))}
+        ]
     return definitions.definition(namespace, schema, **more)
 
 
@@ -50,7 +67,13 @@ METADATA: tuple[Object, ...] = (
 SUBRESOURCES: tuple[Object, ...] = (
     {"status": {}},
     {"status": {}, "scale": {"specReplicasPath": ".spec.a", "statusReplicasPath": ".status.n"}},
-    {"scale": {"specReplicasPath": ".spec.replicas", "statusReplicasPath": ".status.n", "labelSelectorPath": ".status.s"}},
+    {
+        "scale": {
+            "specReplicasPath": ".spec.replicas",
+            "statusReplicasPath": ".status.n",
+            "labelSelectorPath": ".status.s",
+        }
+    },
     {"scale": {"specReplicasPath": "spec", "statusReplicasPath": ".n"}},
 )
 COLUMNS: tuple[Object, ...] = (
@@ -85,21 +108,36 @@ def _objects(draw: Draw, namespace: str, version: Object) -> list[Step]:
                 name = path.rpartition("/")[2]
                 body = definitions.gadget(namespace, name, content(0.95))
                 body["metadata"]["resourceVersion"] = "${rv}"
-                steps += [Step("GET", path, save={"rv": "metadata.resourceVersion"}), Step("PUT", path, body, draw.one(VALIDATION))]
+                steps += [
+                    Step("GET", path, save={"rv": "metadata.resourceVersion"}),
+                    Step("PUT", path, body, draw.one(VALIDATION)),
+                ]
             case "merge":
                 steps.append(patch(path, MERGE_PATCH, content(0.95), *draw.one(VALIDATION)))
             case "json":
                 name = draw.one(tuple(spec["properties"]))
                 to = definitions.value(draw, spec["properties"][name], 0.9)
-                operation = draw.one(({"op": "add", "value": to}, {"op": "replace", "value": to}, {"op": "remove"}, {"op": "test", "value": to}))
+                operation = draw.one(
+                    (
+                        {"op": "add", "value": to},
+                        {"op": "replace", "value": to},
+                        {"op": "remove"},
+                        {"op": "test", "value": to},
+                    )
+                )
                 steps.append(patch(path, JSON_PATCH, [{**operation, "path": f"/spec/{name}"}], *draw.one(VALIDATION)))
             case "read":
                 steps.append(Step("GET", path))
             case "status":
                 status = {"n": draw.one((1, "x", None)), "s": draw.one(("a", 1))}
-                steps.append(patch(f"{path}/status", MERGE_PATCH, {"status": status, "spec": {"a": "z"}}, *draw.one(VALIDATION)))
+                steps.append(
+                    patch(f"{path}/status", MERGE_PATCH, {"status": status, "spec": {"a": "z"}}, *draw.one(VALIDATION))
+                )
             case "table":
                 steps.append(Step("GET", collection, headers=TABLE))
             case "scale":
-                steps += [Step("GET", f"{path}/scale"), patch(f"{path}/scale", MERGE_PATCH, {"spec": {"replicas": draw.one((1, -1, "x"))}})]
+                steps += [
+                    Step("GET", f"{path}/scale"),
+                    patch(f"{path}/scale", MERGE_PATCH, {"spec": {"replicas": draw.one((1, -1, "x"))}}),
+                ]
     return steps

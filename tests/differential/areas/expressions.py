@@ -19,7 +19,12 @@ FIELDS: Object = {
     "y": {"type": "string", "format": "byte", "maxLength": 20},
     "is": {"x-kubernetes-int-or-string": True},
     "o": {"type": "object", "properties": {"a": {"type": "string", "maxLength": 5}, "n": {"type": "integer"}}},
-    "set": {"type": "array", "maxItems": 5, "items": {"type": "string", "maxLength": 9}, "x-kubernetes-list-type": "set"},
+    "set": {
+        "type": "array",
+        "maxItems": 5,
+        "items": {"type": "string", "maxLength": 9},
+        "x-kubernetes-list-type": "set",
+    },
 }
 
 VARIABLES = {
@@ -51,7 +56,23 @@ VALUES: Object = {
     "set": (["a", "b"], ["b"]),
 }
 
-KINDS = ("string", "int", "double", "bool", "strings", "ints", "map", "timestamp", "duration", "uint", "quantity", "ip", "semver", "bytes", "optint")
+KINDS = (
+    "string",
+    "int",
+    "double",
+    "bool",
+    "strings",
+    "ints",
+    "map",
+    "timestamp",
+    "duration",
+    "uint",
+    "quantity",
+    "ip",
+    "semver",
+    "bytes",
+    "optint",
+)
 
 
 def scenario(draw: Draw, namespace: str) -> Scenario:
@@ -65,7 +86,11 @@ def scenario(draw: Draw, namespace: str) -> Scenario:
         *definitions.defined(namespace, _definition(draw, namespace, 5, 0.0)),
         create(definitions.collection(namespace), definitions.gadget(namespace, "a", {"spec": _values(draw)})),
         create(definitions.collection(namespace), definitions.gadget(namespace, "b", {"spec": _values(draw)})),
-        create(definitions.collection(namespace), definitions.gadget(namespace, "c", {"spec": _values(draw)}), ("dryRun", "All")),
+        create(
+            definitions.collection(namespace),
+            definitions.gadget(namespace, "c", {"spec": _values(draw)}),
+            ("dryRun", "All"),
+        ),
         patch(f"{definitions.collection(namespace)}/a", MERGE_PATCH, {"spec": _values(draw)}),
     ]
     return Scenario(steps, [definitions.path(namespace)])
@@ -76,7 +101,11 @@ def _values(draw: Draw) -> Object:
 
 
 def _definition(draw: Draw, namespace: str, rules: int, wrong: float) -> Object:
-    spec = {"type": "object", "properties": FIELDS, "x-kubernetes-validations": [_rule(draw, wrong) for _ in range(rules)]}
+    spec = {
+        "type": "object",
+        "properties": FIELDS,
+        "x-kubernetes-validations": [_rule(draw, wrong) for _ in range(rules)],
+    }
     return definitions.definition(namespace, {"type": "object", "properties": {"spec": spec}})
 
 

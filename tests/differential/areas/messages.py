@@ -37,11 +37,17 @@ def scenario(draw: Draw, namespace: str) -> Scenario:
             case "status" if "status" in resource.subresources:
                 steps.append(_sent(draw, "PUT", f"{path}/status", encoded(changed, base)))
             case "read":
-                steps.append(Step("GET", draw.one((path, path, collection) if resource.namespaced else (path,)), headers={"Accept": draw.one(ACCEPTED)}))
+                steps.append(
+                    Step(
+                        "GET",
+                        draw.one((path, path, collection) if resource.namespaced else (path,)),
+                        headers={"Accept": draw.one(ACCEPTED)},
+                    )
+                )
             case "delete":
                 steps.append(Step("DELETE", path, query=(("dryRun", "All"),), headers={"Accept": draw.one(ACCEPTED)}))
             case _:
-                steps.append(_sent(draw, "POST", collection, _damaged(draw, encoded(base, base)), *dry))
+                steps.append(_sent(draw, "POST", collection, _damaged(draw, encoded(base, base)), ("dryRun", "All")))
     kept = resource.namespaced and resource.plural != "services"
     every = [path, *(f"{collection}/b{i}" for i in range(8))] if resource.namespaced else [path]
     return Scenario(steps, [] if kept or dry else every)

@@ -8,7 +8,17 @@ from typing import Any
 
 from tests.differential import objects, vocabulary
 from tests.differential.mutations import drawn, mutated, schemas
-from tests.differential.scenario import JSON_PATCH, MERGE_PATCH, STRATEGIC_PATCH, Draw, Object, Scenario, Step, create, patch
+from tests.differential.scenario import (
+    JSON_PATCH,
+    MERGE_PATCH,
+    STRATEGIC_PATCH,
+    Draw,
+    Object,
+    Scenario,
+    Step,
+    create,
+    patch,
+)
 
 KINDS = (
     ("", "pods"), ("apps", "deployments"), ("apps", "deployments"), ("apps", "statefulsets"), ("", "services"), ("", "configmaps"), ("", "secrets"),
@@ -100,7 +110,16 @@ def _direct(draw: Draw, value: Object, schema: Any) -> None:
             part["$patch"] = draw.one(("delete", "replace", "merge", "other", 1))
         case "order" if lists:
             name = draw.one(lists)
-            part[f"$setElementOrder/{name}"] = draw.one(([{"name": "c"}, {"name": "d"}], ["a", "b"], [{"containerPort": 80}], [], "x", [{"port": 81}, {"port": 80}]))
+            part[f"$setElementOrder/{name}"] = draw.one(
+                (
+                    [{"name": "c"}, {"name": "d"}],
+                    ["a", "b"],
+                    [{"containerPort": 80}],
+                    [],
+                    "x",
+                    [{"port": 81}, {"port": 80}],
+                )
+            )
         case "delete" if lists:
             part[f"$deleteFromPrimitiveList/{draw.one(lists)}"] = draw.one((["a"], ["kubernetes"], [], "x", [1]))
         case "retain":
@@ -112,7 +131,17 @@ def _direct(draw: Draw, value: Object, schema: Any) -> None:
             marked = {**item, "$patch": draw.one(("delete", "replace", "merge"))} if isinstance(item, dict) else item
             part[name] = [marked, *draw.one(([], [{"$patch": "replace"}], [{"$patch": "delete"}]))]
         case _:
-            part[draw.one(("$other", "$patch/x", "$setElementOrder/nosuch", "$deleteFromPrimitiveList/nosuch", "$setElementOrder/"))] = draw.one(vocabulary.OTHER)
+            part[
+                draw.one(
+                    (
+                        "$other",
+                        "$patch/x",
+                        "$setElementOrder/nosuch",
+                        "$deleteFromPrimitiveList/nosuch",
+                        "$setElementOrder/",
+                    )
+                )
+            ] = draw.one(vocabulary.OTHER)
 
 
 def _parts(value: Any, schema: Any) -> Iterator[tuple[Object, Any]]:
@@ -155,7 +184,11 @@ def _odd(draw: Draw, path: str) -> Step:
             patch(path, MERGE_PATCH, {"apiVersion": "v9"}),
             patch(path, MERGE_PATCH, {"metadata": None}),
             patch(path, MERGE_PATCH, {"spec": None}),
-            patch(path, MERGE_PATCH, {"metadata": {"creationTimestamp": None, "generation": 9, "deletionTimestamp": "2020-01-01T00:00:00Z"}}),
+            patch(
+                path,
+                MERGE_PATCH,
+                {"metadata": {"creationTimestamp": None, "generation": 9, "deletionTimestamp": "2020-01-01T00:00:00Z"}},
+            ),
             patch(path, MERGE_PATCH, {"metadata": {"managedFields": [{}]}}),
             patch(f"{path}x", MERGE_PATCH, {"metadata": {"labels": {"a": "b"}}}),
             patch(path, MERGE_PATCH, {"metadata": {"labels": {"z": "1"}}}, ("dryRun", "All")),

@@ -22,7 +22,10 @@ VARIABLES = {
 }  # fmt: skip
 
 #: Those that are valid without params and variables.
-PLAIN = {kind: tuple(one for one in every if "params" not in one and "variables" not in one) for kind, every in VARIABLES.items()}
+PLAIN = {
+    kind: tuple(one for one in every if "params" not in one and "variables" not in one)
+    for kind, every in VARIABLES.items()
+}
 
 RESOURCES: tuple[Object, ...] = (
     {"apiGroups": [""], "apiVersions": ["v1"], "resources": ["configmaps"]},
@@ -39,7 +42,10 @@ def scenario(draw: Draw, namespace: str) -> Scenario:
     mutating = draw.chance(0.45)
     plural = "mutatingadmissionpolicies" if mutating else "validatingadmissionpolicies"
     make = _mutating if mutating else _validating
-    steps = [create(f"{GROUP}/{plural}", make(draw, namespace, "t", 0.25), ("dryRun", "All")) for _ in range(draw.number(1, 3))]
+    steps = [
+        create(f"{GROUP}/{plural}", make(draw, namespace, "t", 0.25), ("dryRun", "All"))
+        for _ in range(draw.number(1, 3))
+    ]
     steps.append(create(f"/api/v1/namespaces/{namespace}/configmaps", _configmap("params", {"a": "b"})))
     cleanup: list[str] = []
     draw.careful = True
@@ -48,7 +54,10 @@ def scenario(draw: Draw, namespace: str) -> Scenario:
         binding = _binding(draw, namespace, policy)
         bindings = plural.replace("policies", "policybindings")
         steps += [create(f"{GROUP}/{plural}", policy), create(f"{GROUP}/{bindings}", binding)]
-        cleanup += [f"{GROUP}/{bindings}/{binding['metadata']['name']}", f"{GROUP}/{plural}/{policy['metadata']['name']}"]
+        cleanup += [
+            f"{GROUP}/{bindings}/{binding['metadata']['name']}",
+            f"{GROUP}/{plural}/{policy['metadata']['name']}",
+        ]
     marks, removed = _mark(namespace, mutating)
     steps += [*marks, *_requests(draw, namespace)]
     return Scenario(steps, [*cleanup, *removed])
@@ -68,7 +77,10 @@ def _mark(namespace: str, mutating: bool) -> tuple[list[Step], list[str]]:
     account = {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "mark"}}
     if mutating:
         kind, plural, until = "MutatingAdmissionPolicy", "mutatingadmissionpolicies", "metadata.annotations.mark"
-        mutation = {"patchType": "ApplyConfiguration", "applyConfiguration": {"expression": "Object{metadata: Object.metadata{annotations: {'mark': 'x'}}}"}}
+        mutation = {
+            "patchType": "ApplyConfiguration",
+            "applyConfiguration": {"expression": "Object{metadata: Object.metadata{annotations: {'mark': 'x'}}}"},
+        }
         spec: Object = {"mutations": [mutation], "reinvocationPolicy": "Never", "failurePolicy": "Fail"}
         bound: Object = {}
     else:
@@ -78,7 +90,11 @@ def _mark(namespace: str, mutating: bool) -> tuple[list[Step], list[str]]:
     binding = {**_header(namespace, f"{kind}Binding", "mark"), "spec": {"policyName": f"{namespace}-mark", **bound}}
     paths = [f"{GROUP}/{plural}", f"{GROUP}/{plural.replace('policies', 'policybindings')}"]
     steps = [create(path, body, compared=False) for path, body in zip(paths, (policy, binding), strict=True)]
-    steps.append(create(f"/api/v1/namespaces/{namespace}/serviceaccounts", account, ("dryRun", "All"), until=until, compared=False))
+    steps.append(
+        create(
+            f"/api/v1/namespaces/{namespace}/serviceaccounts", account, ("dryRun", "All"), until=until, compared=False
+        )
+    )
     return steps, [f"{path}/{namespace}-mark" for path in reversed(paths)]
 
 
@@ -86,15 +102,21 @@ def _common(draw: Draw, namespace: str, wrong: float) -> Object:
     rule = {**copy.deepcopy(draw.one(RESOURCES)), "operations": draw.one(OPERATIONS)}
     if draw.chance(0.1):
         rule["resourceNames"] = ["a"]
-    spec: Object = {"failurePolicy": draw.one(("Fail", "Fail", "Ignore")), "matchConstraints": _matching(namespace, rule)}
+    spec: Object = {
+        "failurePolicy": draw.one(("Fail", "Fail", "Ignore")),
+        "matchConstraints": _matching(namespace, rule),
+    }
     if draw.chance(0.15):
         spec["matchConstraints"]["objectSelector"] = {"matchLabels": {"app": "a"}}
     if draw.chance(0.1):
         spec["matchConstraints"]["excludeResourceRules"] = [{**rule, "operations": ["DELETE"]}]
     if draw.chance(0.3):
-        spec["matchConditions"] = [{"name": f"c{i}", "expression": expression(draw, "bool", PLAIN, 1, wrong)} for i in range(draw.number(1, 2))]
+        spec["matchConditions"] = [
+            {"name": f"c{i}", "expression": expression(draw, "bool", PLAIN, 1, wrong)} for i in range(draw.number(1, 2))
+        ]
     spec["variables"] = [
-        {"name": name, "expression": expression(draw, kind, PLAIN, 1, wrong)} for name, kind in (("s", "string"), ("i", "int"), ("b", "bool"))
+        {"name": name, "expression": expression(draw, kind, PLAIN, 1, wrong)}
+        for name, kind in (("s", "string"), ("i", "int"), ("b", "bool"))
     ]
     if draw.chance(0.3):
         spec["paramKind"] = {"apiVersion": "v1", "kind": "ConfigMap"}
@@ -102,7 +124,11 @@ def _common(draw: Draw, namespace: str, wrong: float) -> Object:
 
 
 def _known(spec: Object) -> Any:
-    return VARIABLES if "paramKind" in spec else {kind: tuple(one for one in every if "params" not in one) for kind, every in VARIABLES.items()}
+    return (
+        VARIABLES
+        if "paramKind" in spec
+        else {kind: tuple(one for one in every if "params" not in one) for kind, every in VARIABLES.items()}
+    )
 
 
 def _validating(draw: Draw, namespace: str, name: str, wrong: float) -> Object:
@@ -116,7 +142,9 @@ def _validating(draw: Draw, namespace: str, name: str, wrong: float) -> Object:
         if draw.chance(0.5):
             one["messageExpression"] = expression(draw, "string", known, draw.number(1, 2), wrong)
         if draw.chance(0.3):
-            one["reason"] = draw.one(("Forbidden", "Invalid", "RequestEntityTooLarge", "Unauthorized") + (() if not wrong else ("Other",)))
+            one["reason"] = draw.one(
+                ("Forbidden", "Invalid", "RequestEntityTooLarge", "Unauthorized") + (() if not wrong else ("Other",))
+            )
         validations.append(one)
     spec["validations"] = validations
     if draw.chance(0.3):
@@ -157,11 +185,15 @@ def _mutating(draw: Draw, namespace: str, name: str, wrong: float) -> Object:
     for _ in range(draw.number(1, 2)):
         inner = "'v'" if draw.chance(0.4) else expression(draw, "string", known, 1, wrong)
         if draw.chance(0.55):
-            mutations.append({"patchType": "ApplyConfiguration", "applyConfiguration": {"expression": draw.one(APPLIED) % inner}})
+            mutations.append(
+                {"patchType": "ApplyConfiguration", "applyConfiguration": {"expression": draw.one(APPLIED) % inner}}
+            )
         else:
             mutations.append({"patchType": "JSONPatch", "jsonPatch": {"expression": draw.one(JSON) % inner}})
     if wrong and draw.chance(0.15):
-        mutations[0][draw.one(("patchType", "jsonPatch", "applyConfiguration"))] = draw.one((None, "Other", {}, {"expression": ""}))
+        mutations[0][draw.one(("patchType", "jsonPatch", "applyConfiguration"))] = draw.one(
+            (None, "Other", {}, {"expression": ""})
+        )
     spec |= {"mutations": mutations, "reinvocationPolicy": draw.one(("Never", "IfNeeded"))}
     return {**_header(namespace, "MutatingAdmissionPolicy", name), "spec": spec}
 
@@ -170,9 +202,13 @@ def _binding(draw: Draw, namespace: str, policy: Object) -> Object:
     name = policy["metadata"]["name"]
     spec: Object = {"policyName": name}
     if policy["kind"] == "ValidatingAdmissionPolicy":
-        spec["validationActions"] = draw.one((["Deny"], ["Deny"], ["Warn"], ["Audit"], ["Warn", "Audit"], ["Deny", "Audit"]))
+        spec["validationActions"] = draw.one(
+            (["Deny"], ["Deny"], ["Warn"], ["Audit"], ["Warn", "Audit"], ["Deny", "Audit"])
+        )
     if "paramKind" in policy["spec"]:
-        ref: Object = draw.one(({"name": "params"}, {"name": "params"}, {"name": "nosuch"}, {"selector": {"matchLabels": {"app": "a"}}}))
+        ref: Object = draw.one(
+            ({"name": "params"}, {"name": "params"}, {"name": "nosuch"}, {"selector": {"matchLabels": {"app": "a"}}})
+        )
         spec["paramRef"] = {**ref, "namespace": namespace, "parameterNotFoundAction": draw.one(("Deny", "Allow"))}
     if draw.chance(0.1):
         spec["matchResources"] = {"objectSelector": {"matchLabels": {"app": "a"}}}
@@ -207,7 +243,14 @@ def _requests(draw: Draw, namespace: str) -> list[Step]:
             continue
         path, body = draw.one(made)
         if kind == "put":
-            steps.append(Step("PUT", path, {**body, "metadata": {**body["metadata"], "annotations": {"n": str(draw.number(0, 9))}}}, dry))
+            steps.append(
+                Step(
+                    "PUT",
+                    path,
+                    {**body, "metadata": {**body["metadata"], "annotations": {"n": str(draw.number(0, 9))}}},
+                    dry,
+                )
+            )
         elif kind == "patch":
             steps.append(patch(path, MERGE_PATCH, {"metadata": {"labels": {"app": draw.one(("a", "b", None))}}}, *dry))
         elif kind == "scale" and "deployments" in path:

@@ -28,7 +28,11 @@ SCOPES: tuple[Object, ...] = (
     {"scopes": ["NotTerminating", "NotBestEffort"]},
     {"scopes": ["CrossNamespacePodAffinity"]},
     {"scopeSelector": {"matchExpressions": [{"scopeName": "PriorityClass", "operator": "Exists"}]}},
-    {"scopeSelector": {"matchExpressions": [{"scopeName": "PriorityClass", "operator": "In", "values": ["system-node-critical"]}]}},
+    {
+        "scopeSelector": {
+            "matchExpressions": [{"scopeName": "PriorityClass", "operator": "In", "values": ["system-node-critical"]}]
+        }
+    },
     {"scopeSelector": {"matchExpressions": [{"scopeName": "PriorityClass", "operator": "DoesNotExist"}]}},
     {"scopeSelector": {"matchExpressions": [{"scopeName": "VolumeAttributesClass", "operator": "Exists"}]}},
 )
@@ -52,7 +56,12 @@ def scenario(draw: Draw, namespace: str) -> Scenario:
     steps: list[Step] = []
     kind = draw.weighted({"quota": 3, "limits": 2, "both": 2})
     if kind != "quota":
-        body = {"apiVersion": "v1", "kind": "LimitRange", "metadata": {"name": "l"}, "spec": {"limits": draw.some(LIMITS, 3, 1)}}
+        body = {
+            "apiVersion": "v1",
+            "kind": "LimitRange",
+            "metadata": {"name": "l"},
+            "spec": {"limits": draw.some(LIMITS, 3, 1)},
+        }
         steps.append(create(CORE.format(namespace, "limitranges"), body))
     if kind != "limits":
         for i in range(draw.weighted({1: 3, 2: 1})):
@@ -71,10 +80,24 @@ def _quota(draw: Draw, namespace: str, name: str) -> list[Step]:
     hard = {resource: draw.one(values) for resource, values in draw.some(HARD, 4, 1)}
     scope: Object = draw.one(SCOPES) if draw.chance(0.3) else {}
     if scope:
-        hard = {resource: value for resource, value in hard.items() if resource in ("pods", "requests.cpu", "limits.cpu", "cpu", "count/pods")} or {"pods": "1"}
-    body = {"apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": name}, "spec": {"hard": hard, **copy.deepcopy(scope)}}
+        hard = {
+            resource: value
+            for resource, value in hard.items()
+            if resource in ("pods", "requests.cpu", "limits.cpu", "cpu", "count/pods")
+        } or {"pods": "1"}
+    body = {
+        "apiVersion": "v1",
+        "kind": "ResourceQuota",
+        "metadata": {"name": name},
+        "spec": {"hard": hard, **copy.deepcopy(scope)},
+    }
     leases = f"/apis/coordination.k8s.io/v1/namespaces/{namespace}/leases"
-    mark = {"apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": f"{name}-mark"}, "spec": {"hard": {"count/leases.coordination.k8s.io": "0"}}}
+    mark = {
+        "apiVersion": "v1",
+        "kind": "ResourceQuota",
+        "metadata": {"name": f"{name}-mark"},
+        "spec": {"hard": {"count/leases.coordination.k8s.io": "0"}},
+    }
     collection = CORE.format(namespace, "resourcequotas")
     none = {"hard": {"count/leases.coordination.k8s.io": "0"}, "used": {"count/leases.coordination.k8s.io": "0"}}
     status = {"status": {"hard": hard, "used": dict.fromkeys(hard, "0")}}
@@ -91,7 +114,19 @@ def _quota(draw: Draw, namespace: str, name: str) -> list[Step]:
 
 
 def _write(draw: Draw, namespace: str, i: int, used: list[str]) -> Step:
-    kind = draw.weighted({"pod": 6, "claim": 2, "service": 2, "configmap": 2, "secret": 1, "deployment": 1, "delete": 1, "grow": 1, "rc": 0.5})
+    kind = draw.weighted(
+        {
+            "pod": 6,
+            "claim": 2,
+            "service": 2,
+            "configmap": 2,
+            "secret": 1,
+            "deployment": 1,
+            "delete": 1,
+            "grow": 1,
+            "rc": 0.5,
+        }
+    )
     if kind in ("delete", "grow") and not used:
         kind = "pod"
     if kind == "delete":
@@ -103,7 +138,9 @@ def _write(draw: Draw, namespace: str, i: int, used: list[str]) -> Step:
     root = f"/apis/apps/v1/namespaces/{namespace}" if plural == "deployments" else f"/api/v1/namespaces/{namespace}"
     name = f"{kind}{i}"
     used.append(f"{root}/{plural}/{name}")
-    return create(f"{root}/{plural}", {**body, "metadata": {"name": name}}, *((("dryRun", "All"),) if draw.chance(0.1) else ()))
+    return create(
+        f"{root}/{plural}", {**body, "metadata": {"name": name}}, *((("dryRun", "All"),) if draw.chance(0.1) else ())
+    )
 
 
 GROWTH: tuple[Object, ...] = (
@@ -157,7 +194,10 @@ def _pod(draw: Draw) -> tuple[str, Object]:
 
 
 def _claim(draw: Draw) -> tuple[str, Object]:
-    spec: Object = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": draw.one(("500Mi", "1Gi", "3Gi"))}}}
+    spec: Object = {
+        "accessModes": ["ReadWriteOnce"],
+        "resources": {"requests": {"storage": draw.one(("500Mi", "1Gi", "3Gi"))}},
+    }
     if draw.chance(0.6):
         spec["storageClassName"] = draw.one(("fast", "slow", ""))
     if draw.chance(0.1):
@@ -166,7 +206,10 @@ def _claim(draw: Draw) -> tuple[str, Object]:
 
 
 def _service(draw: Draw) -> tuple[str, Object]:
-    spec: Object = {"type": draw.one(("ClusterIP", "NodePort", "LoadBalancer")), "ports": [{"port": 80, "name": "a"}, {"port": 81, "name": "b"}][: draw.number(1, 2)]}
+    spec: Object = {
+        "type": draw.one(("ClusterIP", "NodePort", "LoadBalancer")),
+        "ports": [{"port": 80, "name": "a"}, {"port": 81, "name": "b"}][: draw.number(1, 2)],
+    }
     if spec["type"] == "LoadBalancer" and draw.chance(0.4):
         spec["allocateLoadBalancerNodePorts"] = False
     return "services", {"apiVersion": "v1", "kind": "Service", "spec": spec}
@@ -176,7 +219,11 @@ def _deployment(draw: Draw) -> tuple[str, Object]:
     _, pod = _pod(draw)
     template: Any = {"metadata": {"labels": {"a": "b"}}, "spec": pod["spec"]}
     template["spec"].pop("activeDeadlineSeconds", None)
-    return "deployments", {"apiVersion": "apps/v1", "kind": "Deployment", "spec": {"selector": {"matchLabels": {"a": "b"}}, "template": template}}
+    return "deployments", {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "spec": {"selector": {"matchLabels": {"a": "b"}}, "template": template},
+    }
 
 
 _MADE = {
