@@ -10,6 +10,7 @@ import aiohttp
 
 from tests.differential import report
 from tests.differential.areas import AREAS
+from tests.differential.normalising import PROGRAM
 from tests.differential.servers import Local, remote
 from tests.differential.session import Outcome, Session
 
@@ -24,6 +25,7 @@ def parser() -> argparse.ArgumentParser:
     found.add_argument("--area", default=",".join(AREAS), help="areas, with commas (default: %(default)s)")
     found.add_argument("--only", action="append", help="AREA:NUMBER, a scenario; may be given several times")
     found.add_argument("--version", default="1.36", help="the version of fakekube (default: %(default)s)")
+    found.add_argument("--program", default=PROGRAM, help="the file name of the other server (default: %(default)s)")
     found.add_argument("--jobs", type=int, default=16, help="scenarios at a time (default: %(default)s)")
     found.add_argument("--once", action="store_true", help="counts differences of the first run of a scenario")
     found.add_argument("--most", type=int, default=0, help="the most rules that are printed (default: all)")
@@ -35,7 +37,9 @@ async def compare(options: argparse.Namespace) -> Outcome:
     areas = options.area.split(",")
     budget = -(-options.requests // len(areas))
     async with remote(options.url, options.token, insecure=options.insecure, jobs=options.jobs) as theirs:
-        session = Session(theirs, Local(options.version), options.seed, options.jobs, not options.once, _progress())
+        session = Session(
+            theirs, Local(options.version), options.seed, options.jobs, not options.once, options.program, _progress()
+        )
         if options.only:
             return await session.only(
                 [(area, int(number)) for area, _, number in (one.partition(":") for one in options.only)]

@@ -23,6 +23,9 @@ NODE_PORTS = range(30000, 32768)
 #: The start of an error in a list of them.
 ERROR = re.compile(r", (?=[a-zA-Z<]\w*[\w.\[\]()/\"* -]*: [A-Z<])")
 
+#: The name that kube-apiserver has as a manager of fields.
+PROGRAM = "kube-apiserver"
+
 #: Times that are this close to the present are those of the run.
 RECENT = timedelta(hours=30)
 
@@ -31,7 +34,8 @@ OPAQUE = {"continue": "<continue>", "token": "<token>"}
 
 
 def normalised(exchanges: Sequence[tuple[Sent, Answer]], now: datetime, server: str = "") -> list[dict[str, Any]]:
-    """The answers of a scenario in a form in which those of two servers can be compared."""
+    """The answers of a scenario in a form in which those of two servers can be compared. `server` is the name of the
+    program that answered, which writes as the manager of that name."""
     found = _Normaliser(exchanges, now, server)
     return [_in_order(sent, found.answer(answer)) for sent, answer in exchanges]
 
@@ -113,7 +117,7 @@ class _Normaliser:
         for name, symbol in self._generated.items():
             text = text.replace(name, symbol)
         if self._server:
-            text = text.replace(self._server, "<server>")
+            text = text.replace(self._server, PROGRAM)
         if len(text) < 8:
             return text
         text = UID.sub(self._uid, text)
@@ -187,5 +191,5 @@ def _revisions(value: Any) -> Iterator[int]:
             revision = meta.get("resourceVersion")
             if isinstance(revision, str) and revision.isdigit() and revision != "0":
                 yield int(revision)
-        for name in ("items", "rows", "object", "protobuf"):
+        for name in ("items", "rows", "object", "protobuf", "yaml"):
             yield from _revisions(value.get(name))

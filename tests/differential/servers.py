@@ -13,6 +13,7 @@ from urllib.parse import urlencode
 
 import aiohttp
 import orjson
+import yaml
 from yarl import URL
 
 from fakekube.apiserver.response import Response
@@ -32,7 +33,10 @@ from fakekube.virtualtime.seeds import Seed
 COMPARED = ("content-type", "warning", "retry-after", "allow")
 
 #: A watch is over when no event arrives for this time, in seconds.
-QUIET = 0.5
+QUIET = 0.7
+
+#: Rounds of the event loop after which a watch of fakekube has nothing more to deliver.
+ROUNDS = 20
 
 AGENT = "differential/v1"
 
@@ -88,6 +92,8 @@ def decoded(data: bytes, content_type: str) -> Any:
             return json.loads(data)
         except ValueError:
             pass
+    if content_type.startswith("application/yaml"):
+        return {"yaml": yaml.load(data, Loader=yaml.CSafeLoader)}
     return data.decode("utf-8", "replace")
 
 
@@ -143,18 +149,29 @@ class Local:
 
     async def watch(self, sent: Sent) -> Answer:
         request, response = await self._answered(sent)
-        if response.watch is None:
+        watch = response.watch
+        if watch is None:
             return _answer(request, response)
         found: list[bytes] = []
-        stream = self.runner.stream(response.watch)
-        try:
-            async with asyncio.timeout(0.02):
-                async for batch in stream:
-                    found += [_line(event) for event in batch]
-        except TimeoutError:
-            pass
+
+        async def read() -> None:
+            async for batch in self.runner.stream(watch):
+                found.extend(_line(event) for event in batch)
+
+        task = asyncio.create_task(read())
+        await _settled(found, task)
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
         headers = {"content-type": response.content_type}
         return Answer(response.status, headers, [orjson.loads(line) for line in found])
+
+
+async def _settled(found: list[bytes], task: asyncio.Task[None]) -> None:
+    """Wait until a watch has delivered nothing for some rounds of the loop, or has ended."""
+    rounds, seen = 0, 0
+    while rounds < ROUNDS and not task.done():
+        await asyncio.sleep(0)
+        rounds, seen = (rounds + 1, seen) if len(found) == seen else (0, len(found))
 
 
 def _line(event: Any) -> bytes:

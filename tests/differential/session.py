@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 
 from tests.differential.areas import AREAS
 from tests.differential.differences import WORDS, Difference, compared
-from tests.differential.normalising import normalised
+from tests.differential.normalising import PROGRAM, normalised
 from tests.differential.running import answers, compared_steps
 from tests.differential.scenario import Draw, Name, Scenario
 from tests.differential.servers import Server
@@ -49,13 +49,15 @@ def drawn(name: Name) -> Scenario:
 
 @dataclass(slots=True)
 class Session:
-    """Compares two servers. `again`: scenarios that differ run once more, and only what differs twice counts."""
+    """Compares two servers. `again`: scenarios that differ run once more, and only what differs twice counts.
+    `program`: the file name of the other server."""
 
     theirs: Server
     ours: Server
     seed: int
     jobs: int = 16
     again: bool = True
+    program: str = PROGRAM
     progress: Callable[[Outcome], None] = lambda _: None
     outcome: Outcome = field(default_factory=Outcome)
 
@@ -104,5 +106,5 @@ class Session:
             return [], 0, 0
         now = datetime.now(UTC)
         steps = compared_steps(scenario)
-        found, requests = compared(name, steps, normalised(theirs, now), normalised(ours, now))
+        found, requests = compared(name, steps, normalised(theirs, now, self.program), normalised(ours, now))
         return found, requests, sum(answer.status < 400 for _, answer in theirs[:requests])
