@@ -16,8 +16,9 @@ TIME = re.compile(r"\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z")
 ADDRESS = re.compile(r"\b10\.0\.0\.\d{1,3}\b")
 AGE = re.compile(r"^(\d+[smhd]|<invalid>)(\d+[smhd])?( ago)?$")
 REVISION = re.compile(
-    r"""(resource version: |current: |resourceVersion |record \(|\\?"resourceVersion\\?":\\?")\d+\b"""
+    r"""(resource version: |current: |resourceVersion |record \(|precondition \(|precondition: |object meta: |\\?"resourceVersion\\?":\\?")\d+\b"""
 )
+PORT = re.compile(r"(?<=:)3[0-2]\d{3}(?=/)")
 NODE_PORTS = range(30000, 32768)
 
 #: The start of an error in a list of them.
@@ -91,6 +92,8 @@ class _Normaliser:
         if isinstance(value, str):
             if key == "cells" and AGE.match(value):
                 return "<age>"
+            if key == "cells" and PORT.search(value):
+                return PORT.sub("<port>", value)
             return self._text(value)
         if isinstance(value, int) and key.lower().endswith("nodeport") and value in NODE_PORTS:
             return self._port(value)

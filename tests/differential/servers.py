@@ -111,8 +111,12 @@ def _message(data: bytes) -> Any:
 
 
 def events(data: bytes) -> list[Any]:
-    """The events of a stream of lines."""
-    return [json.loads(line) for line in data.split(b"\n") if line.strip()]
+    """The events of a stream of lines, without the bookmarks that a server sends from time to time."""
+    return [event for line in data.split(b"\n") if line.strip() and not _periodic(event := json.loads(line))]
+
+
+def _periodic(event: Any) -> bool:
+    return event.get("type") == "BOOKMARK" and not (event["object"].get("metadata") or {}).get("annotations")
 
 
 class Local:
@@ -163,7 +167,7 @@ class Local:
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)
         headers = {"content-type": response.content_type}
-        return Answer(response.status, headers, [orjson.loads(line) for line in found])
+        return Answer(response.status, headers, events(b"\n".join(found)))
 
 
 async def _settled(found: list[bytes], task: asyncio.Task[None]) -> None:

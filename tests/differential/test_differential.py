@@ -15,7 +15,7 @@ from tests.differential.differences import CODE, OBJECT, WORDS, difference_of, d
 from tests.differential.normalising import normalised
 from tests.differential.running import answers
 from tests.differential.scenario import Draw, Name, Step, filled, lookup
-from tests.differential.servers import Answer, Local, Sent, decoded
+from tests.differential.servers import Answer, Local, Sent, decoded, events
 from tests.differential.session import Session, drawn
 
 NOW = datetime(2026, 11, 24, 12, tzinfo=UTC)
@@ -156,6 +156,12 @@ def test_errors_that_a_go_map_orders_are_sorted():
     of_map, of_list = ("spec.hard[b]", "spec.hard[a]"), ("spec.list[1]", "spec.list[0]")
     assert bodies(exchange(refusal(*of_map))) == bodies(exchange(refusal(*reversed(of_map))))
     assert bodies(exchange(refusal(*of_list))) != bodies(exchange(refusal(*reversed(of_list))))
+
+
+def test_bookmarks_from_time_to_time_are_no_events():
+    end = {"type": "BOOKMARK", "object": {"metadata": {"annotations": {"k8s.io/initial-events-end": "true"}}}}
+    periodic = {"type": "BOOKMARK", "object": {"metadata": {"resourceVersion": "5"}}}
+    assert events(b"\n".join(orjson.dumps(one) for one in (end, periodic)) + b"\n") == [end]
 
 
 def test_a_body_that_is_no_json_is_text():
