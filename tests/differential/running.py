@@ -39,6 +39,11 @@ async def answers(server: Server, name: Name, scenario: Scenario) -> list[tuple[
     return found
 
 
+async def send(server: Server, step: Step) -> Answer:
+    """The answer of a request outside of scenarios."""
+    return await server.send(_sent(step, {}))
+
+
 async def _answered(server: Server, step: Step, sent: Sent, refused: bool) -> Answer:
     """The answer of a step. refused: the last write was refused, so that waiting for it has no end."""
     if step.watch:

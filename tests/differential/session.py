@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from tests.differential.areas import AREAS
 from tests.differential.differences import WORDS, Difference, compared
 from tests.differential.normalising import PROGRAM, normalised
-from tests.differential.running import answers, compared_steps
+from tests.differential.running import answers, compared_steps, send
 from tests.differential.scenario import Draw, Name, Scenario
 from tests.differential.servers import Server
 
@@ -69,12 +69,20 @@ class Session:
 
     async def only(self, names: Sequence[tuple[str, int]]) -> Outcome:
         for area, number in names:
-            self.outcome.counts.setdefault(area, Count())
+            await self._prepared(area)
             await self._scenario(area, number)
         return self.outcome
 
+    async def _prepared(self, area: str) -> Count:
+        """The count of an area, whose lasting objects exist then."""
+        if area not in self.outcome.counts:
+            for step in AREAS[area].kept():
+                await send(self.theirs, step)
+                await send(self.ours, step)
+        return self.outcome.counts.setdefault(area, Count())
+
     async def _area(self, area: str, budget: int) -> None:
-        count = self.outcome.counts.setdefault(area, Count())
+        count = await self._prepared(area)
         numbers = iter(range(10**6))
 
         async def work() -> None:

@@ -64,6 +64,28 @@ def scenario(draw: Draw, namespace: str) -> Scenario:
     return Scenario(steps, [*cleanup, *removed])
 
 
+def kept() -> list[Step]:
+    """Policies that stay, and apply to nothing: kube-apiserver forgets parameters for good when no policy has the kind."""
+    rule = {"apiGroups": [""], "apiVersions": ["v1"], "resources": ["configmaps"], "operations": ["CREATE"]}
+    spec: Object = {
+        "paramKind": {"apiVersion": "v1", "kind": "ConfigMap"},
+        "matchConstraints": _matching("nosuch", rule),
+    }
+    mutation = {"patchType": "ApplyConfiguration", "applyConfiguration": {"expression": "Object{}"}}
+    mutating = {**spec, "mutations": [mutation], "reinvocationPolicy": "Never"}
+    validating = {**spec, "validations": [{"expression": "true"}]}
+    return [
+        create(
+            f"{GROUP}/mutatingadmissionpolicies",
+            {**_header("differential", "MutatingAdmissionPolicy", "kept"), "spec": mutating},
+        ),
+        create(
+            f"{GROUP}/validatingadmissionpolicies",
+            {**_header("differential", "ValidatingAdmissionPolicy", "kept"), "spec": validating},
+        ),
+    ]
+
+
 def _header(namespace: str, kind: str, name: str) -> Object:
     return {"apiVersion": "admissionregistration.k8s.io/v1", "kind": kind, "metadata": {"name": f"{namespace}-{name}"}}
 
