@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -17,6 +18,8 @@ ABSENT = "<absent>"
 QUOTED = re.compile(r'"(?:[^"\\]|\\.)*"|`[^`]*`|\'[^\']*\'')
 NUMBER = re.compile(r"-?\d[\d.]*")
 FIELDS = re.compile(r"(fieldsV1\.f:\w+).*")
+PATCHED = re.compile(r'patch: Invalid value: ("(?:[^"\\]|\\.)*"): (.*)', re.S)
+COMPILER = re.compile(r"ERROR: <input>:(\d+:\d+): (.*)")
 NAME = re.compile(r"\bd\d{6}\w{4}-\w+[-\w.]*")
 
 
@@ -83,6 +86,9 @@ def difference_of(name: Name, step: Step, their: Any, our: Any) -> Difference | 
 
 def _apart(left: str, right: str) -> tuple[str, str]:
     """What is different in two messages: errors that one of them lacks, or the text around the first difference."""
+    found = _patched_apart(left, right) or _compilers_apart(left, right)
+    if found is not None:
+        return found
     parts = [_errors(left), _errors(right)]
     only = [[one for one in parts[i] if one not in parts[1 - i]] for i in (0, 1)]
     if not any(only):
@@ -94,6 +100,32 @@ def _apart(left: str, right: str) -> tuple[str, str]:
     a, b = next((x, y) for x, y in zip(*only, strict=True) if x != y)
     at = next((i for i, (x, y) in enumerate(zip(a, b, strict=False)) if x != y), min(len(a), len(b)))
     return _around(a, at), _around(b, at)
+
+
+def _patched_apart(left: str, right: str) -> tuple[str, str] | None:
+    """What is different in the patched objects that two messages contain."""
+    found = [PATCHED.search(text) for text in (left, right)]
+    if found[0] is None or found[1] is None or found[0].group(2) != found[1].group(2):
+        return None
+    try:
+        objects = [json.loads(json.loads(one.group(1))) for one in found if one is not None]
+    except ValueError:
+        return None
+    first = first_difference(*objects)
+    if first is None:
+        return "patched object: fields in this order", "in another order"
+    path = FIELDS.sub(r"\1", first[0])
+    return f"patched object: {path} {_short(first[1])}", _short(first[2])
+
+
+def _compilers_apart(left: str, right: str) -> tuple[str, str] | None:
+    """The errors of CEL's compiler that one of two messages lacks."""
+    errors = [[(one.group(1), pattern(one.group(2))) for one in COMPILER.finditer(text)] for text in (left, right)]
+    only = [[one for one in errors[i] if one not in errors[1 - i]] for i in (0, 1)]
+    if not any(only):
+        return None
+    texts = ["; ".join(dict.fromkeys(message for _, message in one)) or "-" for one in only]
+    return f"CEL: {texts[0]}", texts[1] if texts[1] != texts[0] else "the same at another place"
 
 
 def _around(text: str, at: int) -> str:

@@ -18,7 +18,7 @@ def lines(outcome: Outcome, *, most: int = 0) -> Iterator[str]:
     rules = list(distinct(outcome.differences))
     for rule, found in rules[: most or None]:
         yield f"## {len(found)} × {rule.area} {rule.kind}: {rule.path}"
-        yield f"   {rule.message}"
+        yield f"   {rule.message}".replace("\n", "⏎")
         yield from _example(found[0])
         yield ""
     if most and len(rules) > most:
@@ -47,7 +47,7 @@ def _answer(answer: Any) -> str:
     warning = answer["headers"].get("warning")
     words = body.get("message") if isinstance(body, dict) and body.get("kind") == "Status" else None
     text = f"{answer['status']} {words if words else _short(body)[:400]}"
-    return f"{text} [Warning: {warning}]" if warning else text
+    return (f"{text} [Warning: {warning}]" if warning else text).replace("\n", "⏎")
 
 
 def _short(value: Any) -> str:

@@ -198,6 +198,31 @@ def test_the_rule_of_a_difference(their, our, kind, path, message):
     assert (rule.kind, rule.path, rule.message) == (kind, path, message)
 
 
+@pytest.mark.parametrize(
+    ("their", "our", "message"),
+    [
+        pytest.param(
+            'x is invalid: [spec.a: Required value, spec.b: Too long: 5]', "x is invalid: [spec.a: Required value]",
+            "spec.b: Too long: N here -", id="errors that one lacks",
+        ),
+        pytest.param(
+            r'"" is invalid: patch: Invalid value: "{\"a\":1,\"b\":2}": bad', r'"" is invalid: patch: Invalid value: "{\"b\":2,\"a\":1}": bad',
+            "patched object: fields in this order here in another order", id="order of a patched object",
+        ),
+        pytest.param(
+            r'"" is invalid: patch: Invalid value: "{\"a\":{\"b\":2}}": bad', r'"" is invalid: patch: Invalid value: "{\"a\":{}}": bad',
+            "patched object: a.b N here <absent>", id="content of a patched object",
+        ),
+        pytest.param(
+            "ERROR: <input>:1:5: undeclared reference to 'x'\n | x", "ERROR: <input>:1:6: undeclared reference to 'x'\n | x",
+            'CEL: undeclared reference to "…" here the same at another place', id="place of an error of CEL",
+        ),
+    ],
+)  # fmt: skip
+def test_the_rule_of_messages(their, our, message):
+    assert difference_of(NAME, STEP, answer(422, message=their), answer(422, message=our)).rule.message == message
+
+
 def test_the_same_answers_have_no_difference():
     assert difference_of(NAME, STEP, answer(a=1), answer(a=1)) is None
 
