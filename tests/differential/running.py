@@ -13,7 +13,7 @@ from tests.differential.scenario import Name, Object, Scenario, Step, filled, lo
 from tests.differential.servers import Answer, Sent, Server
 
 #: Seconds after which a server that waits must have put into effect what was written.
-LIMIT = 30.0
+LIMIT = 10.0
 INTERVAL = 0.1
 
 

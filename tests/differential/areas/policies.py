@@ -65,7 +65,7 @@ def scenario(draw: Draw, namespace: str) -> Scenario:
 
 
 def kept() -> list[Step]:
-    """Policies that stay, and apply to nothing: kube-apiserver forgets parameters for good when no policy has the kind."""
+    """Policies that stay, and apply to nothing: kube-apiserver forgets parameters for good when no bound policy has them."""
     rule = {"apiGroups": [""], "apiVersions": ["v1"], "resources": ["configmaps"], "operations": ["CREATE"]}
     spec: Object = {
         "paramKind": {"apiVersion": "v1", "kind": "ConfigMap"},
@@ -74,16 +74,24 @@ def kept() -> list[Step]:
     mutation = {"patchType": "ApplyConfiguration", "applyConfiguration": {"expression": "Object{}"}}
     mutating = {**spec, "mutations": [mutation], "reinvocationPolicy": "Never"}
     validating = {**spec, "validations": [{"expression": "true"}]}
-    return [
-        create(
-            f"{GROUP}/mutatingadmissionpolicies",
-            {**_header("differential", "MutatingAdmissionPolicy", "kept"), "spec": mutating},
-        ),
-        create(
-            f"{GROUP}/validatingadmissionpolicies",
-            {**_header("differential", "ValidatingAdmissionPolicy", "kept"), "spec": validating},
-        ),
-    ]
+    steps: list[Step] = []
+    for kind, plural, content, bound in (
+        ("MutatingAdmissionPolicy", "mutatingadmission", mutating, {}),
+        ("ValidatingAdmissionPolicy", "validatingadmission", validating, {"validationActions": ["Deny"]}),
+    ):
+        binding = {
+            "policyName": "differential-kept",
+            "paramRef": {"name": "x", "namespace": "default", "parameterNotFoundAction": "Allow"},
+            **bound,
+        }
+        steps += [
+            create(f"{GROUP}/{plural}policies", {**_header("differential", kind, "kept"), "spec": content}),
+            create(
+                f"{GROUP}/{plural}policybindings",
+                {**_header("differential", f"{kind}Binding", "kept"), "spec": binding},
+            ),
+        ]
+    return steps
 
 
 def _header(namespace: str, kind: str, name: str) -> Object:
