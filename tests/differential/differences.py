@@ -18,7 +18,7 @@ ABSENT = "<absent>"
 QUOTED = re.compile(r'"(?:[^"\\]|\\.)*"|`[^`]*`|\'[^\']*\'')
 NUMBER = re.compile(r"-?\d[\d.]*")
 FIELDS = re.compile(r"(fieldsV1\.f:\w+).*")
-PATCHED = re.compile(r'patch: Invalid value: ("(?:[^"\\]|\\.)*"): (.*)', re.S)
+PATCHED = re.compile(r'Invalid value: ("\{(?:[^"\\]|\\.)*"): (.*)', re.S)
 COMPILER = re.compile(r"ERROR: <input>:(\d+:\d+): (.*)")
 NAME = re.compile(r"\bd\d{6}\w{4}-\w+[-\w.]*")
 
