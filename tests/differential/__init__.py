@@ -1,0 +1,1 @@
+"""Compares fakekube with another API server: both answer the same generated requests (CONTRIBUTING.md has a section)."""
