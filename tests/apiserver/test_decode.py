@@ -122,7 +122,7 @@ def test_a_value_of_the_wrong_type(group, kind, given, problem):
 
 @pytest.mark.parametrize(
     ("cpu", "stored"),
-    [("1", "1"), (1, "1"), (0.5, "500m"), ("1e3", "1e3"), ("1024Mi", "1Gi"), ("0.5Ki", "512"), ("1500m", "1500m"), ("0", "0"), ("+1", "1")],
+    [("1", "1"), (1, "1"), (0.5, "500m"), ("1e3", "1e3"), ("1024Mi", "1Gi"), ("0.5Ki", "512"), ("1500m", "1500m"), ("0", "0"), ("+1", "+1")],
 )  # fmt: skip
 def test_a_quantity_is_stored_in_its_canonical_form(cpu, stored):
     found = decode(SCHEMAS.of_kind("", "v1", "Pod"), limits(cpu), [])

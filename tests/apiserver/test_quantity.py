@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from fakekube.apiserver.schema import quantity
 from fakekube.apiserver.schema.quantity import InvalidQuantity, canonical, value_of
 
 CANONICAL = [
@@ -68,3 +69,22 @@ def test_a_canonical_form_has_the_same_value_and_no_smaller_suffix(number, suffi
     if suffix not in ("Ki", "Mi"):  # larger ones are cut to 64 bits
         assert value_of(shown) == value_of(f"{number}{suffix}")
     assert canonical(shown) == shown
+
+
+@pytest.mark.parametrize(
+    ("text", "stored"),
+    [
+        ("+1", "+1"), ("007", "007"), ("5.", "5."), ("1E3", "1E3"), ("1.234", "1.234"), ("1.5", "1500m"),
+        ("1000m", "1"), ("1500m", "1500m"), ("12e2", "1200"), ("1025Ki", "1025Ki"), ("+9Ki", "+9Ki"), ("1024Ki", "1Mi"),
+        ("+0", "0"), ("100e3", "100e3"),
+    ],
+)  # fmt: skip
+def test_the_text_of_a_client_is_kept_if_go_takes_it_for_canonical(text: str, stored: str) -> None:
+    assert quantity.as_read(text) == stored
+
+
+@pytest.mark.parametrize(
+    ("text", "rounded"), [("0.1m", "1m"), ("1e-9", "1e-3"), ("100u", "1m"), ("-1500u", "-2m"), ("1500m", "1500m")]
+)
+def test_quantities_are_rounded_up_to_thousandths(text: str, rounded: str) -> None:
+    assert quantity.rounded_up(text) == rounded

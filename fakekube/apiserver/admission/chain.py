@@ -164,7 +164,7 @@ def mutate_in_process(call: Call, obj: Object, old: Object | None) -> Object:
         name = obj["metadata"].get("name") or call.info.name
         lifecycle.check_definition(call, name)
         if "NamespaceLifecycle" in enabled:
-            lifecycle.admit_create(call, name)
+            lifecycle.admit_create(call, name, obj)
     plugins = plugins_of(enabled).mutating
     for plugin in plugins.get((call.resource.collection, call.info.subresource), ()):
         obj = plugin(call, obj, old)

@@ -21,7 +21,7 @@ REVIEWS = frozenset({"localsubjectaccessreviews.authorization.k8s.io"})
 DEFINITIONS = "customresourcedefinitions.apiextensions.k8s.io"
 
 
-def admit_create(call: Call, name: str) -> None:
+def admit_create(call: Call, name: str, obj: Object) -> None:
     """Rejects new objects in a namespace that is missing or terminating. Raises 403, 404."""
     if not call.namespace or call.resource.collection in REVIEWS:
         return
@@ -29,7 +29,7 @@ def admit_create(call: Call, name: str) -> None:
     if entry is None:
         raise not_found("namespaces", call.namespace)
     if entry.object["metadata"].get("deletionTimestamp"):
-        raise _terminating(call, name)
+        raise _terminating(call, name or obj["metadata"].get("generateName") or "")
 
 
 def check_definition(call: Call, name: str) -> None:

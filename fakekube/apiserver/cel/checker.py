@@ -113,10 +113,13 @@ class Checker:
             return True, True
         found = self.bound.get(unknown)
         if found is not None:
+            if one == found:
+                return True, True
             if not self._assignable(one, found):
                 return False, True
-            if not _inside(unknown, self.known(one)):
-                self._bind(unknown, _general(one, found))
+            general = _general(one, found)
+            if not _inside(unknown, self.known(general)):
+                self._bind(unknown, general)
             return True, True
         if not _inside(unknown, self.known(one)):
             self._bind(unknown, one)
@@ -342,7 +345,7 @@ class Checker:
 
 
 def _inside(unknown: Type, one: Type) -> bool:
-    return one.open and any(part == unknown or _inside(unknown, part) for part in one.params)
+    return one == unknown or (one.open and any(_inside(unknown, part) for part in one.params))
 
 
 def _general(a: Type, b: Type) -> Type:

@@ -80,7 +80,9 @@ class _Parser:
             elif token.kind in _CLOSING.values() and opened:
                 opened.pop()
         around = opened[-2] if len(opened) > 1 else None
-        kinds = [token.kind for token in self.tokens[0 if around is None else around : opened[-1]]]
+        # a bracket that was skipped as extraneous may have closed the last one
+        end = opened[-1] if opened else self.at
+        kinds = [token.kind for token in self.tokens[0 if around is None else around : end]]
         if around is None:
             return found == "<EOF>" and kinds.count(":") >= kinds.count("?")
         closing = _CLOSING[self.tokens[around].kind]

@@ -7,6 +7,7 @@ from typing import Any
 
 from fakekube.apiserver.auth.jsonwebtoken import BadToken
 from fakekube.apiserver.call import Call
+from fakekube.apiserver.endpoints import ownership
 from fakekube.apiserver.endpoints.body import check_place, decode_object
 from fakekube.apiserver.endpoints.write import Action
 from fakekube.apiserver.features import since
@@ -21,7 +22,8 @@ Object = dict[str, Any]
 
 
 def _read(call: Call, body: Call, options: WriteOptions) -> Object:
-    return check_place(call, decode_object(call, field_validation=options.field_validation), naming=False)
+    review = check_place(call, decode_object(call, field_validation=options.field_validation), naming=False)
+    return ownership.created(call, review, options)
 
 
 def _answer(call: Call, review: Object, status: Object) -> Response:
@@ -83,10 +85,10 @@ def _field_terms(selector: Object) -> tuple[FieldTerm, ...]:
 
 def _meta_errors(call: Call, meta: Object) -> list[FieldError]:
     """Check that the metadata is empty except for the namespace of a LocalSubjectAccessReview."""
-    given = {key: value for key, value in meta.items() if value and key != "managedFields"}
+    given = {key: value for key, value in meta.items() if value}
     if call.namespace:
         given.setdefault("namespace", call.namespace)
-    if not given.keys() - ({"namespace"} if call.namespace else set()):
+    if not given.keys() - ({"managedFields", "namespace"} if call.namespace else {"managedFields"}):
         return []
     return [
         field_invalid("metadata", given, "must be empty except for namespace" if call.namespace else "must be empty")
@@ -144,7 +146,7 @@ def self_subject_rules_review(call: Call, review: Object, options: WriteOptions)
     }
     if problem:
         status["evaluationError"] = problem
-    return _answer(call, review, status)
+    return _answer(call, {"metadata": {}, "spec": {}}, status)  # a new object
 
 
 def _picked(rule: Object, *fields: str) -> Object:
@@ -175,7 +177,7 @@ def _shown_user(user: User) -> Object:
 
 
 def self_subject_review(call: Call, review: Object, options: WriteOptions) -> Response:
-    meta = {**(review.get("metadata") or {}), "creationTimestamp": call.context.now}
+    meta = {"creationTimestamp": call.context.now}
     shown = {"kind": call.resource.kind, "apiVersion": call.resource.api_version, **review, "metadata": meta}
     return Response(201, Document({**shown, "status": {"userInfo": _shown_user(call.user)}}))
 

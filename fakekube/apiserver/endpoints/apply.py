@@ -42,7 +42,8 @@ def _produced(
     options: WriteOptions,
     current: Object | None,
 ) -> Object:
-    if current is None and call.info.subresource:
+    whole = not call.info.subresource or (call.info.subresource == "status" and call.strategy.create_on_update)
+    if current is None and not whole:
         raise not_found(call.resource.qualified, call.info.name)
     if part.unconvertible and current is not None and not current["metadata"].get("managedFields"):
         _check_type(body, config)

@@ -8,7 +8,7 @@ from typing import Any
 
 from fakekube.apiserver import conversion
 from fakekube.apiserver.apply import managedfields
-from fakekube.apiserver.apply.fieldset import LEAF, Tree, union
+from fakekube.apiserver.apply.fieldset import LEAF, Tree, of, union
 from fakekube.apiserver.apply.managedfields import Writer
 from fakekube.apiserver.apply.typed import Mismatch, check
 from fakekube.apiserver.apply.updater import Updater
@@ -173,6 +173,9 @@ def not_written(call: Call) -> Tree:
     if not subresource:
         status: Tree = {"f:status": LEAF} if "status" in call.resource.subresources else {}
         return union(status, {f"f:{field}": LEAF for field in call.strategy.unowned})
+    if subresource in call.strategy.subresource_resets:
+        paths = call.strategy.subresource_resets[subresource]
+        return of(*(tuple(f"f:{name}" for name in path.split(".")) for path in paths))
     if subresource != "status":
         return {}
     if call.strategy.status_owns_metadata:

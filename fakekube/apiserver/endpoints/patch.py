@@ -17,7 +17,7 @@ from fakekube.apiserver.resource import APPLY_PATCH, JSON_PATCH, STRATEGIC_MERGE
 from fakekube.apiserver.schema import unstructured
 from fakekube.apiserver.schema.decode import WrongType
 from fakekube.apiserver.schema.objectmeta import without_kind
-from fakekube.apiserver.wire import codec, gojson, goprint
+from fakekube.apiserver.wire import codec, gojson, goprint, structorder
 from fakekube.apiserver.wire.codec import SyntaxProblem
 from fakekube.apiserver.wire.options import WriteOptions, parse_write_options
 from fakekube.apiserver.wire.status import (
@@ -69,7 +69,8 @@ def patched(call: Call, kind: str, stored: Object, options: WriteOptions, warnin
     strict = options.field_validation != "Ignore"
     if kind == STRATEGIC_MERGE_PATCH:
         value, repeated = _parsed(call, "", strict=strict)
-        result, shown = _merged_strategically(call, value, current), partial(goprint.plain, value)
+        result = _merged_strategically(call, value, current)
+        shown = partial(_remaining, value)
         obj, problems = _as_object(call, result, stored, shown, converted=True)
     else:
         value, repeated = _parsed(call, "error decoding patch: ", strict=strict)
@@ -84,9 +85,11 @@ def patched(call: Call, kind: str, stored: Object, options: WriteOptions, warnin
                 json_patch.check_tests(current, operations, body)
             result = json_patch.apply(current, operations)
             _encoded(call, result)  # copies can nest deeper than any body
+            again = partial(json_patch.apply, operations=operations)
         else:
             result = _merged(current, value, strict=strict)
-        shown = partial(_encoded, call, result)
+            again = partial(merge_patch.apply, patch=value)
+        shown = partial(_quoted, call, current, again)
         obj, problems = _as_object(call, result, stored, shown, converted=False)
     problems = repeated + problems
     if problems and options.field_validation == "Strict":
@@ -109,6 +112,12 @@ def _decoded(call: Call, result: Object, stored: Object, unknown: list[str], *, 
             raise
     unknown.clear()
     return registration.decode_patched(unstructured.converted(registration.schema, result), stored, unknown)
+
+
+def _quoted(call: Call, current: Object, patch: Callable[[Object], Any]) -> str:
+    """The result as error messages quote it: as if the patch had changed the text of the encoded object."""
+    resource = call.resource
+    return _encoded(call, patch(structorder.in_struct_order(current, resource.api_version, resource.kind)))
 
 
 def _encoded(call: Call, result: Any) -> str:
@@ -157,11 +166,17 @@ def _merged_strategically(call: Call, value: Any, current: Object) -> Object:
     except WrongType as problem:
         raise invalid_patch(goprint.plain(value), str(problem)) from None
     try:
-        return strategic.apply(current, without_kind(value or {}), schema)
+        merged = strategic.apply(current, value or {}, schema)
     except strategic.BadPatch as problem:
         if problem.code == 422:
             raise patch_rejected() from None
         raise StatusError(problem.code, "BadRequest" if problem.code == 400 else "", str(problem)) from None
+    return {"apiVersion": current["apiVersion"], "kind": current["kind"], **without_kind(merged)}
+
+
+def _remaining(patch: Any) -> str:
+    """A strategic merge patch as error messages quote it: without the directives that its application removes."""
+    return goprint.plain(strategic.without_applied_directives(patch))
 
 
 def _as_object(

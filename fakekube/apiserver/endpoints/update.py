@@ -21,7 +21,7 @@ def update(call: Call, part: Part = WHOLE) -> Step:
     options = parse_write_options(call.request, "UpdateOptions")
     body = part.body(call)
     obj = check_place(body, _decoded(body, part, options), naming=True)
-    creates = part.is_whole and call.strategy.create_on_update
+    creates = call.strategy.create_on_update and (part.is_whole or call.info.subresource == "status")
     uid = obj["metadata"].get("uid") or ""
     produce = partial(_produced, body, obj, options)
     return (yield from write(call, Write(options, produce, part, creates=creates, uid="" if part.checks_uid else uid)))

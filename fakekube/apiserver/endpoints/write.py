@@ -181,9 +181,9 @@ def _stored(
         if call.server.before_commit is not None and not options.dry_run:
             call.server.before_commit(call.resource.collection, path, existing, stored)
         found = call.server.store.get(call.resource.collection, path)
+        if existing is None and not options.dry_run and _has_version(obj):
+            raise StatusError(500, "", "resourceVersion should not be set on objects to be created")
         if found is existing:
-            if existing is None and not options.dry_run and _has_version(obj):
-                raise StatusError(500, "", "resourceVersion should not be set on objects to be created")
             entry = _committed(call, path, existing, prepared, stored, old, options)
             if call.converted is not None:
                 yield from conversion.read(call, [entry])

@@ -38,7 +38,9 @@ def _no_merge_key(item: Object, merge_key: str) -> BadPatch:
 
 
 def _unknown_directive(item: Object) -> BadPatch:
-    return BadPatch(f"unknown patch type: {goprint.plain(item[PATCH])} in map: {goprint.plain(item)}")
+    directive = item[PATCH]
+    shown = directive if isinstance(directive, str) else f"%!s({goprint.type_of(directive)}={goprint.plain(directive)})"
+    return BadPatch(f"unknown patch type: {shown} in map: {goprint.plain(item)}")
 
 
 def _check_list(value: Any) -> None:
@@ -50,6 +52,19 @@ def _check_list(value: Any) -> None:
 def apply(document: Object, patch: Object, schema: Schema) -> Object:
     """Merges a patch into a document. Raises BadPatch."""
     return _merge_map(codec.copied(document), codec.copied(patch), schema)
+
+
+def without_applied_directives(patch: Any) -> Any:
+    """What is left of a patch after its application, which removes the directives of the maps that it merges."""
+    if not isinstance(patch, dict):
+        return patch
+    if PATCH in patch:
+        return {key: value for key, value in patch.items() if key != PATCH}
+    return {
+        key: without_applied_directives(value)
+        for key, value in patch.items()
+        if key != RETAIN_KEYS and not key.startswith((SET_ORDER, DELETE_FROM))
+    }
 
 
 def _field(schema: Schema | None, name: str, original: Any) -> Schema:

@@ -21,7 +21,7 @@ from fakekube.apiserver.schema.omitempty import (
     POINTER_STRINGS,
     has_plain_times,
 )
-from fakekube.apiserver.schema.quantity import InvalidQuantity, canonical
+from fakekube.apiserver.schema.quantity import InvalidQuantity, as_read
 from fakekube.apiserver.schema.times import InvalidTime, microtime_text, time_text
 from fakekube.apiserver.wire import gojson
 from fakekube.apiserver.wire.gobase64 import illegal_byte
@@ -408,7 +408,7 @@ def _quantity(schema: Schema, value: Any, shown: str, struct: str) -> str:
     if isinstance(value, bool) or not isinstance(value, str | int | float):
         raise WrongType(QUANTITY_PROBLEM)
     try:
-        return canonical(value.strip(" ") if isinstance(value, str) else repr(value))  # other space is escaped in JSON
+        return as_read(value.strip(" ") if isinstance(value, str) else repr(value))  # other space is escaped in JSON
     except InvalidQuantity as problem:
         raise WrongType(str(problem)) from None
 

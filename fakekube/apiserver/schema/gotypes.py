@@ -176,7 +176,6 @@ _FIELDS: Mapping[str, str] = {
     "v1.StatefulSetUpdateStrategyType": "StatefulSetUpdateStrategy.type",
     "v1.StatusReason": "Status.reason Validation.reason",
     "v1.StorageMedium": "EmptyDirVolumeSource.medium",
-    "v1.SubjectKind": "Subject.kind",
     "v1.SupplementalGroupsPolicy": "PodSecurityContext.supplementalGroupsPolicy",
     "v1.TaintEffect": "Taint.effect Toleration.effect",
     "v1.TerminationMessagePolicy": "Container.terminationMessagePolicy",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from decimal import ROUND_CEILING, Decimal, localcontext
+from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal, localcontext
 from functools import lru_cache
 
 BINARY = {"Ki": 2**10, "Mi": 2**20, "Gi": 2**30, "Ti": 2**40, "Pi": 2**50, "Ei": 2**60}
@@ -69,7 +69,50 @@ def value_of(text: str | int | float) -> Decimal:
 @lru_cache(maxsize=4096)
 def canonical(text: str) -> str:
     """The canonical form: without a fraction, with the largest possible suffix. Raises InvalidQuantity."""
+    return _written(*_parse(text))
+
+
+@lru_cache(maxsize=4096)
+def as_read(text: str) -> str:
+    """The form in which a quantity of a client is stored: canonical, unless `ParseQuantity` takes its text for
+    canonical, such as `+1`. Raises InvalidQuantity."""
     value, family = _parse(text)
+    return text if value != 0 and _passes_as_canonical(text) else _written(value, family)
+
+
+#: The number of digits that fit into an int64 (`maxInt64Factors`).
+_DIGITS = 18
+
+
+def _passes_as_canonical(text: str) -> bool:
+    """Whether `ParseQuantity` keeps the text: a signed or binary number by its digits only."""
+    match = _PATTERN.fullmatch(text)
+    assert match is not None, "the text is a quantity"
+    _, digits, suffix = match.groups()
+    whole, _, fraction = digits.lstrip("0").partition(".")
+    shifted = (whole or "0") + fraction
+    if suffix in BINARY:
+        power = BINARY[suffix].bit_length() - 1
+        # Go compares a number that it has not yet set with zero bits: the digits
+        return not fraction and 15 - len(whole) - int(power * 3 / 10) - 1 >= 0 and int(shifted) & 7 != 0
+    scale = (DECIMAL[suffix] if suffix in DECIMAL else int(suffix[1:])) - len(fraction)
+    fits = _DIGITS - len(shifted) >= 0 and scale >= -9 and scale % 3 == 0
+    return fits and not shifted.endswith("000") and not shifted.startswith("0")
+
+
+def rounded_up(text: str) -> str:
+    """The quantity rounded up to thousandths (`Quantity.RoundUp`); the same text if it is not more precise."""
+    value, family = _parse(text)
+    with localcontext() as context:
+        context.prec = 60
+        thousandths = value * 1000
+        if thousandths == thousandths.to_integral_value():
+            return text
+        whole = thousandths.to_integral_value(rounding=ROUND_CEILING if value > 0 else ROUND_FLOOR) / 1000
+    return _written(whole, family)
+
+
+def _written(value: Decimal, family: str) -> str:
     if value == 0:
         return "0"
     if family == "binary":

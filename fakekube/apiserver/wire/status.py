@@ -121,7 +121,8 @@ def field_too_long(field: str, limit: int, unit: str = "bytes") -> FieldError:
 
 def field_not_supported(field: str, value: Any, supported: Sequence[str]) -> FieldError:
     choices = ", ".join(go_quote(one) for one in supported)
-    shown = go_json(value) if isinstance(value, list) and since(34) else quoted(value)
+    # the value of a named Go type is shown as JSON
+    shown = go_json(value) if isinstance(value, list | str) and since(34) else quoted(value)
     return FieldError(field, "FieldValueNotSupported", f"Unsupported value: {shown}: supported values: {choices}")
 
 

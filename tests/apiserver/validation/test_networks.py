@@ -69,7 +69,7 @@ NEW = [
     ("EndpointSlice", {"addressType": "IPv4", "endpoints": [{"addresses": []}]},
      ["endpoints[0].addresses: Required value: must contain at least 1 address"]),
     ("EndpointSlice", {"addressType": "IPv4", "endpoints": [{"addresses": ["2001:db8::1"]}]},
-     ['endpoints[0].addresses[0]: Invalid value: "2001:db8::1": must be an IPv4 address']),
+     ['endpoints[0].addresses: Invalid value: "2001:db8::1": must be an IPv4 address']),
     ("Ingress", {"spec": {}},
      ["spec: Invalid value: null: either `defaultBackend` or `rules` must be specified"]),
     ("Ingress", {"spec": {"defaultBackend": {"service": {"name": "a", "port": {"number": 80}}}}}, []),

@@ -100,7 +100,7 @@ NEW = [
         "spec.loadBalancerClass: Forbidden: may only be used when `type` is 'LoadBalancer'",
         'spec.externalTrafficPolicy: Invalid value: "Local": may only be set for externally-accessible services',
         "spec.healthCheckNodePort: Invalid value: 30001: may only be set when `type` is 'LoadBalancer' and `externalTrafficPolicy` is 'Local'",
-        'spec.trafficDistribution: Unsupported value: "Far": supported values: "PreferClose", "PreferSameNode", "PreferSameZone"',
+        'spec.trafficDistribution: Unsupported value: "Far": supported values: "PreferClose", "PreferSameZone", "PreferSameNode"',
     ]),
     ("Service", lb(loadBalancerClass="a b", externalTrafficPolicy="Local", healthCheckNodePort=0), [
         'spec.loadBalancerClass: Invalid value: "a b": name part must consist of alphanumeric characters, \'-\', \'_\' or \'.\', and must start a…',
@@ -135,7 +135,7 @@ NEW = [
         'endpoints[0].hints.forNodes[0].name: Invalid value: "N": a lowercase RFC 1123 subdomain must consist of lower case alphanumeric ch…',
     ]),
     ("EndpointSlice", {"addressType": "IPv4", "endpoints": [{"addresses": ["::1"], "hints": {"forZones": [{"name": f"z{i}"} for i in range(9)]}}]}, [
-        'endpoints[0].addresses[0]: Invalid value: "::1": must be an IPv4 address',
+        'endpoints[0].addresses: Invalid value: "::1": must be an IPv4 address',
         'endpoints[0].addresses[0]: Invalid value: "::1": may not be in the loopback range (127.0.0.0/8, ::1/128)',
         'endpoints[0].hints.forZones: Too many: 9: must have at most 8 items',
     ]),

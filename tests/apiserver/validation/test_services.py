@@ -42,7 +42,7 @@ REFUSED = [
     ({"ports": [{"port": 80, "nodePort": 30001}]},
      "spec.ports[0].nodePort: Forbidden: may not be used when `type` is 'ClusterIP'"),
     ({"trafficDistribution": "Close"},
-     'spec.trafficDistribution: Unsupported value: "Close": supported values: "PreferClose", "PreferSameNode", "PreferSameZone"'),
+     'spec.trafficDistribution: Unsupported value: "Close": supported values: "PreferClose", "PreferSameZone", "PreferSameNode"'),
 ]  # fmt: skip
 
 

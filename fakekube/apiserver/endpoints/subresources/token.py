@@ -109,6 +109,9 @@ def _check_place(call: Call, meta: Object) -> None:
 def _read(call: Call, body: Call, options: WriteOptions) -> Object:
     content_type, api_version = call.request.headers.get("content-type"), "authentication.k8s.io/v1"
     sent = codec.decode(call.request.body, content_type, kind="TokenRequest", api_version=api_version).object
+    named = (sent.get("apiVersion") or api_version, sent.get("kind") or "TokenRequest")
+    if named != (api_version, "TokenRequest"):
+        _as_request(call).registration.check_kind(*named, sent)
     try:
         return stored_layout(decode(call.server.schemas.type("authentication.v1.TokenRequest"), sent, []))
     except WrongType as problem:

@@ -9,7 +9,7 @@ from fakekube.apiserver.features import since
 from fakekube.apiserver.registry.core.persistentvolumeclaim.claimspec import validate_claim_spec
 from fakekube.apiserver.registry.core.pod.defaults import default_template
 from fakekube.apiserver.registry.core.pod.validation.podoptions import TEMPLATE, PodOptions
-from fakekube.apiserver.registry.core.pod.validation.podspec import validate_template
+from fakekube.apiserver.registry.core.pod.validation.podspec import validate_template, validate_template_metadata
 from fakekube.apiserver.registry.core.pod.warnings import Warnings, claim_warnings
 from fakekube.apiserver.registry.core.podtemplate.status import status_validator
 from fakekube.apiserver.registry.core.podtemplate.table import TEMPLATE_COLUMNS, container_cells, count_at
@@ -132,6 +132,7 @@ def _validate_template(spec: Field, options: PodOptions) -> None:
         pod = {key: value for key, value in template.value["spec"].items() if key not in set_later}
         template = template.with_value({**template.value, "spec": _with_claims(pod, claims) if claims else pod})
     validate_template(template, options)
+    validate_template_metadata(template, options)  # kube-apiserver does so twice
 
 
 def _with_claims(pod: Object, claims: list[Object]) -> Object:

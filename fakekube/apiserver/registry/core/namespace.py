@@ -100,6 +100,7 @@ def _namespace(obj: Object, ages: Ages) -> list[Any]:
 KIND = Kind(
     "namespaces",
     Strategy(
+        subresource_resets={"finalize": ("status",)},
         name_check=names.dns_label_problems,
         name_limit=63,
         returns_deleted=True,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from decimal import Decimal
 from functools import lru_cache
@@ -89,9 +90,10 @@ def validate_quantity(quantity: Field, name: str) -> None:
 
 def validate_basic_quantity(quantity: Field) -> None:
     """Not negative, in the words of storage (`validateBasicResource`)."""
-    number = number_of(quantity.value)
-    if number < 0:
-        quantity.invalid("must be a valid resource quantity", int(number))
+    number = math.ceil(number_of(quantity.value))
+    shown = (number + 2**63) % 2**64 - 2**63  # as Go's int64
+    if shown < 0:
+        quantity.invalid("must be a valid resource quantity", shown)
 
 
 def is_supported_of_pods(name: str) -> bool:

@@ -69,7 +69,7 @@ def _validate_ports(ports: Field) -> None:
 def _validate_endpoint(endpoint: Field, kind: str, known: Sequence[str]) -> None:
     endpoint["addresses"].required("must contain at least 1 address").max_items(MAX_ADDRESSES)
     for address in endpoint["addresses"]:
-        _validate_address(address, kind, known)
+        _validate_address(address, kind, known, endpoint["addresses"])
     endpoint.get("nodeName").dns_subdomain()
     validate_labels(endpoint["deprecatedTopology"].max_items(MAX_TOPOLOGY))
     endpoint.get("hostname").dns_label()
@@ -79,7 +79,8 @@ def _validate_endpoint(endpoint: Field, kind: str, known: Sequence[str]) -> None
         _validate_hints(hints["forNodes"].limited(MAX_HINTS), dns_subdomain_problems)
 
 
-def _validate_address(address: Field, kind: str, known: Sequence[str]) -> None:
+def _validate_address(address: Field, kind: str, known: Sequence[str], addresses: Field) -> None:
+    """The error of an address of another family names the list."""
     if kind == "FQDN":
         _validate_full_name(address)
     elif kind in ("IPv4", "IPv6") and not since(33):
@@ -91,8 +92,8 @@ def _validate_address(address: Field, kind: str, known: Sequence[str]) -> None:
             address.check(special_problems)
     elif kind in ("IPv4", "IPv6"):
         parsable = address.ip(known)
-        if family(address.text) != kind:
-            parsable.invalid(f"must be an {kind} address")
+        if family(address.text) != kind and not content.ip_problems(address.text):
+            addresses.invalid(f"must be an {kind} address", address.text)
         parsable.check(special_problems)
 
 

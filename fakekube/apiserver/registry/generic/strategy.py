@@ -90,6 +90,8 @@ class Strategy:
     """An annotation that conversion to the API version adds: tables and metadata of objects do not have it."""
     unowned: tuple[str, ...] = ()
     """Fields besides the status that managers do not own, since updates do not change them (`GetResetFields`)."""
+    subresource_resets: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """The paths that a write to a subresource does not change, where they are not those of most kinds."""
     status_resets_metadata: bool = False
     """A write to /status changes no metadata except managedFields (`rest.ResetObjectMetaForStatus`)."""
     status_owns_metadata: bool = False

@@ -74,6 +74,10 @@ def take_approval(new: Object, old: Object, now: str) -> Object:
 KIND = Kind(
     "certificatesigningrequests.certificates.k8s.io",
     Strategy(
+        subresource_resets={
+            "status": ("spec", "status.conditions"),
+            "approval": ("spec", "status.certificate"),
+        },
         unowned=("spec",),
         name_check=names.any_name_problems,
         fields={"spec.signerName": lambda obj: (obj.get("spec") or {}).get("signerName", "")},

@@ -5,12 +5,11 @@ Defaulting changes an object in place: one that was just decoded and is not shar
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Iterator
 from typing import Any
 
 from fakekube.apiserver.registry.core.pod.images import pull_policy
-from fakekube.apiserver.schema.quantity import canonical, value_of
+from fakekube.apiserver.schema.quantity import rounded_up
 
 Object = dict[str, Any]
 
@@ -87,8 +86,7 @@ def default_source(source: Object) -> None:
 def round_up(quantities: dict[str, str]) -> None:
     """Rounds quantities up to thousandths (`SetDefaults_ResourceList`)."""
     for name, value in quantities.items():
-        if value[-1] in "nu":
-            quantities[name] = canonical(f"{math.ceil(value_of(value) * 1000)}m")
+        quantities[name] = rounded_up(value)
 
 
 def round_up_all(obj: Object, fields: Iterable[str]) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from decimal import Decimal
 from typing import Any
 
+from fakekube.apiserver.features import enabled
 from fakekube.apiserver.registry.core.resourcenames import (
     HUGE_PAGES,
     Quantities,
@@ -70,8 +71,8 @@ def qos_class(spec: Object) -> str:
 
 
 def _holders(spec: Object) -> list[Object]:
-    whole: Object = spec.get("resources") or {}
-    if any(is_supported_of_pods(name) for kind in ("limits", "requests") for name in whole.get(kind) or ()):
+    whole: Object | None = spec.get("resources")
+    if whole is not None and enabled("PodLevelResources"):
         return [whole]
     return [container.get("resources") or {} for kind in KINDS for container in spec.get(kind) or ()]
 

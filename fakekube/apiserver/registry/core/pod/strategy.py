@@ -7,7 +7,7 @@ from typing import Any
 
 from fakekube.apiserver.features import since
 from fakekube.apiserver.registry.core.pod import apparmor, warnings
-from fakekube.apiserver.registry.core.pod.defaults import default_pod_spec, without_old_annotations
+from fakekube.apiserver.registry.core.pod.defaults import default_pod_spec, round_up_all, without_old_annotations
 from fakekube.apiserver.registry.core.pod.resources import default_resources, qos_class
 from fakekube.apiserver.registry.core.pod.subresources import PARTS
 from fakekube.apiserver.registry.core.pod.table import POD
@@ -43,6 +43,8 @@ def default_pod(obj: Object) -> None:
     default_pod_spec(spec)
     if obj.get("status"):
         _default_addresses(obj["status"])
+        round_up_all(obj["status"], ("allocatedResources",))
+        round_up_all(obj["status"].get("resources") or {}, ("limits", "requests"))
 
 
 def _default_addresses(status: Object) -> None:

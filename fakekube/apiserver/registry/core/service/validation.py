@@ -24,7 +24,7 @@ AFFINITIES = ("ClientIP", "None")
 
 TRAFFIC_POLICIES = ("Cluster", "Local")
 
-DISTRIBUTIONS = ("PreferClose", "PreferSameNode", "PreferSameZone")
+DISTRIBUTIONS = ("PreferClose", "PreferSameZone", "PreferSameNode")
 
 FAMILIES = ("IPv4", "IPv6")
 

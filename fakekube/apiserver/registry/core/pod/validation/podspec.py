@@ -26,6 +26,16 @@ MIRROR = "kubernetes.io/config.mirror"
 
 
 def validate_template(template: Field, options: PodOptions = TEMPLATE) -> None:
+    spec = template.at("spec", template["spec"].value or {})
+    validate_template_metadata(template, options)
+    validate_spec(spec, options)
+    annotations = template.at("annotations", (template["metadata"].value or {}).get("annotations"))
+    securitycontext.validate_profiles_agree(annotations.value, spec)
+    if spec.value.get("ephemeralContainers"):
+        spec["ephemeralContainers"].forbidden("ephemeral containers not allowed in pod template")
+
+
+def validate_template_metadata(template: Field, options: PodOptions) -> None:
     """The errors of labels and annotations have paths without `metadata`."""
     meta, spec = template["metadata"].value or {}, template.at("spec", template["spec"].value or {})
     annotations = template.at("annotations", meta.get("annotations"))
@@ -33,10 +43,6 @@ def validate_template(template: Field, options: PodOptions = TEMPLATE) -> None:
     if annotations.value:
         validate_annotations(annotations)
         validate_pod_annotations(annotations, spec, options)
-    validate_spec(spec, options)
-    securitycontext.validate_profiles_agree(annotations.value, spec)
-    if spec.value.get("ephemeralContainers"):
-        spec["ephemeralContainers"].forbidden("ephemeral containers not allowed in pod template")
 
 
 def validate_pod_annotations(annotations: Field, spec: Field, options: PodOptions) -> None:

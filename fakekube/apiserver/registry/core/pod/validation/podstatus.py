@@ -144,7 +144,11 @@ def _validate_addresses(addresses: Field, before: Field) -> None:
         address.with_value(address["ip"].text).ip(known)
     if len(addresses) > 1:
         parsed = [content.parse_ip(address["ip"].text) for address in addresses]
-        if len(addresses) > 2 or {one.version for one in parsed if one is not None} != {4, 6}:
+        wrong = next((i for i, one in enumerate(parsed) if one is None), None)
+        if wrong is not None:
+            text = [address["ip"].text for address in addresses][wrong]
+            addresses.internal(f"failed to check for dual stack with error:invalid IP[{wrong}]: {text}")
+        if len(addresses) > 2 or wrong is not None or {one.version for one in parsed if one is not None} != {4, 6}:
             addresses.invalid_struct("PodIP", "may specify no more than one IP for each IP family")
 
 
