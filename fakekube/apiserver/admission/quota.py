@@ -12,8 +12,8 @@ from typing import Any
 from fakekube.apiserver import commit
 from fakekube.apiserver.admission.refusal import refused
 from fakekube.apiserver.call import Call
-from fakekube.apiserver.features import since
-from fakekube.apiserver.registry.core.pod.resources import plus, spelled
+from fakekube.apiserver.features import enabled, since
+from fakekube.apiserver.registry.core.pod.resources import has_own_resources, plus, spelled
 from fakekube.apiserver.registry.core.quotausage import (
     DEMANDED,
     RESOURCE_CLAIMS,
@@ -98,9 +98,10 @@ def _check_known(call: Call, obj: Object, quota: Object) -> None:
 
 def _missing(spec: Object, demanded: Iterable[str]) -> str:
     """The resources that containers do not specify: `cpu for: a,b; memory for: a`."""
-    of_pod_level = of_requirements(spec.get("resources") or {})
+    if enabled("PodLevelResources") and has_own_resources(spec):
+        return ""
     found: dict[str, set[str]] = {}
-    for name in sorted(set(demanded) - of_pod_level.keys()):
+    for name in sorted(set(demanded)):
         for container in (*(spec.get("containers") or ()), *(spec.get("initContainers") or ())):
             if name not in of_requirements(container.get("resources") or {}):
                 found.setdefault(name, set()).add(container.get("name") or "")

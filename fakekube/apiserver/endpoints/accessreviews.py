@@ -15,8 +15,9 @@ from fakekube.apiserver.response import Document, Response
 from fakekube.apiserver.user import User
 from fakekube.apiserver.wire.options import WriteOptions
 from fakekube.apiserver.wire.request import RequestInfo
-from fakekube.apiserver.wire.selectors import FieldTerm, parse_fields
+from fakekube.apiserver.wire.selectors import FieldTerm, parse_fields, parse_labels
 from fakekube.apiserver.wire.status import FieldError, StatusError, bad_request, field_invalid, invalid, together
+from fakekube.apiserver.wire.structorder import in_struct_order
 
 Object = dict[str, Any]
 
@@ -43,7 +44,7 @@ def described_request(call: Call, review: Object, *, of_user: bool = False) -> R
     errors: list[FieldError] = []
     if resource is not None and other is not None:
         why = "cannot be specified in combination with resourceAttributes"
-        errors.append(field_invalid("spec.nonResourceAttributes", other, why))
+        errors.append(field_invalid("spec.nonResourceAttributes", _as_struct(other), why))
     if resource is None and other is None:
         why = "exactly one of nonResourceAttributes or resourceAttributes must be specified"
         errors.append(field_invalid("spec.resourceAttributes", None, why))
@@ -69,6 +70,11 @@ def described_request(call: Call, review: Object, *, of_user: bool = False) -> R
     )
 
 
+def _as_struct(attributes: Object) -> Object:
+    """NonResourceAttributes as Go encodes them."""
+    return {"Path": attributes.get("path", ""), "Verb": attributes.get("verb", "")}
+
+
 def _field_terms(selector: Object) -> tuple[FieldTerm, ...]:
     """The terms of a field selector that authorizers may require; none if they cannot be parsed."""
     if selector.get("rawSelector"):
@@ -90,6 +96,8 @@ def _meta_errors(call: Call, meta: Object) -> list[FieldError]:
         given.setdefault("namespace", call.namespace)
     if not given.keys() - ({"managedFields", "namespace"} if call.namespace else {"managedFields"}):
         return []
+    resource = call.resource
+    given = in_struct_order({"metadata": given}, resource.api_version, resource.kind)["metadata"]
     return [
         field_invalid("metadata", given, "must be empty except for namespace" if call.namespace else "must be empty")
     ]
@@ -101,20 +109,40 @@ def _local_errors(call: Call, resource: Object | None, other: Object | None) -> 
         where = "spec.resourceAttributes.namespace"
         errors.append(field_invalid(where, resource.get("namespace", ""), "must match metadata.namespace"))
     if other is not None:
-        errors.append(field_invalid("spec.nonResourceAttributes", other, "disallowed on this kind of request"))
+        shown = _as_struct(other)
+        errors.append(field_invalid("spec.nonResourceAttributes", shown, "disallowed on this kind of request"))
     return errors
 
 
-def _decided(call: Call, user: User, info: RequestInfo) -> Object:
+def _decided(call: Call, user: User, info: RequestInfo, review: Object) -> Object:
     decision = call.server.decide(user, info)
     status: Object = {"allowed": decision.allowed}
     if decision.reason:
         status["reason"] = decision.reason
+    problems = _selector_problems(review)
+    if problems:
+        status["evaluationError"] = together(problems)
     return status
 
 
+def _selector_problems(review: Object) -> list[str]:
+    """The selectors that the authorizer does not see, since they cannot be parsed (`BuildEvaluationError`)."""
+    attributes = (review.get("spec") or {}).get("resourceAttributes") or {}
+    parsers: tuple[tuple[str, Callable[[str], object]], ...] = (
+        ("fieldSelector", parse_fields),
+        ("labelSelector", parse_labels),
+    )
+    found = []
+    for name, parse in parsers:
+        try:
+            parse((attributes.get(name) or {}).get("rawSelector") or "")
+        except StatusError:
+            found.append(f"spec.resourceAttributes.{name} ignored due to parse error")
+    return found
+
+
 def self_subject_access_review(call: Call, review: Object, options: WriteOptions) -> Response:
-    return _answer(call, review, _decided(call, call.user, described_request(call, review)))
+    return _answer(call, review, _decided(call, call.user, described_request(call, review), review))
 
 
 def _check_own(call: Call, review: Object) -> None:
@@ -125,7 +153,7 @@ def subject_access_review(call: Call, review: Object, options: WriteOptions) -> 
     spec = review.get("spec") or {}
     info = described_request(call, review, of_user=True)
     user = User(spec.get("user", ""), spec.get("uid", ""), tuple(spec.get("groups") or ()))
-    return _answer(call, review, _decided(call, user, info))
+    return _answer(call, review, _decided(call, user, info, review))
 
 
 def _check_of_user(call: Call, review: Object) -> None:

@@ -13,6 +13,7 @@ from fakekube.apiserver.endpoints.body import check_place
 from fakekube.apiserver.endpoints.part import WHOLE, Part
 from fakekube.apiserver.endpoints.write import Write, write
 from fakekube.apiserver.patch import json_patch, merge_patch, strategic
+from fakekube.apiserver.registry.registration import scheme_of
 from fakekube.apiserver.resource import APPLY_PATCH, JSON_PATCH, STRATEGIC_MERGE_PATCH
 from fakekube.apiserver.schema import unstructured
 from fakekube.apiserver.schema.decode import WrongType
@@ -116,7 +117,10 @@ def _decoded(call: Call, result: Object, stored: Object, unknown: list[str], *, 
 
 def _quoted(call: Call, current: Object, patch: Callable[[Object], Any]) -> str:
     """The result as error messages quote it: as if the patch had changed the text of the encoded object."""
-    resource = call.resource
+    resource, meta = call.resource, current["metadata"]
+    if meta.get("managedFields") == []:
+        meta = {key: value for key, value in meta.items() if key != "managedFields"}
+        current = {**current, "metadata": meta}
     return _encoded(call, patch(structorder.in_struct_order(current, resource.api_version, resource.kind)))
 
 
@@ -193,7 +197,8 @@ def _as_object(
     if call.registration.unstructured:
         return _as_custom_resource(call, result, stored, shown)
     if api_version not in (None, "", call.resource.api_version) or kind not in (None, "", call.resource.kind):
-        raise invalid_patch(shown(), f'no kind "{kind}" is registered for version "{api_version}"')
+        scheme = scheme_of(call.resource.group)
+        raise invalid_patch(shown(), f'no kind "{kind}" is registered for version "{api_version}" {scheme}')
     unknown: list[str] = []
     if not api_version and not converted and not call.registration.unstructured:
         # Go decodes into a type that has only apiVersion and kind

@@ -336,7 +336,7 @@ def _completed(call: Call, obj: Object, name: str, *, dry_run: bool) -> Object:
             obj["status"] = status
     if strategy.author is not None:
         obj = strategy.author(obj, call.user)
-    if strategy.allocate is not None:
+    if strategy.allocate is not None and not call.info.subresource:  # a write to /status that creates allocates nothing
         obj = strategy.allocate(call.allocator(dry_run=dry_run), obj, None)
     return strategy.prepare_create(obj)
 

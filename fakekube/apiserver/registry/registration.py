@@ -107,6 +107,11 @@ SCHEMES = {
 }
 
 
+def scheme_of(group: str) -> str:
+    """The scheme of a group, as error messages name it."""
+    return SCHEMES.get(group, SCHEME if since(32) else SCHEME_BEFORE)
+
+
 def _reader(convert: Convert | None) -> Read | None:
     return None if convert is None else lambda entry: convert(entry.object)
 
@@ -174,8 +179,8 @@ class BuiltinRegistration:
                     f"the API version in the data ({api_version}) does not match the expected API version "
                     f"({resource.api_version})"
                 )
-            scheme = SCHEMES.get(resource.group, SCHEME if since(32) else SCHEME_BEFORE)
-            raise bad_request(f'{subject}: no kind "{kind}" is registered for version "{named}" {scheme}')
+            where = scheme_of(resource.group)
+            raise bad_request(f'{subject}: no kind "{kind}" is registered for version "{named}" {where}')
         short = resource.group.partition(".")[0] or "core"
         raise bad_request(f"{subject}: converting ({version}.{kind}) to ({short}.{resource.kind}): unknown conversion")
 

@@ -71,6 +71,8 @@ def bind_by_name(call: Call, binding: Object, options: WriteOptions) -> Response
     """Assign the pod with the name of the binding to a node: POST to the collection `bindings`."""
     pods = call.server.catalog.find("", "v1", "pods")
     assert pods is not None, "every server has pods"
+    if not binding["metadata"].get("name"):
+        raise bad_request("Name parameter required.")
     info = replace(call.info, resource="pods", name=binding["metadata"].get("name") or "", subresource="binding")
     return bind(replace(call, info=info, registration=call.server.registration(pods)), binding, options)
 

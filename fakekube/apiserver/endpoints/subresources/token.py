@@ -7,6 +7,7 @@ from typing import Any
 
 from fakekube.apiserver.auth import serviceaccounttoken
 from fakekube.apiserver.call import Call
+from fakekube.apiserver.endpoints import ownership
 from fakekube.apiserver.endpoints.write import Action
 from fakekube.apiserver.features import since
 from fakekube.apiserver.resource import Resource
@@ -113,9 +114,10 @@ def _read(call: Call, body: Call, options: WriteOptions) -> Object:
     if named != (api_version, "TokenRequest"):
         _as_request(call).registration.check_kind(*named, sent)
     try:
-        return stored_layout(decode(call.server.schemas.type("authentication.v1.TokenRequest"), sent, []))
+        draft = stored_layout(decode(call.server.schemas.type("authentication.v1.TokenRequest"), sent, []))
     except WrongType as problem:
         raise bad_request(f'TokenRequest in version "v1" cannot be handled as a TokenRequest: {problem}') from None
+    return ownership.created(_as_request(call), {**draft, "metadata": draft.get("metadata") or {}}, options)
 
 
 def _check(seconds: int) -> None:

@@ -17,11 +17,19 @@ _reference = re.compile(
 _identifier = re.compile("[a-f0-9]{64}")
 
 
+#: The limit of the name of a repository with its domain (`RepositoryNameTotalLengthMax`).
+NAME_LIMIT = 255
+
+
+def _repository(image: str, match: re.Match[str]) -> str:
+    return image.removesuffix(match["digest"] or "").removesuffix(match["tag"] or "")
+
+
 @lru_cache(maxsize=4096)
 def tag_of(image: str) -> str:
     """The tag of an image: `latest` without a tag and digest, empty with only a digest or for an invalid name."""
     match = _reference.fullmatch(image)
-    if match is None or _identifier.fullmatch(image):
+    if match is None or _identifier.fullmatch(image) or len(_repository(image, match)) > NAME_LIMIT:
         return ""
     tag, digest = match["tag"], match["digest"]
     if tag:

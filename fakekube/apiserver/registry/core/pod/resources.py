@@ -48,12 +48,24 @@ def _default_requests(spec: Object, resources: Object) -> None:
     limits, requests = resources["limits"], dict(resources.get("requests") or {})
     for name, number in total(spec, "requests").items():
         if is_supported_of_pods(name) and allows_overcommit(name):
-            requests.setdefault(name, spelled(number, limits.get(name, "")))
+            requests.setdefault(name, spelled(number, _first(spec, "requests", name)))
     for name, value in limits.items():
         if is_supported_of_pods(name):
             requests.setdefault(name, value)
     if requests:
         resources["requests"] = requests
+
+
+def has_own_resources(spec: Object) -> bool:
+    """Whether the pod as a whole requests or limits a resource (`IsPodLevelResourcesSet`)."""
+    whole = spec.get("resources") or {}
+    return any(is_supported_of_pods(name) for kind in ("limits", "requests") for name in whole.get(kind) or ())
+
+
+def _first(spec: Object, kind: str, name: str) -> str:
+    """The first quantity of a resource in the containers, whose notation a sum has."""
+    holders = (container.get("resources") or {} for kinds in KINDS for container in spec.get(kinds) or ())
+    return next((held[kind][name] for held in holders if name in (held.get(kind) or {})), "")
 
 
 def qos_class(spec: Object) -> str:
