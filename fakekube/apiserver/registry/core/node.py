@@ -9,6 +9,7 @@ from fakekube.apiserver.names import label_value_problems
 from fakekube.apiserver.registry.core.pod.defaults import round_up_all
 from fakekube.apiserver.registry.core.pod.validation.affinity import EFFECTS
 from fakekube.apiserver.registry.core.resourcenames import validate_quantity
+from fakekube.apiserver.registry.generic.gatedfields import REMOVED, without_disabled
 from fakekube.apiserver.registry.generic.kind import Kind
 from fakekube.apiserver.registry.generic.strategy import Strategy
 from fakekube.apiserver.registry.generic.table.ages import Ages
@@ -48,8 +49,16 @@ def default_node(obj: Object) -> None:
         status["allocatable"] = dict(status["capacity"])
 
 
+#: Dynamic configuration of kubelets.
+_GATED = {"spec.configSource": REMOVED}
+
+
+def prepare_node(new: Object) -> Object:
+    return without_disabled({**_GATED, "status.config": REMOVED}, new)
+
+
 def prepare_node_update(new: Object, old: Object) -> Object:
-    return {**new, "status": old.get("status") or {}}
+    return without_disabled(_GATED, {**new, "status": old.get("status") or {}}, old)
 
 
 ONLY_ONCE = 'node updates may not change {} except from "" to valid'
@@ -229,7 +238,9 @@ KIND = Kind(
         fields_message="label",
         repeats_metadata=False,
         default=default_node,
+        prepare_create=prepare_node,
         prepare_update=prepare_node_update,
+        prepare_status_update=lambda new, old: without_disabled(_GATED, new, old),
         validate=validator(validate),
         validate_update=update_validator(validate_update),
         validate_status_update=update_validator(validate_status_update),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from fakekube.apiserver.registry.core.pod.validation.volumes import validate_token_seconds
+from fakekube.apiserver.registry.generic.gatedfields import without_disabled
 from fakekube.apiserver.registry.generic.kind import Kind
 from fakekube.apiserver.registry.generic.strategy import Strategy
 from fakekube.apiserver.registry.generic.table.ages import Ages
@@ -44,6 +45,9 @@ def default_driver(obj: Object) -> None:
 FS_GROUP_POLICIES = ("File", "None", "ReadWriteOnceWithFSType")
 
 LIFECYCLE_MODES = ("Persistent", "Ephemeral")
+
+
+_GATED = {"spec.preventPodSchedulingIfMissing": "VolumeLimitScaling"}
 
 
 def validate(driver: Field) -> None:
@@ -116,6 +120,8 @@ KIND = Kind(
     "csidrivers.storage.k8s.io",
     Strategy(
         default=default_driver,
+        prepare_create=lambda new: without_disabled(_GATED, new),
+        prepare_update=lambda new, old: without_disabled(_GATED, new, old),
         returns_deleted=True,
         unconditional_update=False,
         generation=("spec",),

@@ -12,6 +12,7 @@ from fakekube.apiserver.registry.core.pod.resources import default_resources, qo
 from fakekube.apiserver.registry.core.pod.subresources import PARTS
 from fakekube.apiserver.registry.core.pod.table import POD
 from fakekube.apiserver.registry.core.pod.validation import pod as pods
+from fakekube.apiserver.registry.generic.gatedfields import without_disabled
 from fakekube.apiserver.registry.generic.kind import Kind
 from fakekube.apiserver.registry.generic.selectablefields import string_at
 from fakekube.apiserver.registry.generic.strategy import Strategy
@@ -114,6 +115,7 @@ def _merged(term: Object, labels: Object) -> Object:
 
 def prepare_pod_status(new: Object, old: Object) -> Object:
     """Keeps the QoS class if the new status has none."""
+    new = without_disabled({"status.nodeAllocatableResourceClaimStatuses": "DRANodeAllocatableResources"}, new, old)
     status, before = new.get("status") or {}, old.get("status") or {}
     if not since(32):
         return new
