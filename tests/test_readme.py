@@ -10,6 +10,7 @@ import pytest
 from fakekube import FakeKube, cli
 from fakekube.harness.face import DESKS
 from tests import face
+from tests.differential.__main__ import parser as differential_parser
 from tests.mutation.__main__ import parser as mutation_parser
 
 ROOT = Path(__file__).parent.parent
@@ -79,8 +80,9 @@ def options_of(command):
 def test_options_exist(page, pytestconfig):
     plugin = {f"--{name.replace('_', '-')}" for name in vars(pytestconfig.option) if name.startswith("fakekube_")}
     named = re.findall(r"(?<![\w-])--[a-z][a-z0-9-]*", page.read_text())
-    mutation = {f"--{name.replace('_', '-')}" for name in vars(mutation_parser().parse_args([]))}
-    assert set(named) - options_of(cli.main) - plugin - mutation - FOREIGN == set()
+    tools = {**vars(mutation_parser().parse_args([])), **vars(differential_parser().parse_args(["--url", "x"]))}
+    known = options_of(cli.main) | plugin | {f"--{name.replace('_', '-')}" for name in tools}
+    assert set(named) - known - FOREIGN == set()
 
 
 def test_the_page_of_the_settings_has_all_options_of_pytest(pytestconfig):

@@ -255,3 +255,26 @@ def test_watches_follow_the_state_in_any_order_of_writes_reads_and_compactions(s
 def test_a_selection_without_terms_reads_no_field():
     selection = Selection("", EVERYTHING, NO_FIELDS, lambda obj, field: pytest.fail("asked for a field"))
     assert selection.takes("a/x", Entry(1, pod()))
+
+
+@pytest.mark.parametrize(
+    ("path", "spec", "annotations"),
+    [
+        ("/apis/apps/v1/namespaces/default/deployments", {"replicas": 0}, {}),
+        ("/apis/apps/v1/namespaces/default/statefulsets", {"replicas": 0}, {}),
+        ("/apis/apps/v1/namespaces/default/replicasets", {"replicas": 0}, {}),
+        (
+            "/apis/apps/v1/namespaces/default/daemonsets",
+            {},
+            {"deprecated.daemonset.template.generation": "0"},
+        ),
+        ("/api/v1/namespaces/default/replicationcontrollers", {}, {}),
+    ],
+)
+def test_the_object_of_a_bookmark_has_what_the_conversion_of_an_empty_one_has(api, path, spec, annotations):
+    query = "watch=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true"
+    opened = api.answer("GET", f"{path}?{query}").watch
+    bookmark = opened.initial[-1]
+    shown = bookmark.to_object()["object"]
+    assert {key: value for key, value in shown["spec"].items() if key == "replicas"} == spec
+    assert shown["metadata"]["annotations"] == {**annotations, "k8s.io/initial-events-end": "true"}

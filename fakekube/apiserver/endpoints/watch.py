@@ -6,6 +6,7 @@ import base64
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
+from typing import Any
 
 from fakekube.apiserver import conversion
 from fakekube.apiserver.call import Call, Server, Step
@@ -88,8 +89,12 @@ def open_watch(call: Call, options: ListOptions, selection: Selection) -> Watch:
         revision or store.revision,
         timeout=float(timeout),
         bookmarks=options.bookmarks,
-        empty=call.registration.empty,
+        empty=_blank(call),
     )
+    annotation = call.strategy.versioned_annotation
+    if annotation:
+        found.bookmark_metadata = {**found.bookmark_metadata, "annotations": {annotation: "0"}}
+        found.end_annotations = {annotation: "0", **found.end_annotations}
     if not since(34):
         _as_before(found, call, options)
     if call.registration.version is not None:
@@ -112,6 +117,18 @@ def open_watch(call: Call, options: ListOptions, selection: Selection) -> Watch:
     return found
 
 
+def _blank(call: Call) -> dict[str, Any]:
+    """The fields of the object of a bookmark: those that Go encodes without a value, and numbers that the conversion
+    from the internal version turns into pointers."""
+    empty = call.registration.empty
+    if call.resource.collection not in _COUNTED:
+        return empty
+    return {**empty, "spec": {"replicas": 0, **empty.get("spec", {})}}
+
+
+#: Kinds whose internal version has a number of replicas that is no pointer.
+_COUNTED = frozenset({"deployments.apps", "statefulsets.apps", "replicasets.apps"})
+
 #: The annotation with an empty list of the kind, which clients of 1.32 and 1.33 start from.
 BLUEPRINT = "kubernetes.io/initial-events-list-blueprint"
 
@@ -120,7 +137,7 @@ def _as_before(watch: Watch, call: Call, options: ListOptions) -> None:
     """Bookmarks as versions before 1.34 send them (`watchListTransformer`)."""
     if call.registration.unstructured:
         return
-    watch.bookmark_metadata = {"creationTimestamp": None}
+    watch.bookmark_metadata = {"creationTimestamp": None, **watch.bookmark_metadata}
     if since(32) and enabled("WatchList") and options.send_initial_events:
         resource = call.resource
         partial = "PartialObjectMetadata" in call.representation.shape

@@ -117,7 +117,11 @@ def _read(call: Call, body: Call, options: WriteOptions) -> Object:
         draft = stored_layout(decode(call.server.schemas.type("authentication.v1.TokenRequest"), sent, []))
     except WrongType as problem:
         raise bad_request(f'TokenRequest in version "v1" cannot be handled as a TokenRequest: {problem}') from None
-    return ownership.created(_as_request(call), {**draft, "metadata": draft.get("metadata") or {}}, options)
+    spec = {"expirationSeconds": DEFAULT_SECONDS, **(draft.get("spec") or {})}
+    if isinstance((sent.get("spec") or {}).get("audiences"), list):
+        spec["audiences"] = sent["spec"]["audiences"]
+    draft = {**draft, "metadata": draft.get("metadata") or {}, "spec": spec}
+    return ownership.created(_as_request(call), draft, options)
 
 
 def _check(seconds: int) -> None:
