@@ -159,6 +159,7 @@ class ApiServer:
             if remote is not None:
                 return (yield from aggregation.forwarded(remote, request, user))
         if not info.is_resource:
+            yield from openapi.prepared(self, request)
             return nonresource.answer(self, request)
         return (yield from self._served(request, info, user, context))
 
@@ -171,6 +172,7 @@ class ApiServer:
             if remote is not None:
                 return (yield from aggregation.forwarded(remote, request, user))
         if not info.is_resource:
+            yield from openapi.prepared(self, request)
             return nonresource.answer(self, request)
         return (yield from self._served(request, info, user, context, stale))
 

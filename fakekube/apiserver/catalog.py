@@ -5,12 +5,14 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 import orjson
 
 from fakekube.apiserver.registry.apiregistration import autoregister
 from fakekube.apiserver.resource import Resource, Subresource, qualify, version_priority
+
+T = TypeVar("T")
 
 #: (group, plural) -> the collection of another group, for resources that share their objects with it.
 SHARED_COLLECTIONS = {("events.k8s.io", "events"): "events"}
@@ -51,6 +53,11 @@ class Catalog:
         self._documents: dict[Hashable, Document] = {}
         self._of_group: dict[Hashable, str] = {}
         self._encodings: dict[Hashable, bytes] = {}
+        self._parts: dict[Hashable, tuple[str, Any]] = {}
+        self.changes = 0
+        """The number of changes of the served resources."""
+        self.built = 0
+        """The number of documents and parts of documents that have been made."""
         self._remote: dict[tuple[str, str], RemoteVersion] = {}
         builtin = tuple(builtin)
         self._builtin_groups = frozenset(resource.group for resource in builtin)
@@ -182,10 +189,22 @@ class Catalog:
         return autoregister.CUSTOM_PRIORITY[0] if self.is_custom_group(group) else autoregister.priority(group, "v1")[0]
 
     def _forget_documents(self, changed: Resource) -> None:
+        self.changes += 1
         stale = [key for key in self._documents if self._of_group.get(key, changed.group) == changed.group]
         for key in stale:
             del self._documents[key]
             self._encodings.pop(key, None)
+        for key in [key for key, (group, _) in self._parts.items() if group == changed.group]:
+            del self._parts[key]
+
+    def part(self, key: Hashable, build: Callable[[], T], *, group: str) -> T:
+        """A part of documents; cached until a resource of its group changes."""
+        found = self._parts.get(key)
+        if found is None:
+            found = self._parts[key] = (group, build())
+            self.built += 1
+        made: T = found[1]
+        return made
 
     def document(self, key: Hashable, build: Callable[[], Any], *, group: str | None = None) -> Document:
         """The document that `build` returns; cached until the resources change that it depends on.
@@ -195,6 +214,7 @@ class Catalog:
         found = self._documents.get(key)
         if found is None:
             json = orjson.dumps(build())
+            self.built += 1
             found = self._documents[key] = Document(json, hashlib.sha512(json).hexdigest().upper())
             if group is not None:
                 self._of_group[key] = group

@@ -21,6 +21,11 @@ class Delay:
 
 
 @dataclass(frozen=True, slots=True)
+class Pause:
+    """Long work is not finished: other requests may run. No time passes."""
+
+
+@dataclass(frozen=True, slots=True)
 class Service:
     """A reference to a Service of the cluster, as webhook configurations contain it."""
 
@@ -97,7 +102,7 @@ class Forwarded:
     unresolved: bool = False
 
 
-Need = Delay | Posts | Forward
+Need = Delay | Pause | Posts | Forward
 """Yielded by a request that cannot complete synchronously. The generator is resumed with the result."""
 
 

@@ -91,3 +91,54 @@ def test_no_expression_ends_in_an_error_of_the_server(api: Api, rule: str) -> No
         },
     }  # fmt: skip
     assert api.call("POST", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", definition)[0] == 422
+
+
+def test_a_refused_patch_quotes_what_it_has_not_touched_in_the_order_of_the_struct(api: Api) -> None:
+    target = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "a"}
+    scaler = {"metadata": {"name": "a"}, "spec": {"maxReplicas": 3, "scaleTargetRef": target}}
+    path = "/apis/autoscaling/v1/namespaces/default/horizontalpodautoscalers"
+    api.ok("POST", path, scaler)
+    _, _, message = api.refused("PATCH", f"{path}/a/status", {"status": {"desiredReplicas": "a"}}, **MERGE)
+    names = ["scaleTargetRef", "minReplicas", "maxReplicas"]
+    places = [message.index(f'{name}\\":', message.index("spec\\")) for name in names]
+    assert places == sorted(places)
+
+
+def test_a_refused_strategic_patch_is_quoted_without_the_directives_that_were_applied(api: Api) -> None:
+    api.ok("POST", "/api/v1/namespaces/default/configmaps", {"metadata": {"name": "a"}, "data": {"a": "b"}})
+    kind = {"content_type": "application/strategic-merge-patch+json"}
+    patch = {"data": {"$retainKeys": ["a"], "a": 1}}
+    _, _, message = api.refused("PATCH", "/api/v1/namespaces/default/configmaps/a", patch, **kind)
+    assert '"map[data:map[a:1]]"' in message
+
+
+def test_labels_of_the_template_of_a_stateful_set_are_validated_twice(api: Api) -> None:
+    template = {"metadata": {"labels": {"a": " "}}, "spec": {"containers": [{"name": "c", "image": "x"}]}}
+    body = {"metadata": {"name": "s"}, "spec": {"serviceName": "s", "selector": {"matchLabels": {"b": "c"}}}}
+    body["spec"]["template"] = template
+    shown = api.call("POST", "/apis/apps/v1/namespaces/default/statefulsets", body)[1]
+    fields = [cause["field"] for cause in shown["details"]["causes"]]
+    assert fields.count("spec.template.labels") == 2
+
+
+def test_the_usage_of_a_quota_is_owned_by_the_server(api: Api) -> None:
+    quotas = "/api/v1/namespaces/default/resourcequotas"
+    api.ok("POST", quotas, {"metadata": {"name": "q"}, "spec": {"hard": {"count/configmaps": "5"}}})
+    status = {"status": {"hard": {"count/configmaps": "5"}, "used": {"count/configmaps": "0"}}}
+    api.ok("PATCH", f"{quotas}/q/status?fieldManager=controller", status, **MERGE)
+    api.ok("POST", "/api/v1/namespaces/default/configmaps", {"metadata": {"name": "a"}})
+    entries = api.ok("GET", f"{quotas}/q")["metadata"]["managedFields"]
+    owned = {entry["manager"]: entry["fieldsV1"]["f:status"] for entry in entries if "f:status" in entry["fieldsV1"]}
+    assert owned["kube-apiserver"] == {"f:used": {"f:count/configmaps": {}}}
+    assert "f:count/configmaps" not in owned["controller"].get("f:used", {})
+
+
+def test_the_resources_of_a_pod_as_a_whole_decide_its_class(api: Api) -> None:
+    container = {"name": "c", "image": "x", "resources": {"requests": {"cpu": "1", "memory": "2Gi"}}}
+    pods = "/api/v1/namespaces/default/pods"
+    empty = api.ok("POST", pods, {"metadata": {"name": "a"}, "spec": {"containers": [container], "resources": {}}})
+    assert empty["status"]["qosClass"] == "BestEffort"
+    whole = {"containers": [container], "resources": {"limits": {"cpu": "2"}}}
+    found = api.ok("POST", pods, {"metadata": {"name": "b"}, "spec": whole})
+    assert found["spec"]["resources"]["requests"] == {"cpu": "1", "memory": "2Gi"}
+    assert found["status"]["qosClass"] == "Burstable"

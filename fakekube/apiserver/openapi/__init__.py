@@ -1,5 +1,5 @@
 """OpenAPI documents, generated from the schemas of built-in and custom kinds (kube-openapi)."""
 
-from fakekube.apiserver.openapi.serving import answer
+from fakekube.apiserver.openapi.serving import answer, prepared
 
-__all__ = ["answer"]
+__all__ = ["answer", "prepared"]

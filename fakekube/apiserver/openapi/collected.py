@@ -11,15 +11,21 @@ from fakekube.apiserver.schema.builtinschemas import BuiltinSchemas
 
 
 class Types:
-    """Collects the types of one document. `registered` are the groups and versions that register common types."""
+    """Collects the types of one document. `registered` are the groups and versions that register common types.
 
-    def __init__(self, schemas: BuiltinSchemas, version: int, registered: Iterable[str]) -> None:
+    `known` keeps what has been written of built-in types, for documents with the same `registered`.
+    """
+
+    def __init__(
+        self, schemas: BuiltinSchemas, version: int, registered: Iterable[str], known: dict[str, Object] | None = None
+    ) -> None:
         self.version = version
         self._schemas = schemas
         self._kinds = {**kinds_of_types(schemas), **cross_registered(registered)}
         self._writer = SchemaWriter(version, self._need)
         self._waiting: list[str] = []
         self._nodes: Object = {}
+        self._known: dict[str, Object] = {} if known is None else known
 
     @property
     def any(self) -> bool:
@@ -64,8 +70,16 @@ class Types:
         while self._waiting:
             name = self._waiting.pop()
             node = plain(name, self.version)
-            self._nodes[name] = self._type(short_name(name)) if node is None else node
+            self._nodes[name] = self._of(name) if node is None else node
         return dict(sorted(self._nodes.items()))
+
+    def _of(self, name: str) -> Object:
+        known = self._known.get(name)
+        if known is None:
+            known = self._known[name] = self._type(short_name(name))
+        else:
+            self._refer_in(known)
+        return known
 
     def _type(self, name: str) -> Object:
         return self._writer.type(self._schemas.type(name), self._kinds.get(name, ()))

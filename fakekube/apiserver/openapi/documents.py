@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache, partial
 from typing import Any, Protocol
 
 from fakekube.apiserver import crd
-from fakekube.apiserver.openapi import aggregated, builtinroutes, customkinds, customroutes, discoveryroutes
+from fakekube.apiserver.openapi import aggregated, builtinroutes, customkinds, customroutes, discoveryroutes, parts
 from fakekube.apiserver.openapi.collected import Types
 from fakekube.apiserver.openapi.operations import paths_of
+from fakekube.apiserver.openapi.parts import Part
 from fakekube.apiserver.openapi.routes import Route
 from fakekube.apiserver.openapi.sharedparameters import share
 from fakekube.apiserver.openapi.typenames import all_versions, client_versions
@@ -44,7 +46,17 @@ class Catalog(Protocol):
     def remote_documents(self, version: int) -> Mapping[str, Object]:
         """The documents of aggregated API servers, by their paths."""
 
+    @property
+    def changes(self) -> int:
+        """The number of changes of the resources."""
+
+    @property
+    def built(self) -> int:
+        """The number of documents and parts that have been made."""
+
     def document(self, key: Hashable, build: Callable[[], Any], *, group: str | None = None) -> Document: ...
+
+    def part(self, key: Hashable, build: Callable[[], Part], *, group: str) -> Part: ...
 
     def encoding(self, key: Hashable, encode: Callable[[], bytes]) -> bytes: ...
 
@@ -108,25 +120,50 @@ def version_3(server: Server, root: str) -> Object:
 
 def version_2(server: Server) -> Object:
     """The OpenAPI 2 document of all resources."""
-    types = Types(server.schemas, 2, all_versions())
-    resources: dict[str, list[Resource]] = {}
+    sections = parts.merged(list(parts_2(server)))
+    own = {
+        "swagger": "2.0",
+        "info": _info(server),
+        **sections,
+        "securityDefinitions": _SECURITY,
+        "security": [{"BearerToken": []}],
+    }
+    return aggregated.merged(own, server.catalog.remote_documents(2))
+
+
+def version_2_in_protobuf(server: Server) -> bytes:
+    """The OpenAPI 2 document of the server's own resources in protobuf."""
+    rest = {
+        "swagger": "2.0", "info": _info(server), "securityDefinitions": _SECURITY, "security": [{"BearerToken": []}]
+    }  # fmt: skip
+    return parts.encoded(list(parts_2(server)), rest)
+
+
+def parts_2(server: Server) -> Iterator[Part]:
+    """The parts of the OpenAPI 2 document, each made when it is asked for unless the catalog has it."""
+    for root, resources in _by_root(server):
+        build = partial(_part_2, server, root, resources)
+        yield server.catalog.part(("openapi-2", root), build, group=group_of(root))
+
+
+def _by_root(server: Server) -> list[tuple[str, list[Resource]]]:
+    found: dict[str, list[Resource]] = {root: [] for root in _own_roots(server)}
     for resource in server.catalog.resources():
-        resources.setdefault(root_of(resource), []).append(resource)
-    routes = [route for root in _own_roots(server) for route in _routes(server, root, resources.get(root, []), types)]
-    paths = paths_of(routes, types.refer, 2)
+        found[root_of(resource)].append(resource)
+    return list(found.items())
+
+
+def _part_2(server: Server, root: str, resources: Sequence[Resource]) -> Part:
+    types = Types(server.schemas, 2, all_versions(), _written_types(server.schemas))
+    paths = paths_of(_routes(server, root, resources, types), types.refer, 2)
     parameters = share(paths)
-    return aggregated.merged(
-        {
-            "swagger": "2.0",
-            "info": _info(server),
-            "paths": paths,
-            "definitions": types.written(),
-            "parameters": parameters,
-            "securityDefinitions": _SECURITY,
-            "security": [{"BearerToken": []}],
-        },
-        server.catalog.remote_documents(2),
-    )
+    return Part({"paths": paths, "definitions": types.written(), "parameters": parameters})
+
+
+@lru_cache(maxsize=4)
+def _written_types(schemas: BuiltinSchemas) -> dict[str, Object]:
+    """What parts have written of the built-in types."""
+    return {}
 
 
 def _info(server: Server) -> Object:

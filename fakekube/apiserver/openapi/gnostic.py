@@ -6,7 +6,7 @@ of custom kinds.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from fakekube.apiserver.openapi import gnosticfields as gf
@@ -111,6 +111,26 @@ _MESSAGES: Mapping[str, Message] = {
 }  # fmt: skip
 
 
+#: Section of a document -> its number, the number of its entries, and the encoding of a value.
+_SECTIONS: Mapping[str, tuple[int, int, Encode]] = {
+    "paths": (8, 2, _message("PathItem")), "definitions": (9, 1, _schema), "parameters": (10, 1, _parameter)
+}  # fmt: skip
+
+
 def encode(document: Object) -> bytes:
     """Encodes a document."""
     return gf.content(_MESSAGES["Document"], document)
+
+
+def encode_entry(section: str, name: str, entry: Object) -> bytes:
+    """Encodes one entry of a section, for `assemble`."""
+    _, field, encode = _SECTIONS[section]
+    return delimited(field, gf.string(1, name) + encode(2, entry))
+
+
+def assemble(rest: Object, entries: Mapping[str, Sequence[bytes]]) -> bytes:
+    """The document of encoded entries by section; `rest` has its other members."""
+    fields, _ = _MESSAGES["Document"]
+    parts = [(fields[key][0], fields[key][1](fields[key][0], value)) for key, value in rest.items()]
+    parts += [(_SECTIONS[one][0], delimited(_SECTIONS[one][0], b"".join(texts))) for one, texts in entries.items()]
+    return b"".join(part for _, part in sorted(parts, key=lambda row: row[0]))

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import partial
 
 import orjson
 
+from fakekube.apiserver.needs import Pause, Waiting
 from fakekube.apiserver.openapi import documents, gnostic, gnosticv3
 from fakekube.apiserver.openapi.documents import Document, Server
 from fakekube.apiserver.response import Cached, Raw, Response
@@ -41,6 +42,33 @@ def answer(server: Server, request: Request) -> Response | None:
     return None
 
 
+def prepared(server: Server, request: Request) -> Waiting:
+    """Makes the parts of a document one by one, so that other requests are answered in between."""
+    catalog = server.catalog
+    while request.path in (V2, V3):
+        seen = catalog.changes
+        for made in _made(server, request.path):
+            if made:
+                yield Pause()
+            if catalog.changes != seen:
+                break
+        else:
+            return
+
+
+def _made(server: Server, path: str) -> Iterator[bool]:
+    """Makes a part at each step. Yields whether it was missing."""
+    parts: Iterable[object]
+    if path == V3:
+        parts = (_document(server, root) for root in documents.roots(server))
+    else:
+        parts = (part.protobuf for part in documents.parts_2(server))
+    built = server.catalog.built
+    for _ in parts:
+        yield server.catalog.built != built
+        built = server.catalog.built
+
+
 def _version_2(server: Server, request: Request) -> Response:
     """The document as JSON or protobuf, depending on which one the client names first."""
     document = server.catalog.document(V2, lambda: documents.version_2(server))
@@ -49,7 +77,11 @@ def _version_2(server: Server, request: Request) -> Response:
         return _nothing(406)
     encoded = None
     if content_type != _JSON:
-        encoded = server.catalog.encoding(V2, lambda: gnostic.encode(orjson.loads(document.json)))
+        remote = server.catalog.remote_documents(2)
+        encoded = server.catalog.encoding(
+            V2,
+            lambda: gnostic.encode(orjson.loads(document.json)) if remote else documents.version_2_in_protobuf(server),
+        )
     return _file(request, document, content_type=content_type, vary="Accept", content=encoded)
 
 
