@@ -13,6 +13,7 @@ from fakekube.apiserver.endpoints.write import Action
 from fakekube.apiserver.features import since
 from fakekube.apiserver.response import Document, Response
 from fakekube.apiserver.user import User
+from fakekube.apiserver.wire.gojson import go_json_ordered
 from fakekube.apiserver.wire.options import WriteOptions
 from fakekube.apiserver.wire.request import RequestInfo
 from fakekube.apiserver.wire.selectors import FieldTerm, parse_fields, parse_labels
@@ -98,9 +99,8 @@ def _meta_errors(call: Call, meta: Object) -> list[FieldError]:
         return []
     resource = call.resource
     given = in_struct_order({"metadata": given}, resource.api_version, resource.kind)["metadata"]
-    return [
-        field_invalid("metadata", given, "must be empty except for namespace" if call.namespace else "must be empty")
-    ]
+    why = "must be empty except for namespace" if call.namespace else "must be empty"
+    return [FieldError("metadata", "FieldValueInvalid", f"Invalid value: {go_json_ordered(given)}: {why}")]
 
 
 def _local_errors(call: Call, resource: Object | None, other: Object | None) -> list[FieldError]:
