@@ -25,6 +25,9 @@ _READS_BODY = frozenset({"POST", "PUT", "PATCH", "DELETE"})
 
 _END_OF_HEAD = b"\r\n\r\n"
 
+#: The phrases of Go's `net/http` where Python has others from 3.13 on.
+_PHRASES = {413: "Request Entity Too Large", 422: "Unprocessable Entity"}
+
 
 class Head:
     """The request line and the headers of a request, and where its body begins. Raises NeedsTime."""
@@ -155,7 +158,7 @@ def _target(target: str) -> tuple[str, str, str]:
 @lru_cache(maxsize=64)
 def _status_line(status: int) -> str:
     try:
-        phrase = HTTPStatus(status).phrase
+        phrase = _PHRASES.get(status) or HTTPStatus(status).phrase
     except ValueError:
         phrase = ""
     return f"HTTP/1.1 {status} {phrase}"
