@@ -12,9 +12,6 @@ from typing import Any
 from fakekube.apiserver import commit
 from fakekube.apiserver.admission.refusal import refused
 from fakekube.apiserver.apply import managedfields
-from fakekube.apiserver.apply.fieldset import LEAF, Tree
-from fakekube.apiserver.apply.managedfields import Writer
-from fakekube.apiserver.apply.updater import Updater
 from fakekube.apiserver.call import Call
 from fakekube.apiserver.features import enabled, since
 from fakekube.apiserver.registry.core.pod.resources import has_own_resources, plus, spelled
@@ -55,18 +52,11 @@ def charge(call: Call, obj: Object, old: Object | None, *, dry_run: bool) -> Non
         commit.update(call, COLLECTION, path, entry, _owned(call, changed, entry.object), dry_run=dry_run)
 
 
-#: The field manager of the server's own client, and what that client does not write.
-_MANAGER = "kube-apiserver"
-_NOT_STATUS: Tree = {"f:spec": LEAF}
-
-
 def _owned(call: Call, changed: Object, before: Object) -> Object:
     """The changed quota, in which the server owns the usage that it has changed."""
     schema = call.server.schemas.of_kind("", "v1", "ResourceQuota")
     assert schema is not None, "quotas have a schema"
-    known = schema
-    updater = Updater("v1", lambda obj, _, version: (obj, known) if version == "v1" else None, {"v1": _NOT_STATUS})
-    return managedfields.updated(before, changed, updater, Writer(_MANAGER, call.context.now, "status"))
+    return managedfields.with_own_status(before, changed, schema, "v1", ("spec",), call.context.now)
 
 
 def _handles(call: Call, obj: Object, old: Object | None) -> bool:

@@ -15,6 +15,7 @@ from fakekube.apiserver.apply.pathelement import BadElement, encoded, shown
 from fakekube.apiserver.apply.pathelement import check as check_element
 from fakekube.apiserver.apply.updater import Conflict, Conflicts, Manager, Managers, Updater, VersionedSet
 from fakekube.apiserver.resource import Object
+from fakekube.apiserver.schema.model import Schema
 from fakekube.apiserver.wire.goprint import go_quote
 from fakekube.apiserver.wire.status import StatusError
 
@@ -22,6 +23,9 @@ ManagedFieldsEntry = dict[str, Any]
 
 #: The number of managers with an entry for updates; more are merged into one (`DefaultMaxUpdateManagers`).
 MAX_UPDATE_MANAGERS = 10
+
+#: The field manager of the server's own client.
+OWN_CLIENT = "kube-apiserver"
 
 OLD_UPDATES = "ancient-changes"
 BEFORE_FIRST_APPLY = "before-first-apply"
@@ -243,6 +247,16 @@ def updated(live: Object, new: Object, updater: Updater, writer: Writer) -> Obje
 
 
 _CURRENT = Manager("current-operation", "", "", "")
+
+
+def with_own_status(live: Object, new: Object, schema: Schema, version: str, reset: Sequence[str], now: str) -> Object:
+    """The object with an updated list after the server's own client has written the status.
+
+    `reset` has the fields that the status subresource resets.
+    """
+    ignored = {version: {f"f:{name}": fieldset.LEAF for name in reset}}
+    updater = Updater(version, lambda obj, _, wanted: (obj, schema) if wanted == version else None, ignored)
+    return updated(live, new, updater, Writer(OWN_CLIENT, now, "status"))
 
 
 def _tracked(live: Object, new: Object, managed: Managed, updater: Updater, writer: Writer) -> Managed:

@@ -11,19 +11,13 @@ from collections.abc import Callable, Iterator
 from typing import Protocol
 
 from fakekube.apiserver.apply import managedfields
-from fakekube.apiserver.apply.fieldset import LEAF, Tree
-from fakekube.apiserver.apply.managedfields import Writer
-from fakekube.apiserver.apply.updater import Updater
 from fakekube.apiserver.crd import definitionstatus
 from fakekube.apiserver.crd.definition import COLLECTION, resources_of
 from fakekube.apiserver.resource import Object, Resource
 from fakekube.apiserver.schema.builtinschemas import BuiltinSchemas
 from fakekube.apiserver.storage.store import Change, Entry, Store
 
-#: The field manager of the controllers, and the fields that they do not write.
-_MANAGER = "kube-apiserver"
 _VERSION = "apiextensions.k8s.io/v1"
-_NOT_STATUS: Tree = {"f:metadata": LEAF, "f:spec": LEAF}
 
 
 class ServedResources(Protocol):
@@ -120,10 +114,7 @@ def _update(server: Server, path: str, entry: Entry, obj: Object, clock: Clock) 
     """Writes the status of a definition, as the client of the controllers does."""
     schema = server.schemas.of_kind("apiextensions.k8s.io", "v1", "CustomResourceDefinition")
     assert schema is not None, "definitions have a schema"
-    updater = Updater(
-        _VERSION, lambda one, _, version: (one, schema) if version == _VERSION else None, {_VERSION: _NOT_STATUS}
-    )
-    obj = managedfields.updated(entry.object, obj, updater, Writer(_MANAGER, clock.now, "status"))
+    obj = managedfields.with_own_status(entry.object, obj, schema, _VERSION, ("metadata", "spec"), clock.now)
     change = server.store.update(COLLECTION, path, entry, obj)
     server.on_commit(change)
     assert change.after is not None
