@@ -206,6 +206,10 @@ class Catalog:
         made: T = found[1]
         return made
 
+    def has_document(self, key: Hashable) -> bool:
+        """Whether a document is cached."""
+        return key in self._documents
+
     def document(self, key: Hashable, build: Callable[[], Any], *, group: str | None = None) -> Document:
         """The document that `build` returns; cached until the resources change that it depends on.
 

@@ -23,6 +23,8 @@ _SECURITY: Object = {
     }
 }  # fmt: skip
 
+_AUTHENTICATION: Object = {"securityDefinitions": _SECURITY, "security": [{"BearerToken": []}]}
+
 _CUSTOM_INFO: Object = {"title": "Kubernetes CRD Swagger", "version": "v0.1.0"}
 
 
@@ -53,6 +55,8 @@ class Catalog(Protocol):
     @property
     def built(self) -> int:
         """The number of documents and parts that have been made."""
+
+    def has_document(self, key: Hashable) -> bool: ...
 
     def document(self, key: Hashable, build: Callable[[], Any], *, group: str | None = None) -> Document: ...
 
@@ -120,23 +124,17 @@ def version_3(server: Server, root: str) -> Object:
 
 def version_2(server: Server) -> Object:
     """The OpenAPI 2 document of all resources."""
-    sections = parts.merged(list(parts_2(server)))
-    own = {
-        "swagger": "2.0",
-        "info": _info(server),
-        **sections,
-        "securityDefinitions": _SECURITY,
-        "security": [{"BearerToken": []}],
-    }
+    own = {**_head(server), **parts.merged(parts_2(server)), **_AUTHENTICATION}
     return aggregated.merged(own, server.catalog.remote_documents(2))
 
 
 def version_2_in_protobuf(server: Server) -> bytes:
     """The OpenAPI 2 document of the server's own resources in protobuf."""
-    rest = {
-        "swagger": "2.0", "info": _info(server), "securityDefinitions": _SECURITY, "security": [{"BearerToken": []}]
-    }  # fmt: skip
-    return parts.encoded(list(parts_2(server)), rest)
+    return parts.encoded(parts_2(server), {**_head(server), **_AUTHENTICATION})
+
+
+def _head(server: Server) -> Object:
+    return {"swagger": "2.0", "info": _info(server)}
 
 
 def parts_2(server: Server) -> Iterator[Part]:

@@ -51,11 +51,15 @@ _operation = _message("Operation")
 _strings = gf.each(gf.string)
 _parameters = gf.each(_parameter_or_reference)
 
+#: Section of a document -> its number, the number of its entries, and the encoding of a value.
+_SECTIONS: Mapping[str, tuple[int, int, Encode]] = {
+    "paths": (8, 2, _message("PathItem")), "definitions": (9, 1, _schema), "parameters": (10, 1, _parameter)
+}  # fmt: skip
+
 _MESSAGES: Mapping[str, Message] = {
     "Document": (
         {"swagger": (1, gf.string), "info": (2, _message("Info")),
-         "paths": (8, gf.named(2, _message("PathItem"))), "definitions": (9, gf.named(1, _schema)),
-         "parameters": (10, gf.named(1, _parameter)),
+         **{section: (number, gf.named(field, encode)) for section, (number, field, encode) in _SECTIONS.items()},
          "security": (12, gf.each(gf.named(1, gf.alternative(1, _strings)))),
          "securityDefinitions": (13, gf.named(1, gf.alternative(2, _message("ApiKeySecurity"))))},
         16,
@@ -111,12 +115,6 @@ _MESSAGES: Mapping[str, Message] = {
 }  # fmt: skip
 
 
-#: Section of a document -> its number, the number of its entries, and the encoding of a value.
-_SECTIONS: Mapping[str, tuple[int, int, Encode]] = {
-    "paths": (8, 2, _message("PathItem")), "definitions": (9, 1, _schema), "parameters": (10, 1, _parameter)
-}  # fmt: skip
-
-
 def encode(document: Object) -> bytes:
     """Encodes a document."""
     return gf.content(_MESSAGES["Document"], document)
@@ -125,12 +123,13 @@ def encode(document: Object) -> bytes:
 def encode_entry(section: str, name: str, entry: Object) -> bytes:
     """Encodes one entry of a section, for `assemble`."""
     _, field, encode = _SECTIONS[section]
-    return delimited(field, gf.string(1, name) + encode(2, entry))
+    return gf.pair(field, encode, name, entry)
 
 
 def assemble(rest: Object, entries: Mapping[str, Sequence[bytes]]) -> bytes:
     """The document of encoded entries by section; `rest` has its other members."""
-    fields, _ = _MESSAGES["Document"]
-    parts = [(fields[key][0], fields[key][1](fields[key][0], value)) for key, value in rest.items()]
-    parts += [(_SECTIONS[one][0], delimited(_SECTIONS[one][0], b"".join(texts))) for one, texts in entries.items()]
-    return b"".join(part for _, part in sorted(parts, key=lambda row: row[0]))
+    fields, extension = _MESSAGES["Document"]
+    joined = {section: (number, delimited) for section, (number, _, _) in _SECTIONS.items()}
+    return gf.content(
+        ({**fields, **joined}, extension), {**rest, **{one: b"".join(texts) for one, texts in entries.items()}}
+    )

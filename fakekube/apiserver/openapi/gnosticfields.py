@@ -58,11 +58,14 @@ def named(field: int, encode: Encode) -> Encode:
     """A map as a message with pairs of name and value."""
 
     def pairs(number: int, value: Mapping[str, Any]) -> bytes:
-        return delimited(
-            number, b"".join(delimited(field, string(1, key) + encode(2, item)) for key, item in value.items())
-        )
+        return delimited(number, b"".join(pair(field, encode, key, item) for key, item in value.items()))
 
     return pairs
+
+
+def pair(field: int, encode: Encode, name: str, value: Any) -> bytes:
+    """One pair of name and value of such a map."""
+    return delimited(field, string(1, name) + encode(2, value))
 
 
 def alternative(field: int, encode: Encode) -> Encode:
