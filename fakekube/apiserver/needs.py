@@ -15,14 +15,9 @@ Object = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Delay:
-    """A delay of the request, in seconds."""
+    """A delay of the request, in seconds; after a part of long work 0, so that other requests run."""
 
     seconds: float
-
-
-@dataclass(frozen=True, slots=True)
-class Pause:
-    """Long work is not finished: other requests may run. No time passes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +97,7 @@ class Forwarded:
     unresolved: bool = False
 
 
-Need = Delay | Pause | Posts | Forward
+Need = Delay | Posts | Forward
 """Yielded by a request that cannot complete synchronously. The generator is resumed with the result."""
 
 

@@ -20,7 +20,7 @@ from fakekube.apiserver.call import Step
 from fakekube.apiserver.endpoints import unchecked
 from fakekube.apiserver.faults import Fault
 from fakekube.apiserver.flowcontrol import Classifier
-from fakekube.apiserver.needs import Abandoned, Delay, Forward, Forwarded, Need, Pause, Post, Reply
+from fakekube.apiserver.needs import Abandoned, Delay, Forward, Forwarded, Need, Post, Reply
 from fakekube.apiserver.requestlog import RequestLog, RequestRecord
 from fakekube.apiserver.resource import Object, Resource
 from fakekube.apiserver.response import Response, outcome
@@ -282,9 +282,6 @@ class ServerRunner:
         """Fulfil a need. Returns the replies of webhooks, or of an aggregated API server; a delay has none."""
         if isinstance(need, Delay):
             await self.clock.sleep_until(self.clock.monotonic() + need.seconds)
-            return ()
-        if isinstance(need, Pause):
-            await self.clock.sleep_until(self.clock.monotonic())
             return ()
         if isinstance(need, Forward):
             return await self.proxy.send(need)

@@ -11,7 +11,7 @@ from datetime import timedelta
 from pathlib import Path
 from urllib.parse import parse_qs
 
-from fakekube.apiserver.needs import Reply
+from fakekube.apiserver.needs import Posts, Reply
 from fakekube.apiserver.user import ADMIN
 from fakekube.apiserver.wire.request import Request, parse
 from tests.apiserver.api import Api
@@ -43,7 +43,8 @@ def answer(api, step):
     try:
         need = next(asking)
         while True:
-            need = asking.send([Reply(problem="nobody answers")] * len(need.posts))
+            posts = need.posts if isinstance(need, Posts) else ()
+            need = asking.send([Reply(problem="nobody answers")] * len(posts))
     except StopIteration as end:
         return end.value
 

@@ -7,7 +7,7 @@ from functools import partial
 
 import orjson
 
-from fakekube.apiserver.needs import Pause, Waiting
+from fakekube.apiserver.needs import Delay, Waiting
 from fakekube.apiserver.openapi import documents, gnostic, gnosticv3
 from fakekube.apiserver.openapi.documents import Document, Server
 from fakekube.apiserver.response import Cached, Raw, Response
@@ -45,11 +45,11 @@ def answer(server: Server, request: Request) -> Response | None:
 def prepared(server: Server, request: Request) -> Waiting:
     """Makes the parts of a document one by one, so that other requests are answered in between."""
     catalog = server.catalog
-    while request.path in (V2, V3):
+    while request.path in (V2, V3) and not catalog.has_document(request.path):
         seen = catalog.changes
         for made in _made(server, request.path):
             if made:
-                yield Pause()
+                yield Delay(0.0)
             if catalog.changes != seen:
                 break
         else:
