@@ -55,7 +55,7 @@ def between(call: Call, obj: Object, source: Registration, target: Registration)
     stored = yield from _to_stored(call, source, obj)
     version = target.version
     if version is None or not version.converts_on_write:
-        return target.read(Entry(0, stored, target.stored_version)) if target.read is not None else stored
+        return _read(target, stored)
     assert version.webhook is not None, "a version that converts has a webhook"
     whole = version.storage.whole(version.storage.decoded(stored))
     (found,) = yield from _converted(call, version.webhook, [whole], version.api_version)
@@ -64,7 +64,14 @@ def between(call: Call, obj: Object, source: Registration, target: Registration)
 
 def converted(obj: Object, source: Registration, target: Registration) -> Object:
     """An object, or a part of one, of a built-in resource in another version."""
-    stored = source.write(obj) if source.write is not None else obj
+    return _read(target, _write(source, obj))
+
+
+def _write(source: Registration, obj: Object) -> Object:
+    return source.write(obj) if source.write is not None else obj
+
+
+def _read(target: Registration, stored: Object) -> Object:
     return target.read(Entry(0, stored, target.stored_version)) if target.read is not None else stored
 
 
@@ -111,7 +118,7 @@ def completed(call: Call, make: Callable[[], Object]) -> Generator[Need, Any, Ob
 def _to_stored(call: Call, source: Registration, obj: Object) -> Generator[Need, Any, Object]:
     version = source.version
     if version is None or not version.converts_on_write:
-        return source.write(obj) if source.write is not None else obj
+        return _write(source, obj)
     assert version.webhook is not None, "a version that converts has a webhook"
     (found,) = yield from _converted(call, version.webhook, [version.whole(obj)], version.storage.api_version)
     return version.storage.pruned(found)

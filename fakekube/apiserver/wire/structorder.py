@@ -38,7 +38,7 @@ def _flat(name: str) -> Iterator[Field]:
 
 
 def _value(value: Any, field: Field) -> Any:
-    if "." not in field.type or not _is_message(field.type):
+    if "." not in field.type:  # no message
         return dict(sorted(value.items())) if field.map and isinstance(value, dict) else value
     if isinstance(value, list):
         return [_struct(one, field.type) for one in value]
@@ -53,12 +53,3 @@ def _struct(value: Any, name: str) -> Any:
     fields = _fields(name)
     ordered = {key: _value(value[key], field) for key, field in fields.items() if key in value}
     return {**ordered, **{key: one for key, one in value.items() if key not in fields}}
-
-
-@cache
-def _is_message(name: str) -> bool:
-    try:
-        message(name)
-    except KeyError:
-        return False
-    return True

@@ -45,16 +45,11 @@ def _check_request(call: Call, sent: Object) -> None:
     _check_place(call, _metadata(sent))
     if call.stored() is None:
         raise not_found("serviceaccounts", call.info.name)
-    _check(_seconds(sent))
+    _check(sent["spec"]["expirationSeconds"])
 
 
 def _metadata(sent: Object) -> Object:
     return {key: value for key, value in (sent.get("metadata") or {}).items() if value}
-
-
-def _seconds(sent: Object) -> int:
-    seconds: int | None = (sent.get("spec") or {}).get("expirationSeconds")
-    return DEFAULT_SECONDS if seconds is None else seconds
 
 
 def create_token(call: Call, sent: Object, options: WriteOptions) -> Response:
@@ -67,8 +62,8 @@ def create_token(call: Call, sent: Object, options: WriteOptions) -> Response:
     if meta.get("uid") and meta["uid"] != uid:
         why = f"the UID in the token request ({meta['uid']}) does not match the UID of the service account ({uid})"
         raise conflict("TokenRequest.authentication.k8s.io", call.info.name, why)
-    spec = dict(sent.get("spec") or {})
-    seconds = _seconds(sent)
+    spec = sent["spec"]
+    seconds: int = spec["expirationSeconds"]
     audiences = spec.get("audiences") or list(call.server.issuer.own_audiences)
     issued = serviceaccounttoken.unix(call.context.now)
     bound = _bound(call, spec.get("boundObjectRef"))

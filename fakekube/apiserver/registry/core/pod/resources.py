@@ -136,11 +136,7 @@ def spelled(number: Decimal, like: str) -> str:
 def of_pod(spec: Object, kind: str, *, overhead: bool = False) -> dict[str, str]:
     """The requests, or the limits, of a pod: those of the pod as a whole, else the totals of its containers, in the
     notation of the first container that has the resource (`PodRequests`, `PodLimits`)."""
-    likes: dict[str, str] = {}
-    for container in (*(spec.get("containers") or ()), *(spec.get("initContainers") or ())):
-        for name, value in ((container.get("resources") or {}).get(kind) or {}).items():
-            likes.setdefault(name, value)
-    found = {name: spelled(number, likes[name]) for name, number in total(spec, kind).items()}
+    found = {name: spelled(number, _first(spec, kind, name)) for name, number in total(spec, kind).items()}
     own: Quantities = (spec.get("resources") or {}).get(kind) or {}
     found |= {name: value for name, value in own.items() if is_supported_of_pods(name)}
     if overhead:
