@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from fakekube.apiserver.features import RECORDED
 from fakekube.controllers.realtime import cluster
 from fakekube.server.standalone import Options
 
@@ -25,18 +24,12 @@ def server_url(request):
 
 
 @pytest.fixture(scope="session")
-def server_131_url():
-    """As server_url, of Kubernetes 1.31."""
-    yield from served(None, (), "1.31")
-
-
-@pytest.fixture(scope="session")
 def server_with_controllers_url(request):
     """As server_url, with the controllers of kube-controller-manager."""
     yield from served(request.config, ("*",))
 
 
-def served(config, controllers, version=RECORDED):
+def served(config, controllers):
     given = config.getoption("--conformance-url", default=None) if config is not None else None
     if given:
         yield given
@@ -47,7 +40,7 @@ def served(config, controllers, version=RECORDED):
         with tempfile.NamedTemporaryFile("w", suffix=".csv") as tokens:
             tokens.write(TOKENS)
             tokens.flush()
-            options = Options(token_auth_file=Path(tokens.name), authorization_mode="RBAC", kubernetes_version=version)
+            options = Options(token_auth_file=Path(tokens.name), authorization_mode="RBAC")
             async with cluster(options, controllers) as found:
                 ended = asyncio.Event()
                 urls.append(found.server.url)
