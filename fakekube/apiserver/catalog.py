@@ -54,9 +54,9 @@ class Catalog:
         self._of_group: dict[Hashable, str] = {}
         self._encodings: dict[Hashable, bytes] = {}
         self._parts: dict[Hashable, tuple[str, Any]] = {}
-        self.changes = 0
+        self.changes: int = 0
         """The number of changes of the served resources."""
-        self.built = 0
+        self.built: int = 0
         """The number of documents and parts of documents that have been made."""
         self._remote: dict[tuple[str, str], RemoteVersion] = {}
         builtin = tuple(builtin)

@@ -80,7 +80,9 @@ class Unconverted(Exception):
 
     def __init__(self, obj: Object, source: str, target: str) -> None:
         super().__init__(f"not converted from {source} to {target}")
-        self.obj, self.source, self.target = obj, source, target
+        self.obj: Object = obj
+        self.source: str = source
+        self.target: str = target
 
 
 def remembered(call: Call, obj: Object, source: str, target: str) -> Object:

@@ -13,7 +13,7 @@ from fakekube.apiserver.wire.request import Request
 from fakekube.server import bootstrap
 from fakekube.server.direct import DirectTransport
 from fakekube.server.random import SeededRandom
-from fakekube.server.runner import ServerRunner
+from fakekube.server.runner import ServerRunner, Suspended
 from fakekube.server.systemclock import SystemClock
 from fakekube.virtualtime.seeds import Seed
 from tests.apiserver.api import definition
@@ -184,6 +184,8 @@ class Answers:
         for name, value in query:
             values.setdefault(name, []).append(value)
         response = self.runner.begin(Request(method, path, values, headers, body, ADMIN))
+        if isinstance(response, Suspended):  # an OpenAPI document is made in parts
+            response = asyncio.run(self.runner.complete(response))
         if response.watch is not None:
             [event.line for event in response.watch.initial]
             return
