@@ -240,3 +240,51 @@ def test_what_a_patch_copies_is_limited_to_three_mebibytes_in_all(copies, fits):
         return
     with pytest.raises(StatusError):
         json_patch.apply(document, operations)
+
+
+@pytest.mark.parametrize(
+    ("operations", "message"),
+    [
+        ([{"op": "remove", "path": "/a/z"}], "error in remove for path: '/a/z': Unable to remove nonexistent key: z: missing value"),
+        ([{"op": "remove", "path": "/z/z"}], 'remove operation does not apply: doc is missing path: "/z/z": missing value'),
+        ([{"op": "remove", "path": "/l/x"}], "error in remove for path: '/l/x': strconv.Atoi: parsing \"x\": invalid syntax"),
+        ([{"op": "remove", "path": "/l/7"}], "error in remove for path: '/l/7': Unable to access invalid index: 7: invalid index referenced"),
+        ([{"op": "remove"}], "remove operation failed to decode path: missing value"),
+        ([{"op": "add", "path": "", "value": {}}], 'add operation does not apply: doc is missing path: "": missing value'),
+        ([{"op": "add", "path": "/l/x", "value": 1}], "error in add for path: '/l/x': value was not a proper array index: 'x': strconv.Atoi: parsing \"x\": invalid syntax"),
+        ([{"op": "replace", "path": "/z/z", "value": 1}], "replace operation does not apply: doc is missing path: /z/z: missing value"),
+        ([{"op": "replace", "path": "/l/4", "value": 1}], "replace operation does not apply: doc is missing key: /l/4: missing value"),
+        ([{"op": "replace", "path": 5}], "replace operation failed to decode path: json: cannot unmarshal number into Go value of type string"),
+        ([{"op": "move", "path": "/b"}], "move operation failed to decode from: operation, missing from field: missing value"),
+        ([{"op": "move", "from": "/a/z", "path": "/b"}], "error in move for path: 'z': Unable to remove nonexistent key: z: missing value"),
+        ([{"op": "move", "from": "/a/b", "path": "/z/z"}], "move operation does not apply: doc is missing destination path: /z/z: missing value"),
+        ([{"op": "copy", "from": "/z/z", "path": "/b"}], "copy operation does not apply: doc is missing from path: /z/z: missing value"),
+        ([{"op": "copy", "from": "/a", "path": "/l/9"}], "error while adding value during copy: Unable to access invalid index: 9: invalid index referenced"),
+        ([{"op": "test", "path": "/z/z"}], "test operation does not apply: is missing path: /z/z: missing value"),
+        ([{"op": "test", "path": "/a/b", "value": 2}], "testing value /a/b failed: test failed"),
+        ([{"op": "jump"}], "Unexpected kind: jump"),
+        ([{}], "Unexpected kind: unknown"),
+    ],
+)  # fmt: skip
+def test_why_an_operation_does_not_apply(operations, message):
+    with pytest.raises(json_patch.Rejected) as rejected:
+        json_patch.applied({"a": {"b": 1}, "l": [1, 2]}, operations)
+    assert str(rejected.value) == message
+
+
+@pytest.mark.parametrize(
+    ("operation", "keys"),
+    [
+        ({"op": "test", "path": "/o/b", "value": {"z": 1, "y": 2}}, ["abo", "ab", "yz"]),
+        ({"op": "test", "path": "/o/a", "value": 1}, ["abo", "ab", "zy"]),
+        ({"op": "copy", "from": "/o/a", "path": "/n"}, ["abno", "ab", "zy"]),
+        ({"op": "add", "path": "/n", "value": 1}, ["abno", "ba", "zy"]),
+    ],
+)
+def test_the_maps_on_the_paths_of_an_operation_are_sorted(operation, keys):
+    result = json_patch.applied({"o": {"b": {"z": 1, "y": 2}, "a": 1}, "b": 1, "a": 1}, [operation])
+    assert ["".join(one) for one in (result, result["o"], result["o"]["b"])] == keys
+
+
+def test_what_stands_before_the_first_slash_of_a_path_is_ignored():
+    assert json_patch.applied({"a": 1}, [{"op": "add", "path": "x/b", "value": 2}]) == {"a": 1, "b": 2}

@@ -72,16 +72,23 @@ def is_converted(attributes: Attributes, resource: Resource) -> bool:
     return attributes.body is call and resource.api_version != call.resource.api_version
 
 
-def decoded(attributes: Attributes, resource: Resource, result: Any) -> Object:
-    """Decode an object that a webhook or policy has patched in the version of `resource`. Raises Undecodable."""
+def decoded(attributes: Attributes, resource: Resource, result: Any, *, strict: bool = False) -> Object:
+    """Decode an object that a webhook or policy has patched in the version of `resource`. Raises Undecodable.
+
+    With `strict` also if it has fields that its kind does not have.
+    """
     if result is None:
         result = {}  # Go decodes null as an object without fields
     elif not isinstance(result, dict):
         raise Undecodable(gojson.not_an_object(result))
+    unknown: list[str] = []
     try:
-        return registration_in(attributes, resource).decode(codec.copied(result), [])
+        obj = registration_in(attributes, resource).decode(codec.copied(result), unknown)
     except (WrongType, StatusError) as problem:
         raise Undecodable(str(problem)) from None
+    if unknown and strict:
+        raise Undecodable(f"strict decoding error: {', '.join(codec.unknown_fields(unknown))}")
+    return obj
 
 
 def registration_in(attributes: Attributes, resource: Resource) -> Registration:

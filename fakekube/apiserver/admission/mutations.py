@@ -152,15 +152,16 @@ def _mutated(
     patch = mutation.get("applyConfiguration") or mutation.get("jsonPatch") or {}
     made = scope.value(patch["expression"], mutation["patchType"])
     assert versioned.obj is not None, "mutating policies have an object"
-    if mutation["patchType"] == "JSONPatch":
+    strict = mutation["patchType"] == "JSONPatch"
+    if strict:
         result = _patched(made, versioned.obj)
     else:
         schema = admissionreview.registration_in(attributes, version).apply_schema
         result = _merged(made, versioned.obj, schema)
     try:
-        decoded = admissionreview.decoded(attributes, version, result)
+        decoded = admissionreview.decoded(attributes, version, result, strict=strict)
     except admissionreview.Undecodable as problem:
-        if mutation["patchType"] == "JSONPatch":
+        if strict:
             raise internal_error(str(problem)) from None
         raise Failed(str(problem)) from None
     return (yield from admissionreview.unversioned(attributes, decoded, version))
@@ -169,9 +170,11 @@ def _mutated(
 def _patched(operations: Any, obj: Object) -> Any:
     """Apply a JSON Patch; if one of its tests fails, the object is unchanged. Raises Failed."""
     try:
-        return json_patch.apply_if_tests_hold(obj, json_patch.check(_json(operations)))
-    except StatusError as refused:
-        raise Failed(f"JSON Patch: {refused.message}") from None
+        return json_patch.applied(obj, _json(operations) or [])
+    except json_patch.TestFailed:
+        return obj
+    except json_patch.Rejected as problem:
+        raise Failed(f"JSON Patch: {problem}") from None
 
 
 def _merged(made: Any, obj: Object, schema: Schema) -> Object:

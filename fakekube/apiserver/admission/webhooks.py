@@ -258,9 +258,9 @@ def _patched(hook: Hook, response: Object) -> Generator[Need, Any, Object | None
     if patch_type not in (None, "JSONPatch"):
         raise CallFailed(f"unsupported patch type {go_quote(str(patch_type))}")
     try:
-        result = json_patch.apply(hook.versioned.obj, json_patch.check(patch))
-    except StatusError as refused:
-        raise internal_error(refused.message) from None
+        result = json_patch.applied(hook.versioned.obj, [operation or {} for operation in patch])
+    except json_patch.Rejected as problem:
+        raise internal_error(str(problem)) from None
     resource = hook.versioned.resource
     try:
         decoded = admissionreview.decoded(attributes, resource, result)

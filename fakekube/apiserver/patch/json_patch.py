@@ -11,12 +11,15 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import orjson
 
 from fakekube.apiserver.wire import gojson, integers
 from fakekube.apiserver.wire.gojson import sorted_members
+from fakekube.apiserver.wire.goprint import go_quote
 from fakekube.apiserver.wire.status import StatusError, bad_request, patch_rejected
 
 #: The limit of the operations of a patch (`maxJSONPatchOperations`).
@@ -74,8 +77,20 @@ def unknown_members(operations: list[dict[str, Any]]) -> list[str]:
     return [f'unknown field "[{i}].{key}"' for i, one in enumerate(operations) for key in one if key not in MEMBERS]
 
 
-class TestFailed(Exception):
+class Rejected(Exception):
+    """An operation does not apply; the text is that of the real server's library."""
+
+
+class TestFailed(Rejected):
     """A `test` operation whose value differs."""
+
+
+class _NoContainer(Exception):
+    """No map or list is at the parent of a path."""
+
+
+class _BadKey(Exception):
+    """A map or list that does not have a key."""
 
 
 class RawText(str):
@@ -112,166 +127,236 @@ def check_tests(document: Any, operations: list[dict[str, Any]], body: bytes) ->
 def apply(document: Any, operations: list[dict[str, Any]]) -> Any:
     """The document after all operations. Raises 422 if one does not apply."""
     try:
-        return _applied(document, operations)
-    except TestFailed:
+        return applied(document, operations)
+    except Rejected:
         raise patch_rejected() from None
 
 
-def apply_if_tests_hold(document: Any, operations: list[dict[str, Any]]) -> Any:
-    """The same, but the document is unchanged if a `test` operation fails."""
-    try:
-        return _applied(document, operations)
-    except TestFailed:
-        return document
+def applied(document: Any, operations: list[dict[str, Any]]) -> Any:
+    """The document after all operations. Raises Rejected, and TestFailed if a test fails.
 
-
-def _applied(document: Any, operations: list[dict[str, Any]]) -> Any:
-    """`apply`, which raises TestFailed if a test fails."""
+    Maps on the paths of an operation are sorted, as Go encodes them: unknown fields and rejected objects are reported
+    in this order.
+    """
     copied = 0
     for operation in operations:
-        name, path = operation.get("op"), operation.get("path")
-        if not isinstance(name, str) or name not in OPERATIONS or not isinstance(path, str):
-            raise patch_rejected()
+        name = operation.get("op")
+        if not isinstance(name, str) or name not in OPERATIONS:
+            raise Rejected(f"Unexpected kind: {name if isinstance(name, str) else 'unknown'}")
         if name == "copy":
-            copied += _size(_get(document, _from(operation)))
+            document, size = _copy(document, operation)
+            copied += size
             if copied > MAX_COPIED:
-                raise patch_rejected()
-        document = OPERATIONS[name](document, _tokens(path), operation)
+                raise Rejected(
+                    "Unable to complete the copy, the accumulated size increase of copy is "
+                    f"{copied}, exceeding the limit {MAX_COPIED}"
+                )
+        else:
+            document = OPERATIONS[name](document, operation)
     return document
 
 
-def _size(value: Any) -> int:
-    """The size of a value as JSON in bytes. Raises 422 if it is nested too deeply to be encoded."""
-    try:
-        return 0 if value is _ABSENT else len(orjson.dumps(value))
-    except orjson.JSONEncodeError:
-        raise patch_rejected() from None
+def _member(operation: dict[str, Any], name: str) -> str:
+    """The `path` or `from` of an operation. Raises Rejected if it is absent or no string."""
+    value = operation.get(name)
+    if isinstance(value, str):
+        return value
+    verb = operation["op"]
+    if value is None:
+        why = f"operation{',' if name == 'from' else ''} missing {name} field: missing value"
+    else:
+        why = f"json: cannot unmarshal {gojson.type_name(value)} into Go value of type string"
+    if name == "path" and verb in ("add", "remove", "copy"):
+        why = "missing value"
+    raise Rejected(f"{verb} operation failed to decode {name}: {why}")
 
 
 def _tokens(pointer: str) -> list[str]:
-    if pointer == "":
-        return []
-    if not pointer.startswith("/"):
-        raise patch_rejected()
-    tokens = [part.replace("~1", "/").replace("~0", "~") for part in pointer[1:].split("/")]
-    if len(tokens) > MAX_TOKENS:
-        raise patch_rejected()
-    return tokens
+    """The keys of a pointer; what stands before its first slash is ignored. Raises _NoContainer if it has no slash."""
+    parts = pointer.split("/")[1:]
+    if not parts or len(parts) > MAX_TOKENS:
+        raise _NoContainer
+    return [part.replace("~1", "/").replace("~0", "~") for part in parts]
+
+
+def _number(token: str) -> int:
+    try:
+        return integers.parse_int(token)
+    except ValueError:
+        raise _BadKey(f"strconv.Atoi: parsing {go_quote(token)}: invalid syntax") from None
 
 
 def _position(items: list[Any], token: str, *, inserting: bool = False) -> int:
-    """A list index; -1 is the last item, or with `inserting` the end of the list."""
+    """A list index; -1 is the last item, or with `inserting` the end of the list. Raises _BadKey."""
     try:
-        index = integers.parse_int(token)
-    except ValueError:
-        raise patch_rejected() from None
+        index = _number(token)
+    except _BadKey as problem:
+        raise _BadKey(f"value was not a proper array index: '{token}': {problem}" if inserting else problem) from None
     size = len(items) + (1 if inserting else 0)
     if index < -size or index >= size:
-        raise patch_rejected()
+        raise _BadKey(f"Unable to access invalid index: {index}: invalid index referenced")
     return index + size if index < 0 else index
 
 
-def _child(parent: Any, token: str) -> Any:
-    if isinstance(parent, dict):
-        return parent.get(token, _ABSENT)
-    if isinstance(parent, list):
-        return parent[_position(parent, token)]
-    raise patch_rejected()
+def _get(parent: Any, token: str) -> Any:
+    """A member of a map or an item of a list; _ABSENT if a map does not have it. Raises _BadKey."""
+    return parent.get(token, _ABSENT) if isinstance(parent, dict) else parent[_position(parent, token)]
 
 
-def _get(document: Any, tokens: list[str]) -> Any:
-    """The value at a pointer; _ABSENT if the last member is missing. Raises 422 if a parent is missing."""
-    for i, token in enumerate(tokens):
-        document = _child(document, token)
-        if document is _ABSENT and i < len(tokens) - 1:
-            raise patch_rejected()
-    return document
-
-
-def _edit(document: Any, tokens: list[str], change: Any) -> Any:
+def _edited(document: Any, pointer: str, change: Callable[[Any, str], None]) -> Any:
     """The document after `change(parent, last token)` on a copy of the parent of a pointer.
 
-    Maps on the way are sorted, as Go encodes them: unknown fields are reported in this order.
+    Raises _NoContainer if there is no such parent, and what `change` raises.
     """
-    if not tokens:
-        raise patch_rejected()
-    token, rest = tokens[0], tokens[1:]
+    return _edited_below(document, _tokens(pointer), change)
+
+
+def _edited_below(document: Any, tokens: list[str], change: Callable[[Any, str], None]) -> Any:
     if not isinstance(document, dict | list):
-        raise patch_rejected()
+        raise _NoContainer
     copy: Any = document.copy()
+    token, rest = tokens[0], tokens[1:]
     if not rest:
         change(copy, token)
         return sorted_members(copy)
-    child = _child(document, token)
-    if child is _ABSENT or child is None:
-        raise patch_rejected()
+    try:
+        child = _get(document, token)
+    except _BadKey:
+        raise _NoContainer from None
     key = token if isinstance(copy, dict) else _position(copy, token)
-    copy[key] = _edit(child, rest, change)
+    copy[key] = _edited_below(child, rest, change)
     return sorted_members(copy)
 
 
-def _put(value: Any) -> Any:
-    def change(parent: Any, token: str) -> None:
-        if isinstance(parent, dict):
-            parent[token] = value
-        elif token == "-":
-            parent.append(value)
-        else:
-            parent.insert(_position(parent, token, inserting=True), value)
-
-    return change
+def _put(parent: Any, token: str, value: Any) -> None:
+    if isinstance(parent, dict):
+        parent[token] = value
+    elif token == "-":
+        parent.append(value)
+    else:
+        parent.insert(_position(parent, token, inserting=True), value)
 
 
-def _add(document: Any, tokens: list[str], operation: dict[str, Any]) -> Any:
-    return _edit(document, tokens, _put(operation.get("value")))
+def _take(parent: Any, token: str) -> Any:
+    """Remove a member or an item and return it."""
+    if isinstance(parent, list):
+        return parent.pop(_position(parent, token))
+    if token not in parent:
+        raise _BadKey(f"Unable to remove nonexistent key: {token}: missing value")
+    return parent.pop(token)
 
 
-def _remove(document: Any, tokens: list[str], operation: dict[str, Any]) -> Any:
-    def change(parent: Any, token: str) -> None:
-        if isinstance(parent, dict):
-            if token not in parent:
-                raise patch_rejected()
-            del parent[token]
-        else:
-            del parent[_position(parent, token)]
-
-    return _edit(document, tokens, change)
+def _add(document: Any, operation: dict[str, Any]) -> Any:
+    path, value = _member(operation, "path"), operation.get("value")
+    try:
+        return _edited(document, path, partial(_put, value=value))
+    except _NoContainer:
+        raise Rejected(f'add operation does not apply: doc is missing path: "{path}": missing value') from None
+    except _BadKey as problem:
+        raise Rejected(f"error in add for path: '{path}': {problem}") from None
 
 
-def _replace(document: Any, tokens: list[str], operation: dict[str, Any]) -> Any:
-    value = operation.get("value")
+def _remove(document: Any, operation: dict[str, Any]) -> Any:
+    path = _member(operation, "path")
+    try:
+        return _edited(document, path, _take)
+    except _NoContainer:
+        raise Rejected(f'remove operation does not apply: doc is missing path: "{path}": missing value') from None
+    except _BadKey as problem:
+        raise Rejected(f"error in remove for path: '{path}': {problem}") from None
+
+
+def _replace(document: Any, operation: dict[str, Any]) -> Any:
+    path, value = _member(operation, "path"), operation.get("value")
+    if path == "":
+        if not isinstance(value, dict | list):
+            raise Rejected("replace operation value must be object or array: %!w(<nil>)")
+        return value
 
     def change(parent: Any, token: str) -> None:
         parent[token if isinstance(parent, dict) else _position(parent, token)] = value
 
-    return _edit(document, tokens, change) if tokens else value
+    try:
+        return _edited(document, path, change)
+    except _NoContainer:
+        raise Rejected(f"replace operation does not apply: doc is missing path: {path}: missing value") from None
+    except _BadKey:
+        raise Rejected(f"replace operation does not apply: doc is missing key: {path}: missing value") from None
 
 
-def _from(operation: dict[str, Any]) -> list[str]:
-    source = operation.get("from")
-    if not isinstance(source, str) or not source:
-        raise patch_rejected()
-    return _tokens(source)
+def _move(document: Any, operation: dict[str, Any]) -> Any:
+    source = _member(operation, "from")
+    found: list[Any] = []
+    try:
+        document = _edited(document, source, lambda parent, token: found.append(_take(parent, token)))
+    except _NoContainer:
+        raise Rejected(f"move operation does not apply: doc is missing from path: {source}: missing value") from None
+    except _BadKey as problem:
+        raise Rejected(f"error in move for path: '{_tokens(source)[-1]}': {problem}") from None
+    path = _member(operation, "path")
+    try:
+        return _edited(document, path, partial(_put, value=found[0]))
+    except _NoContainer:
+        raise Rejected(
+            f"move operation does not apply: doc is missing destination path: {path}: missing value"
+        ) from None
+    except _BadKey as problem:
+        raise Rejected(f"error in move for path: '{path}': {problem}") from None
 
 
-def _move(document: Any, tokens: list[str], operation: dict[str, Any]) -> Any:
-    source = _from(operation)
-    value = _get(document, source)
-    return _add(_remove(document, source, {}), tokens, {"value": None if value is _ABSENT else value})
+def _copy(document: Any, operation: dict[str, Any]) -> tuple[Any, int]:
+    """The document after a `copy`, and the size of what was copied in bytes of JSON."""
+    source = _member(operation, "from")
+    found: list[Any] = []
+    try:
+        document = _edited(document, source, lambda parent, token: found.append(_get(parent, token)))
+    except _NoContainer:
+        raise Rejected(f"copy operation does not apply: doc is missing from path: {source}: missing value") from None
+    except _BadKey as problem:
+        raise Rejected(f"error in copy for from: '{source}': {problem}") from None
+    path, value = _member(operation, "path"), found[0]
+    try:
+        size = 0 if value is _ABSENT else len(orjson.dumps(value))
+    except orjson.JSONEncodeError:  # nested too deeply to be encoded
+        raise Rejected("error while performing deep copy: exceeded max depth") from None
+    try:
+        return _edited(document, path, partial(_put, value=None if value is _ABSENT else value)), size
+    except _NoContainer:
+        raise Rejected(
+            f"copy operation does not apply: doc is missing destination path: {path}: missing value"
+        ) from None
+    except _BadKey as problem:
+        raise Rejected(f"error while adding value during copy: {problem}") from None
 
 
-def _copy(document: Any, tokens: list[str], operation: dict[str, Any]) -> Any:
-    value = _get(document, _from(operation))
-    return _add(document, tokens, {"value": None if value is _ABSENT else value})
+def _test(document: Any, operation: dict[str, Any]) -> Any:
+    path, want = _member(operation, "path"), operation.get("value")
+    failed = TestFailed(f"testing value {path} failed: test failed")
+    if path == "":
+        if not _same(document, want):
+            raise failed
+        return _sorted(document)
+
+    def compare(parent: Any, token: str) -> None:
+        have = _get(parent, token)
+        if not _same(None if have is _ABSENT else have, want):
+            raise failed
+        if have is not _ABSENT:
+            parent[token if isinstance(parent, dict) else _position(parent, token)] = _sorted(have)
+
+    try:
+        return _edited(document, path, compare)
+    except _NoContainer:
+        raise Rejected(f"test operation does not apply: is missing path: {path}: missing value") from None
+    except _BadKey as problem:
+        raise Rejected(f"error in test for path: '{path}': {problem}") from None
 
 
-def _test(document: Any, tokens: list[str], operation: dict[str, Any]) -> Any:
-    value = _get(document, tokens)
-    have = None if value is _ABSENT else value
-    want = operation.get("value")
-    if not _same(have, want):
-        raise TestFailed
-    return document
+def _sorted(value: Any) -> Any:
+    """A value that was compared: all its maps are in order."""
+    if isinstance(value, dict):
+        return sorted_members({key: _sorted(one) for key, one in value.items()})
+    return [_sorted(one) for one in value] if isinstance(value, list) else value
 
 
 def _same(one: Any, other: Any) -> bool:
@@ -283,4 +368,11 @@ def _same(one: Any, other: Any) -> bool:
     return isinstance(one, bool) is isinstance(other, bool) and bool(one == other)
 
 
-OPERATIONS = {"add": _add, "remove": _remove, "replace": _replace, "move": _move, "copy": _copy, "test": _test}
+OPERATIONS: dict[str, Callable[[Any, dict[str, Any]], Any]] = {
+    "add": _add,
+    "remove": _remove,
+    "replace": _replace,
+    "move": _move,
+    "copy": _copy,
+    "test": _test,
+}

@@ -130,3 +130,17 @@ def test_an_apply_configuration_that_does_not_fit(api, expression, why):
 def test_an_apply_configuration_cannot_change_the_kind(api):
     assert mutating(api, "ApplyConfiguration", "Object{kind: 'Secret', data: {'a': '1'}}") is None
     assert api.ok("POST", CONFIGMAPS, configmap())["data"] == {"a": "1"}
+
+
+@pytest.mark.parametrize(
+    ("patch", "code", "message"),
+    [
+        ("[JSONPatch{op: 'remove', path: '/data/z'}]", 403, "JSON Patch: error in remove for path: '/data/z': Unable to remove nonexistent key: z: missing value"),
+        ("[JSONPatch{op: 'add', path: '/z', value: 1}]", 500, 'Internal error occurred: strict decoding error: unknown field "z"'),
+    ],
+)  # fmt: skip
+def test_the_error_of_a_json_patch_that_is_wrong(api, patch, code, message):
+    assert mutating(api, "JSONPatch", patch) is None
+    refused = api.refused("POST", CONFIGMAPS, configmap(data={"a": "1"}))
+    assert refused[0] == code
+    assert refused[2].endswith(message)
