@@ -8,7 +8,7 @@ import sys
 import warnings
 from collections.abc import Callable
 from types import ModuleType
-from typing import Any
+from typing import Any, NamedTuple
 
 from fakekube.virtualtime.compatibility.requirements import OF_FREEZEGUN, check
 from fakekube.virtualtime.patches.importhook import IMPORTS
@@ -82,23 +82,30 @@ class Freezer:
         if _is_travelling():
             raise RuntimeError(_TAKEN.format(who="time-machine"))
         cache_real_datetime()
+        # freezegun searches all modules otherwise, which takes longer than all else that opens a cluster
+        modules = _Interpreter(timed_modules())
         self._functions = PatchSet(frozentime.patches())
         self._functions.install()
         self._freeze = freezegun.freeze_time(_naive(now))
         self._freeze.ignore = REAL_TIME
         self._swaps.set(api, "_get_cached_module_attributes", time_attributes)
+        searched = Swaps()
         for name, fake in frozentime.FAKES.items():
             self._swaps.set(api, name, fake)
         frozentime.freeze(_microseconds(now), api)
         try:
+            searched.set(api, "sys", modules)
             self._factory = self._freeze.start()
+            searched.restore()
         except BaseException:
+            searched.restore()
             frozentime.unfreeze()
             # freezegun replaces datetime before it searches the modules, and does not undo it
             self._freeze.stop()
             self._functions.remove()
             self._swaps.restore()
             raise
+        self._freeze.modules_at_start = set(sys.modules)
         self._factories, self._api = api.freeze_factories, api
         for owner, name, method in localzone.methods(api):
             self._swaps.set(owner, name, method)
@@ -210,24 +217,66 @@ _NESTED = (
 
 _1970 = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
 
-#: Per module name: the identity of the module, its number of names, and the names bound to functions of `time` or
-#: `datetime`. A process-wide cache, as `sys.modules` is.
-_known: dict[str, tuple[int, int, list[tuple[str, Any]]]] = {}
+
+class _Interpreter:
+    """`sys` with fewer modules, for freezegun's search."""
+
+    def __init__(self, modules: dict[str, ModuleType]) -> None:
+        self.modules = modules
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(sys, name)
+
+
+class _Search(NamedTuple):
+    """What a search of all modules has found; it is valid while there are the same modules with as many names."""
+
+    modules: dict[str, ModuleType]
+    names: list[dict[str, Any]]
+    sizes: list[int]
+    #: Those that bind functions of `time` or classes of `datetime`, and what they bind.
+    timed: dict[str, ModuleType]
+    attributes: dict[int, list[tuple[str, Any]]]
+
+    def is_valid(self) -> bool:
+        return self.modules == sys.modules and list(map(len, self.names)) == self.sizes
+
+
+#: The last search of the process, as `sys.modules` is of the process.
+_last = _Search({}, [], [], {}, {})
+
+
+def timed_modules() -> dict[str, ModuleType]:
+    """The loaded modules that bind functions of `time` or classes of `datetime`, by their names in `sys.modules`."""
+    global _last
+    if not _last.is_valid():
+        modules = dict(sys.modules)
+        # without `dir` and `getattr`, which make lazy modules import all their names
+        names = {title: found for title, module in modules.items() if isinstance(found := _names(module), dict)}
+        timed = {title: modules[title] for title, found in names.items() if _times(found)}
+        attributes = {id(module): _times(vars(module)) for module in timed.values()}
+        _last = _Search(modules, list(names.values()), list(map(len, names.values())), timed, attributes)
+    return _last.timed
 
 
 def time_attributes(module: ModuleType) -> list[tuple[str, Any]]:
-    """As freezegun's own search, but faster and without `dir`, which makes lazy modules import all their names."""
-    names = getattr(module, "__dict__", None)
-    if not isinstance(names, dict):
-        return []
-    identity, count, found = _known.get(module.__name__, (0, 0, []))
-    if identity != id(module) or count != len(names):
-        from freezegun import api
+    """As freezegun's own search of a module, but without `dir`, which makes lazy modules import all their names."""
+    if (found := _last.attributes.get(id(module))) is not None:
+        names = vars(module)
+        return [(name, value) for name, value in found if names.get(name) is value]
+    present = _names(module)
+    return _times(present) if isinstance(present, dict) else []
 
-        wanted = api._real_time_object_ids
-        found = [(name, value) for name, value in tuple(names.items()) if id(value) in wanted]
-        _known[module.__name__] = (id(module), len(names), found)
-    return [(name, value) for name, value in found if names.get(name) is value] if found else found
+
+def _names(module: ModuleType) -> object:
+    return getattr(module, "__dict__", None)
+
+
+def _times(names: dict[str, Any]) -> list[tuple[str, Any]]:
+    from freezegun import api
+
+    wanted = api._real_time_object_ids
+    return [(name, value) for name, value in tuple(names.items()) if id(value) in wanted]
 
 
 def _fakes() -> tuple[Any, ...]:
