@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from time import monotonic
 
 from fakekube.simulation.atoms import FAULTS, Fresh, Rollback, Unanchored
+from fakekube.simulation.bounds import Bounds, Cost
 from fakekube.simulation.coverage import Coverage
 from fakekube.simulation.intents import intents_of, last_step
 from fakekube.simulation.observation import Observation, Violation
@@ -106,6 +107,7 @@ class Explorer:
         self._run, self._settings, self._facts = run, settings, facts
         self._runs = 0
         self._known: dict[tuple[str, ...], Observation] = {}
+        self._cost: Cost | None = None
         self._began = monotonic()
 
     def explore(self) -> Exploration:
@@ -146,6 +148,7 @@ class Explorer:
             if one.unsettled or (one.failure and not skipped):
                 raise ReferenceFails(one.failure or one.unsettled)
         self._known[skipped] = first
+        self._cost = self._cost or first.cost
         mask, names = Mask(settings.mask), RandomNames.of(first, second)
         compared = names.applied(first)
         mask.learn(compared.final, names.applied(second).final)
@@ -197,6 +200,8 @@ class Explorer:
 
     def _with_intents(self, plan: Plan) -> Plan:
         """The plan with what it needs of the reference."""
+        if plan.atoms and self._cost is not None:
+            plan = replace(plan, bounds=Bounds(self._cost))
         if not any(isinstance(atom, Fresh | Rollback) for atom in plan.atoms):
             return plan
         if plan.skipped not in self._known:

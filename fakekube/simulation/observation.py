@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from fakekube.simulation.anchor import EXTERNAL, Anchor
+from fakekube.simulation.bounds import Cost
 
 Object = Mapping[str, Any]
 
@@ -91,7 +92,7 @@ class ReconcileRecord:
 class Observation:
     """One run.
 
-    failure: the failure of the test itself, as text; where: `FILE:LINE`, as far as it is known.
+    failure: the failure of the test itself, as text; where: `FILE:LINE`, as far as it is known; code: that line.
     inconclusive: whether it failed while an operator was down or a watch late, so that its failure says nothing.
     steps: the names of the test's steps.
     unsettled: why the cluster did not become quiescent, or empty.
@@ -110,6 +111,7 @@ class Observation:
     seed: int
     failure: str = ""
     where: str = ""
+    code: str = ""
     inconclusive: bool = False
     unsettled: str = ""
     unjudged: str = ""
@@ -129,6 +131,7 @@ class Observation:
     ended: float = 0.0
     rests: Sequence[int] = ()
     mode: Literal["", "fresh", "rollback"] = ""
+    cost: Cost = Cost()
     timeline: str = ""
     """The timeline as JSON; empty unless it is recorded."""
 

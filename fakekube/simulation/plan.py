@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 from urllib.parse import quote, unquote
 
 from fakekube.simulation.atoms import Atom, parse_atom
+from fakekube.simulation.bounds import Bounds
 from fakekube.simulation.lastspec import Intents, Step
 
 #: The version of the text's format.
@@ -16,7 +17,8 @@ FORMAT = "FK1"
 class Plan:
     """A seed, from which orders are drawn, and the atoms. `skipped`: the test's steps, by name, that are left out.
 
-    `intents`, `last_step`: of the reference, for `fresh` and `rollback`. They are no part of the text.
+    `intents`, `last_step`: of the reference, for `fresh` and `rollback`. `bounds`: what the run may do, by the reference
+    (None: no limit). They are no part of the text.
     """
 
     seed: int = 0
@@ -24,6 +26,7 @@ class Plan:
     skipped: tuple[str, ...] = ()
     intents: Intents | None = field(default=None, compare=False, repr=False)
     last_step: Step | None = field(default=None, compare=False, repr=False)
+    bounds: Bounds | None = field(default=None, compare=False, repr=False)
 
     def __str__(self) -> str:
         parts = [f"{FORMAT} seed={self.seed}"]

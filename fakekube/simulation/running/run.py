@@ -29,6 +29,7 @@ from fakekube.simulation.running.externalwatch import ExternalWatch
 from fakekube.simulation.running.foldedrequests import FoldedRequests, Send
 from fakekube.simulation.running.injection import Injection
 from fakekube.simulation.running.marks import Marks
+from fakekube.simulation.running.meter import Meter
 from fakekube.simulation.running.recorder import Actor, Kinds, Recorder
 from fakekube.simulation.running.recovery import Recovery
 from fakekube.simulation.running.runend import finished
@@ -77,6 +78,7 @@ class Run:
         self.injection.on_fired, self.injection.on_released = self._fired, self.recovery.released
         self.streams: StreamCheck = StreamCheck()
         self._delays, self._pace = Delays(plan), Pace()
+        self.meter: Meter = Meter(plan.bounds, cluster.clock.monotonic)
         self.lost: list[str] = []
         self.steps: list[str] = []
         self.folded: FoldedRequests | None = None
@@ -88,6 +90,7 @@ class Run:
         self._next: Interception | None = None
         self._webhooks = False
         self._restarts = 0
+        self._is_over = False
 
     # --- what the harness asks -------------------------------------------------------------------------------------
 
@@ -213,6 +216,8 @@ class Run:
         if identity.operator == CLUSTER:  # its own controllers are not judged
             return
         actor = Actor(f"{OPERATOR}{identity.operator}", identity.incarnation)
+        if self.meter.step(f"{controller} reconciling {key}"):
+            self._end()
         self.recorder.reconcile_started(actor, controller, key, self._cluster.clock.monotonic())
         self.injection.reconcile_started()
 
@@ -233,6 +238,9 @@ class Run:
         if info.resource.endswith("webhookconfigurations"):
             self._webhooks = True
         actor = self._actor(client)
+        if actor.name.startswith(OPERATOR) and self.meter.request(_what(info, actor)):
+            self._end()
+            return Fault(reset="before")
         if self.externals.requested(actor) and client is not None and client.fenced:
             return Fault(reset="before")
         if actor.name in self.hands.frozen:
@@ -367,6 +375,8 @@ class Run:
         if actor.name.startswith(OPERATOR) and event.type == "BOOKMARK":
             self.recorder.reached(watch.collection, event.entry.revision, actor)
         elif actor.name.startswith(OPERATOR):
+            if self.meter.step(f"events of {watch.collection} for {actor.name}"):
+                self._end()
             now = self._cluster.clock.monotonic()
             self.recorder.delivered(watch.collection, event.entry.revision, actor, now)
         self.streams.delivered(watch, event)
@@ -375,8 +385,23 @@ class Run:
             return self._late(self._delays.of_event())
         return delay
 
+    def _end(self) -> None:
+        """End the operators of a run that is over its bounds, so that the test ends."""
+        for operator in self.hands.names():
+            self.hands.kill(operator)
+        if not self._is_over:
+            self._is_over = True
+            self._engine.background.failed(HotLoop(self.meter.exceeded or self.meter.too_long))
+
     # --- the end ---------------------------------------------------------------------------------------------------
 
     def finish(self, failure: BaseException | None) -> Observation:
         """Let everything settle, look at the final state, and reconcile everything once more. Before the close."""
         return finished(self, self._cluster, failure, with_timeline=self._with_timeline)
+
+
+def _what(info: RequestInfo, actor: Actor) -> str:
+    """A request in the words of a report: `store reconciling default/a: get vaults/a`."""
+    run = current_run()
+    who = f"{run.controller} reconciling {run.request}" if run is not None else actor.name
+    return f"{who}: {info.verb} {'/'.join(one for one in (info.resource, info.subresource, info.name) if one)}"

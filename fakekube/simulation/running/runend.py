@@ -18,7 +18,8 @@ from fakekube.simulation.running.clusterhands import ClusterHands
 from fakekube.simulation.running.externalwatch import ExternalWatch
 from fakekube.simulation.running.foldedrequests import FoldedRequests
 from fakekube.simulation.running.injection import Injection
-from fakekube.simulation.running.recorder import Recorder, place_of, text_of
+from fakekube.simulation.running.meter import Meter
+from fakekube.simulation.running.recorder import Recorder, code_of, place_of, text_of
 from fakekube.simulation.running.recovery import Recovery
 from fakekube.simulation.running.streamcheck import StreamCheck
 from fakekube.virtualtime import Deadlock, HotLoop, NotQuiescent
@@ -42,6 +43,7 @@ class Run(Protocol):
     lost: list[str]
     externals: ExternalWatch
     steps: list[str]
+    meter: Meter
 
 
 #: Virtual seconds that pass at the end of each run, so that what failed is retried. Odd, so that it ends between ticks.
@@ -58,7 +60,7 @@ def finished(run: Run, cluster: FakeKube, failure: BaseException | None, *, with
     ending = _Ending(run, cluster)
     ended = cluster.clock.monotonic()
     mode = ending.mode()
-    unsettled = text_of(failure) if isinstance(failure, _STUCK) else ""
+    unsettled = run.meter.exceeded or (text_of(failure) if isinstance(failure, _STUCK) else "")
     violated = isinstance(failure, Violated)
     failed = "" if failure is None or unsettled or violated else text_of(failure)
     inconclusive = bool(failed) and (run.injection.is_down or run.injection.is_late or run.recovery.catches_up)
@@ -67,18 +69,20 @@ def finished(run: Run, cluster: FakeKube, failure: BaseException | None, *, with
     if mode and not unsettled:
         inconclusive = not ending.changed(mode, bool(failed))
     ending.note_real_time(failure)
-    unsettled = unsettled or ending.attempt(ending.settle)
+    unsettled = unsettled or ending.attempt(ending.settle) or run.meter.exceeded
     final = final_objects(run, cluster)
+    cost = run.meter.cost
     if not unsettled:
-        unsettled = ending.attempt(ending.rest)
+        unsettled = ending.attempt(ending.rest) or run.meter.exceeded
     ending.collect()
     return run.recorder.observation(
         run.plan.seed,
         failure="" if inconclusive or mode else failed.partition("\n")[0],
         where=place_of(failure),
+        code=code_of(failure),
         inconclusive=inconclusive,
         unsettled=unsettled.partition("\n")[0],
-        unjudged=ending.unjudged.partition("\n")[0],
+        unjudged=(ending.unjudged or run.meter.too_long).partition("\n")[0],
         final=final,
         violations=tuple(text.partition("\n")[0] for text in ending.violations),
         lost=tuple(run.lost),
@@ -89,6 +93,7 @@ def finished(run: Run, cluster: FakeKube, failure: BaseException | None, *, with
         steps=tuple(run.steps),
         ended=ended,
         mode=mode,
+        cost=cost,
         timeline=cluster.timeline.to_json() if with_timeline else "",
     )
 
