@@ -14,6 +14,9 @@ Object = Mapping[str, Any]
 #: The actor of what the test writes itself, of what `race` writes, and the prefix of the actors that are operators.
 TEST, RACE, OPERATOR = "test", "race", "operator "
 
+#: The actor that is the cluster's own controllers, scheduler and kubelets.
+CLUSTER = "cluster"
+
 
 @dataclass(frozen=True, slots=True)
 class Commit:
@@ -41,6 +44,14 @@ class Commit:
     @property
     def by_operator(self) -> bool:
         return self.actor.startswith(OPERATOR)
+
+    @property
+    def is_deletion(self) -> bool:
+        """Whether an object is deleted, or marked as deleted: it has finalizers, or its node has to end it first."""
+        if self.after is None:
+            return self.anchor.verb == "delete"
+        was, now = ((one or {}).get("metadata") or {} for one in (self.before, self.after))
+        return "deletionTimestamp" in now and "deletionTimestamp" not in was
 
     @property
     def is_external(self) -> bool:

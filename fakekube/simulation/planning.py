@@ -198,7 +198,7 @@ class Planner:
         """The state that has led to a deletion, read again after a later event of the same object."""
         commits = [one for one in self._reference.commits if not one.rest]
         for deletion in self._reference.by_operators():
-            if deletion.anchor.verb != "delete" or not deletion.key:
+            if not (deletion.is_deletion and deletion.key):
                 continue
             reasons = [one for one in commits if _is_of(one, deletion) and one.revision <= deletion.revision]
             later = [
@@ -217,6 +217,9 @@ class Planner:
             for one in (change, *answers[:1], *answers[-1:]):
                 if _are_near(before, one):
                     yield Stale(change.kind, before.anchor, one.anchor)
+        for marked, later in self._marked():
+            if _are_near(marked, later):
+                yield Stale(marked.kind, marked.anchor, later.anchor)
 
     def _rare(self) -> Iterator[Atom]:
         if self._has_election:
@@ -269,6 +272,23 @@ class Planner:
             answers = [one for one in self._writes if change.revision < one.revision < end]
             if earlier:
                 yield earlier[-1], change, answers
+
+    def _marked(self) -> Iterator[tuple[Commit, Commit]]:
+        """An object that is marked as deleted, and what comes later: that it is gone, that it is there again, and what
+        operators do next.
+
+        A restart that reads the state in between does the work of the deletion again, perhaps to a new object.
+        """
+        commits = [one for one in self._reference.commits if not one.rest]
+        marked = [one for one in commits if one.is_deletion and one.after is not None and one.kind in self._watched]
+        for deletion in _capped(marked):
+            later = [one for one in commits if one.revision > deletion.revision and _same(one, deletion)]
+            gone = next((one for one in later if one.anchor.verb == "delete"), None)
+            again = next((one for one in later if one.anchor.verb == "create"), None)
+            yield from ((deletion, one) for one in (gone, again) if one is not None)
+            since = again or gone
+            answers = [one for one in self._writes if since is not None and one.revision > since.revision]
+            yield from ((deletion, one) for one in answers[:1] + answers[1:][-1:])
 
     def _undone(self) -> Iterator[tuple[Commit, Commit]]:
         """Pairs of events of one object, of which the second undoes the first."""

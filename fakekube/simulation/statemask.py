@@ -10,7 +10,7 @@ from typing import Any
 
 from fakekube.simulation.allocations import Allocations, drawn
 from fakekube.simulation.anchor import EXTERNAL, UID
-from fakekube.simulation.atoms import MARK
+from fakekube.simulation.racemark import has_mark, normalized, without_mark
 
 Object = Mapping[str, Any]
 
@@ -18,7 +18,6 @@ Object = Mapping[str, Any]
 SERVER_FIELDS = (
     "metadata.uid", "metadata.resourceVersion", "metadata.generation", "metadata.creationTimestamp",
     "metadata.managedFields", "metadata.deletionTimestamp", "metadata.selfLink", "status.observedGeneration",
-    f"metadata.annotations.{MARK}", f"metadata.labels.{MARK}",
 )  # fmt: skip
 
 #: Kinds that record what happened, or what the server has allocated: they are no part of the desired state.
@@ -125,8 +124,17 @@ class Mask:
     ) -> Sequence[tuple[str, Any, Any]]:
         """The leaves that differ: path, expected and found value (None: absent).
 
-        Times count as equal, and so does what is `allocated`.
+        Times count as equal, and so does what is `allocated`, and what competing writes have set, wherever it is copied.
         """
+        differing = self._differences(target, expected, found, allocated)
+        if differing and has_mark(found) != has_mark(expected):
+            without = (without_mark(expected), without_mark(found))
+            differing = [one for one in self._differences(target, *without, allocated) if not _is_rest_of_mark(one)]
+        return differing
+
+    def _differences(
+        self, target: str, expected: Object, found: Object, allocated: Allocations | None
+    ) -> Sequence[tuple[str, Any, Any]]:
         old, new = dict(leaves(expected)), dict(leaves(found))
         differing = []
         for path in dict.fromkeys([*old, *new]):
@@ -137,6 +145,14 @@ class Mask:
                 continue
             differing.append((path, None if before is _MISSING else before, None if after is _MISSING else after))
         return differing
+
+
+def _is_rest_of_mark(difference: tuple[str, Any, Any]) -> bool:
+    """Whether values differ only in how an empty one is written, or a JSON text."""
+    _, before, after = difference
+    if isinstance(before, str) and isinstance(after, str):
+        return normalized(before) == normalized(after)
+    return before in (None, {}, []) and after in (None, {}, [])
 
 
 def _same(before: Any, after: Any) -> bool:

@@ -20,6 +20,7 @@ from fakekube.server.clients import ClientProcess, Interception
 from fakekube.simulation.anchor import target_of
 from fakekube.simulation.atoms import Failure, Fresh, Race
 from fakekube.simulation.lastspec import Intents
+from fakekube.simulation.observation import CLUSTER as CLUSTER_ACTOR
 from fakekube.simulation.observation import OPERATOR, Commit, Observation
 from fakekube.simulation.plan import Plan
 from fakekube.simulation.realism import Facts
@@ -152,7 +153,7 @@ class Run:
             own = self._engine.controllers.operator
             found = self.hands.actor_of(process)
             if found is None and own is not None and own.process is process:
-                found = Actor("cluster")
+                found = Actor(CLUSTER_ACTOR)
             if found is None:  # it may be known as an operator later
                 return Actor(f"client {process.name}")
             self._actors[id(process)] = found
