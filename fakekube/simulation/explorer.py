@@ -1,15 +1,18 @@
-"""Explores a test: reference runs, plans in the order of promise, the first failure shrunk to the smallest plan."""
+"""Explores a test: reference runs, plans in the order of promise, each distinct bug shrunk to the smallest plan."""
 
 from __future__ import annotations
 
 import gc
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from itertools import chain
 from time import monotonic
 
 from fakekube.simulation.atoms import FAULTS, Fresh, Rollback, Unanchored
 from fakekube.simulation.bounds import Bounds, Cost
+from fakekube.simulation.bugs import Key, is_known, key_of, unknown
 from fakekube.simulation.coverage import Coverage
 from fakekube.simulation.intents import intents_of, last_step
 from fakekube.simulation.observation import Observation, Violation
@@ -18,7 +21,7 @@ from fakekube.simulation.plan import Plan
 from fakekube.simulation.planning import Planner
 from fakekube.simulation.randomnames import RandomNames
 from fakekube.simulation.realism import Facts, broken_rules
-from fakekube.simulation.reducer import Reduced, reduce
+from fakekube.simulation.reducer import LIMIT, Reduced, reduce
 from fakekube.simulation.statemask import Mask
 
 #: The named budgets: how many runs.
@@ -32,7 +35,8 @@ class Settings:
     runs: how many. seconds: of real time, after which no further plan begins (0: no limit). faults: names of atoms.
     mask: fields that are not compared. expect_delta: changes whose number may
     differ. owner_labels: labels that name an owner. off: oracles that are not asked. shard: which plans of how many
-    shards run here. unrealistic: whether plans that break a rule of legality run.
+    shards run here. unrealistic: whether plans that break a rule of legality run. bugs: how many distinct bugs are
+    looked for; then the exploration ends. known: shell patterns of violations that are no news.
     """
 
     runs: int = BUDGETS["pr"]
@@ -45,6 +49,8 @@ class Settings:
     off: Sequence[str] = ()
     shard: tuple[int, int] = (0, 1)
     unrealistic: bool = False
+    bugs: int = 1
+    known: Sequence[str] = ()
 
     def for_shard(self, index: int, count: int) -> Settings:
         """The settings of one of `count` shards: its part of the runs, and two more for the reference."""
@@ -53,23 +59,37 @@ class Settings:
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """A plan that was run, what it did wrong, and whether all its atoms took effect. `unjudged`: as of Observation."""
+    """A plan that was run, what it did wrong, and whether all its atoms took effect. `unjudged`: as of Observation.
+
+    known: what it did wrong that is in the baseline.
+    """
 
     plan: Plan
     violations: Sequence[Violation] = ()
     exercised: bool = True
     unjudged: str = ""
+    known: Sequence[Violation] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Failed:
-    """The first plan that failed. `number`: that of its run, from 1. `violation`, `observed`: of the smallest plan."""
+    """A distinct bug, by the first plan that showed it. `number`: that of its run, from 1.
+
+    `violation`, `observed`, `reference`: of the smallest plan. `plans`: how many further plans have shown it.
+    """
 
     trial: Trial
     number: int
     reduced: Reduced
     violation: Violation
     observed: Observation
+    reference: Observation
+    plans: int = 0
+
+    @property
+    def key(self) -> Key:
+        """What makes it distinct."""
+        return key_of(self.violation, self.reduced.plan)
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +100,17 @@ class Exploration:
     trials: Sequence[Trial]
     runs: int
     coverage: Coverage
-    failed: Failed | None = None
+    bugs: Sequence[Failed] = ()
+
+    @property
+    def failed(self) -> Failed | None:
+        """The first bug."""
+        return self.bugs[0] if self.bugs else None
+
+    @property
+    def known(self) -> Counter[str]:
+        """The violations of the baseline that were found, and how many plans have shown each."""
+        return Counter(text for trial in self.trials for text in {str(one) for one in trial.known})
 
 
 References = dict[tuple[str, ...], tuple[Observation, Judge]]
@@ -99,19 +129,28 @@ class Explorer:
     """Explores with `run(plan)`, which runs the test once.
 
     `facts`: of the test, for legality. Its plans are those of one shard; every shard runs the reference itself.
+    `kept`: plans that have failed before, which are tried first. `progress`: called with the number of each run and its
+    plan, before it begins.
     """
 
     def __init__(
-        self, run: Callable[[Plan], Observation], settings: Settings, facts: Callable[[], Facts] = Facts
+        self,
+        run: Callable[[Plan], Observation],
+        settings: Settings,
+        facts: Callable[[], Facts] = Facts,
+        *,
+        kept: Sequence[Plan] = (),
+        progress: Callable[[int, Plan], None] = lambda number, plan: None,
     ) -> None:
         self._run, self._settings, self._facts = run, settings, facts
+        self._kept, self._progress = kept, progress
         self._runs = 0
         self._known: dict[tuple[str, ...], Observation] = {}
         self._cost: Cost | None = None
         self._began = monotonic()
 
     def explore(self) -> Exploration:
-        """Run until a plan fails or the budget is spent. Raises ReferenceFails, NothingToExplore."""
+        """Run until enough bugs are found or the budget is spent. Raises ReferenceFails, NothingToExplore."""
         with _quick_collections():
             return self._explore()
 
@@ -119,18 +158,26 @@ class Explorer:
         reference, judge = self.reference()
         coverage = Coverage()
         trials: list[Trial] = []
+        references: References = {(): (reference, judge)}
+        bugs = _Bugs(self._of_reference(reference, judge))
         for plan in self._plans(reference, trials):
-            if self._runs >= self._settings.runs or self._is_late():
+            if len(bugs.found) >= self._settings.bugs or self._runs >= self._settings.runs or self._is_late():
                 break
             trial = self._try(plan, judge)
             trials.append(trial)
             coverage.add(trial.plan, trial.exercised, trial.unjudged)
-            if trial.violations:
-                return self._shrunk(reference, judge, trials, trial, coverage)
-        if not trials and self._settings.shard[1] == 1 and self._runs < self._settings.runs and not self._is_late():
+            if trial.violations and not bugs.has(trial):
+                bugs.add(self._shrunk(trial, references, is_first=not bugs.found))
+        if not trials and not bugs.found and self._settings.shard[1] == 1 and self._runs < self._settings.runs and not self._is_late():
             faults = ", ".join(self._settings.faults)
             raise NothingToExplore(f"nothing was explored: no fault of {faults} can occur in this test")
-        return Exploration(reference, trials, self._runs, coverage)
+        return Exploration(reference, trials, self._runs, coverage, bugs.counted())
+
+    def _of_reference(self, reference: Observation, judge: Judge) -> Sequence[Failed]:
+        """What is wrong without any fault."""
+        plan = Plan(self._settings.seed)
+        found = unknown(judge.of_reference(), self._settings.known)[: self._settings.bugs]
+        return [Failed(Trial(plan, [one]), 1, Reduced(plan, 0), one, reference, reference) for one in found]
 
     def _is_late(self) -> bool:
         limit = self._settings.seconds
@@ -175,7 +222,7 @@ class Explorer:
         )
         index, count = self._settings.shard
         number = 0
-        for plan in self._ordered(planner, trials):
+        for plan in chain(dict.fromkeys(self._kept), self._ordered(planner, trials)):
             if self._settings.unrealistic or not any(broken_rules(plan, facts)):
                 if number % count == index:
                     yield plan
@@ -196,6 +243,7 @@ class Explorer:
 
     def _observed(self, plan: Plan) -> Observation:
         self._runs += 1
+        self._progress(self._runs, plan)
         return self._run(self._with_intents(plan))
 
     def _with_intents(self, plan: Plan) -> Plan:
@@ -213,23 +261,25 @@ class Explorer:
         found = self._observed(plan)
         needed = sum(not isinstance(atom, Unanchored) for atom in plan.atoms)
         exercised = len(set(found.fired)) >= needed and not (found.inconclusive or found.unjudged)
-        return Trial(plan, judge.violations(found), exercised, found.unjudged)
+        violations = judge.violations(found)
+        known = [one for one in violations if is_known(one, self._settings.known)]
+        return Trial(plan, unknown(violations, self._settings.known), exercised, found.unjudged, known)
 
-    def _shrunk(
-        self, reference: Observation, judge: Judge, trials: Sequence[Trial], failed: Trial, coverage: Coverage
-    ) -> Exploration:
+    def _shrunk(self, failed: Trial, references: References, *, is_first: bool) -> Failed:
+        """The bug that a plan has shown, with the smallest plan. Further bugs are shrunk within the budget."""
         number, wanted = self._runs, failed.violations[0]
-        references: References = {(): (reference, judge)}
-        reduced = self.shrink(failed.plan, wanted, references)
+        left = 0 if self._is_late() else self._settings.runs - self._runs - 1
+        reduced = self.shrink(failed.plan, wanted, references, LIMIT if is_first else max(0, min(LIMIT, left)))
         observed = self._observed(reduced.plan)
         violations = self._violations(reduced.plan, observed, references)
         shown = next((one for one in violations if one.same_as(wanted)), wanted)
-        reference = references[reduced.plan.skipped][0]
-        found = Failed(failed, number, reduced, shown, observed)
-        return Exploration(reference, trials, self._runs, coverage, found)
+        return Failed(failed, number, reduced, shown, observed, references[reduced.plan.skipped][0])
 
-    def shrink(self, plan: Plan, wanted: Violation, references: References) -> Reduced:
-        """The smallest plan that fails as `wanted`. `references`: those of the test, to which others are added."""
+    def shrink(self, plan: Plan, wanted: Violation, references: References, limit: int = LIMIT) -> Reduced:
+        """The smallest plan that fails as `wanted`, after at most `limit` runs.
+
+        `references`: those of the test, to which others are added.
+        """
 
         def fails(tried: Plan) -> bool:
             try:
@@ -238,12 +288,41 @@ class Explorer:
                 return False
 
         steps = [name for name in next(iter(references.values()))[0].steps if name not in plan.skipped]
-        return reduce(plan, fails, steps)
+        return reduce(plan, fails, steps, limit)
 
     def _violations(self, plan: Plan, observed: Observation, references: References) -> Sequence[Violation]:
         if plan.skipped not in references:
             references[plan.skipped] = self.reference(plan.skipped)
         return references[plan.skipped][1].violations(observed)
+
+
+class _Bugs:
+    """The bugs that are found. Plans that show one of them again are counted."""
+
+    def __init__(self, found: Sequence[Failed]) -> None:
+        self.found: list[Failed] = list(found)
+        self._keys = {one.key: number for number, one in enumerate(found)}
+        self._plans: Counter[int] = Counter()
+
+    def has(self, trial: Trial) -> bool:
+        """Whether a trial shows a bug that is known, which is counted."""
+        number = self._keys.get(key_of(trial.violations[0], trial.plan))
+        if number is not None:
+            self._plans[number] += 1
+        return number is not None
+
+    def add(self, bug: Failed) -> None:
+        """Add a bug, unless its smallest plan shows one that is known."""
+        number = self._keys.setdefault(bug.key, len(self.found))
+        self._keys.setdefault(key_of(bug.trial.violations[0], bug.trial.plan), number)
+        if number == len(self.found):
+            self.found.append(bug)
+        else:
+            self._plans[number] += 1
+
+    def counted(self) -> Sequence[Failed]:
+        """The bugs, with the number of further plans that show each."""
+        return [replace(one, plans=self._plans[number]) for number, one in enumerate(self.found)]
 
 
 def _changed_outside(run: Observation) -> Iterator[str]:

@@ -8,12 +8,12 @@ from dataclasses import dataclass, field
 
 from fakekube.simulation.observation import TEST, Observation, Violation
 from fakekube.simulation.oracles.convergence import recovers, same_as_new
-from fakekube.simulation.oracles.failures import exceptions, own_assertions, predicates, streams
+from fakekube.simulation.oracles.failures import exceptions, own_assertions, predicates, raised, streams
 from fakekube.simulation.oracles.finalstate import counts, final_state
 from fakekube.simulation.oracles.leaks import leaks
-from fakekube.simulation.oracles.progress import effort, rest, settles
-from fakekube.simulation.oracles.truth import status_truth
-from fakekube.simulation.oracles.writers import flips, lost_updates, stale_decisions
+from fakekube.simulation.oracles.progress import effort, rest, settles, steady_retries
+from fakekube.simulation.oracles.truth import ahead, status_truth
+from fakekube.simulation.oracles.writers import fights, flips, lost_updates, stale_decisions
 from fakekube.simulation.randomnames import RandomNames
 from fakekube.simulation.statemask import Mask
 
@@ -36,6 +36,16 @@ class Judge:
     def violations(self, run: Observation) -> Sequence[Violation]:
         """What the run does wrong, the most telling first; empty if it is correct."""
         return [one for one in self._all(self.names.applied(run)) if one.oracle not in self.off]
+
+    def of_reference(self) -> Sequence[Violation]:
+        """What is wrong in the reference itself, which runs cannot be compared for."""
+        found = [
+            *fights(self.reference),
+            *steady_retries(self.reference),
+            *ahead(self.reference),
+            *raised(self.reference),
+        ]
+        return [one for one in found if one.oracle not in self.off]
 
     def _all(self, run: Observation) -> Iterator[Violation]:
         if run.unjudged:
