@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 #: A run may do so many times what the reference does, and so much more: in one virtual second, and in all.
 FACTOR, MORE_AT_ONCE, MORE = 10, 2_000, 10_000
@@ -22,7 +22,7 @@ class Cost:
     steps: int = 0
     at_once: int = 0
     seconds: float = 0.0
-    real: float = 0.0
+    real: float = field(default=0.0, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -63,3 +63,11 @@ def parse_plan(text: str) -> Plan:
             skipped = tuple(map(unquote, value.split(",")))
     atoms = tuple(parse_atom(part) for part in rest.split(" + ")) if rest.strip() else ()
     return Plan(seed, atoms, skipped)
+
+
+def parse_faults(text: str) -> Plan:
+    """The plan of a text, which must have an atom: without one it is a run without faults. Raises ValueError."""
+    found = parse_plan(text)
+    if not found.atoms:
+        raise ValueError(f"plan {text!r} has no atom, so that nothing would be tried: FK1 seed=0 crash@create cm/a#1")
+    return found
