@@ -8,6 +8,7 @@
 - `stale(KIND, at=E, when=E2)`: a restart at E2 reads its caches as of E
 - `error(CODE, N)@W`: the requests for W fail N times
 - `race(OP)@W`: a competing write is committed right before W
+- `late(until=E)@W`: the answer of W, or of a read, is late, while watches go on
 - `pause(until=E)@W`: the operator is frozen
 - `zombie@W`: an old leader writes late
 - `hook(timeout)@W`: a webhook times out
@@ -39,6 +40,9 @@ LONGEST = 300.0
 
 #: The virtual seconds by which watches are late in a cluster that has no failure.
 LAG = 5.0
+
+#: For how many virtual seconds an answer is late at most: half of what kube-apiserver takes for a request (--request-timeout).
+SLOW = 30.0
 
 #: What a competing writer does in `race(OP)`, and the annotation or label that it sets.
 RACES, MARK = ("annotate", "label"), "fakekube.dev/race"
@@ -136,6 +140,18 @@ class Race:
 
 
 @dataclass(frozen=True, slots=True)
+class Late:
+    """The answer of the write, or of a read, comes when `until` has happened; watches go on."""
+
+    name: ClassVar[str] = "late"
+    at: Anchor
+    until: Until
+
+    def __str__(self) -> str:
+        return f"late(until={self.until})@{self.at}"
+
+
+@dataclass(frozen=True, slots=True)
 class Pause:
     """The operator is frozen after the write, as by SIGSTOP, until `until`."""
 
@@ -222,14 +238,14 @@ class Rollback:
 
 
 Atom = (
-    Crash | Lost | Hold | Gap | Stale | Failure | Race | Pause | Zombie | Hook | Jump | Dup | Order | Fresh | Rollback
+    Crash | Lost | Hold | Gap | Stale | Failure | Race | Late | Pause | Zombie | Hook | Jump | Dup | Order | Fresh | Rollback
 )
 
 Unanchored = Dup | Order | Fresh | Rollback
 """Atoms that concern the whole run."""
 
 #: The names of faults that a marker selects; `down` belongs to `crash`.
-FAULTS = ("crash", "lost", "hold", "gap", "stale", "error", "race", "pause", "zombie", "hook", "jump", "dup", "order")
+FAULTS = ("crash", "lost", "hold", "gap", "stale", "error", "race", "late", "pause", "zombie", "hook", "jump", "dup", "order")
 
 _ATOM = re.compile(r"(?P<name>[a-z]+)(?:\((?P<arguments>.*?)\))?(?:@(?P<anchor>.+))?", re.S)
 
@@ -313,6 +329,7 @@ _PARSERS: dict[str, Callable[[list[str], Anchor | None], Atom]] = {
     ),
     "error": _failure,
     "race": lambda arguments, anchor: Race(_needed(anchor), _choice(arguments, RACES)),
+    "late": lambda arguments, anchor: Late(_needed(anchor), until_of(_named(arguments, "until"))),
     "pause": lambda arguments, anchor: Pause(_needed(anchor), until_of(_named(arguments, "until"))),
     "zombie": lambda arguments, anchor: Zombie(_needed(anchor)),
     "hook": lambda arguments, anchor: Hook(_needed(anchor)),

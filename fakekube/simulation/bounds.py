@@ -27,9 +27,13 @@ class Cost:
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """The limits of a run, by the cost of the reference."""
+    """The limits of a run, by the cost of the reference.
+
+    failing: the controllers and keys of the reconciles that fail in the reference, too. Nothing waits for their retries.
+    """
 
     reference: Cost
+    failing: frozenset[tuple[str, str]] = frozenset()
 
     def requests(self, seconds: float) -> int:
         """The most requests in a run that has taken so many virtual seconds."""

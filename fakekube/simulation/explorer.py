@@ -11,7 +11,7 @@ from itertools import chain
 from time import monotonic
 
 from fakekube.simulation.atoms import FAULTS, Fresh, Rollback, Unanchored
-from fakekube.simulation.bounds import Bounds, Cost
+from fakekube.simulation.bounds import Bounds
 from fakekube.simulation.bugs import Key, is_known, key_of, unknown
 from fakekube.simulation.coverage import Coverage
 from fakekube.simulation.intents import intents_of, last_step
@@ -146,7 +146,7 @@ class Explorer:
         self._kept, self._progress = kept, progress
         self._runs = 0
         self._known: dict[tuple[str, ...], Observation] = {}
-        self._cost: Cost | None = None
+        self._bounds: Bounds | None = None
         self._began = monotonic()
 
     def explore(self) -> Exploration:
@@ -195,7 +195,8 @@ class Explorer:
             if one.unsettled or (one.failure and not skipped):
                 raise ReferenceFails(one.failure or one.unsettled)
         self._known[skipped] = first
-        self._cost = self._cost or first.cost
+        failing = frozenset((one.controller, one.key) for one in first.reconciles if one.error)
+        self._bounds = self._bounds or Bounds(first.cost, failing)
         mask, names = Mask(settings.mask), RandomNames.of(first, second)
         compared = names.applied(first)
         mask.learn(compared.final, names.applied(second).final)
@@ -248,8 +249,8 @@ class Explorer:
 
     def _with_intents(self, plan: Plan) -> Plan:
         """The plan with what it needs of the reference."""
-        if plan.atoms and self._cost is not None:
-            plan = replace(plan, bounds=Bounds(self._cost))
+        if plan.atoms:
+            plan = replace(plan, bounds=self._bounds)
         if not any(isinstance(atom, Fresh | Rollback) for atom in plan.atoms):
             return plan
         if plan.skipped not in self._known:

@@ -21,6 +21,7 @@ from fakekube.simulation.atoms import (
     Hold,
     Hook,
     Jump,
+    Late,
     Lost,
     Order,
     Pause,
@@ -91,6 +92,7 @@ class Planner:
                 self._downs(),
                 self._failures(),
                 self._races(),
+                self._late(),
                 self._cancelled(),
                 self._stale(),
                 self._pauses(),
@@ -176,6 +178,13 @@ class Planner:
         for code in _CODES:
             for anchor in anchors:
                 yield Failure(anchor, code)
+
+    def _late(self) -> Iterator[Atom]:
+        """The operator gets the events that follow a write, or a change of the test, before the answer."""
+        for one in self._writes:
+            yield Late(one.anchor, "rest")
+        for anchor in _capped_anchors(self._reference.reads):
+            yield Late(anchor, "rest")
 
     def _races(self) -> Iterator[Atom]:
         for one in self._writes:

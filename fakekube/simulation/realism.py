@@ -15,6 +15,7 @@ from fakekube.simulation.atoms import (
     Hold,
     Hook,
     Jump,
+    Late,
     Pause,
     Race,
     Rollback,
@@ -107,8 +108,8 @@ def _positive(atom: Atom, facts: Facts) -> str:
 
 def _reads_change_nothing(atom: Atom, facts: Facts) -> str:
     at = getattr(atom, "at", None)
-    if at is not None and at.verb in ("get", "list") and not isinstance(atom, Failure):
-        return f"{atom}: a read commits nothing; only error is anchored at one"
+    if at is not None and at.verb in ("get", "list") and not isinstance(atom, Failure | Late):
+        return f"{atom}: a read commits nothing; only error and late are anchored at one"
     return ""
 
 

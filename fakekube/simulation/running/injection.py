@@ -11,6 +11,7 @@ from fakekube.simulation.anchor import Anchor
 from fakekube.simulation.atoms import (
     LAG,
     LONGEST,
+    SLOW,
     Atom,
     Crash,
     Dup,
@@ -19,6 +20,7 @@ from fakekube.simulation.atoms import (
     Hold,
     Hook,
     Jump,
+    Late,
     Lost,
     Pause,
     Race,
@@ -163,6 +165,15 @@ class Injection:
         self._fire(number)
         return True
 
+    def holds_answer(self, anchor: Anchor, release: Callable[[], None]) -> bool:
+        """Whether the answer of a write that was stored, or of a read, is held until `release` is called."""
+        for number, atom in self._of(Late):
+            if atom.at == anchor and number not in self.fired:
+                self._fire(number)
+                self._wait(_Pending(atom.until, release), SLOW)
+                return True
+        return False
+
     # --- after something has happened
 
     def committed(self, commit: Commit) -> str:
@@ -235,6 +246,11 @@ class Injection:
                 release = self.hands.hold(operator, atom.kind, revision)
                 self._wait(_Pending("reconcile", release))
 
+    @property
+    def hits(self) -> int:
+        """How often atoms have taken effect."""
+        return len(self.fired) + sum(self._hits.values())
+
     operators: Callable[[], list[str]] = list
     """The operators that run."""
     expected: Callable[[Anchor], Anchor] = _itself
@@ -247,13 +263,13 @@ class Injection:
         """Call `end` when the cluster is quiescent."""
         self._pending.append(_Pending("rest", end))
 
-    def _wait(self, one: _Pending) -> None:
+    def _wait(self, one: _Pending, longest: float = LONGEST) -> None:
         """Let an atom go on until its end comes, or for the longest time.
 
         A cluster may be busy because of the atom, so that it is never at rest.
         """
         self._pending.append(one)
-        one.cancel = self.hands.after(LAG if one.until == "rest" else LONGEST, partial(self._end, one))
+        one.cancel = self.hands.after(LAG if one.until == "rest" else longest, partial(self._end, one))
 
     @property
     def is_down(self) -> bool:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from controllerlib.observer import current_run
 from fakekube.apiserver.apiserver import refusal
+from fakekube.apiserver.damage import Damage
 from fakekube.apiserver.faults import Fault, error_of
 from fakekube.apiserver.response import Response
 from fakekube.apiserver.storage.store import Change, Entry
@@ -17,8 +20,8 @@ from fakekube.apiserver.wire.status import StatusError
 from fakekube.harness.engine import engine_of
 from fakekube.harness.records.identity import CLUSTER, Identity
 from fakekube.server.clients import ClientProcess, Interception
-from fakekube.simulation.anchor import target_of
-from fakekube.simulation.atoms import Failure, Fresh, Race
+from fakekube.simulation.anchor import Anchor, target_of
+from fakekube.simulation.atoms import Failure, Fresh, Late, Race
 from fakekube.simulation.lastspec import Intents
 from fakekube.simulation.observation import CLUSTER as CLUSTER_ACTOR
 from fakekube.simulation.observation import OPERATOR, Commit, Observation
@@ -68,8 +71,9 @@ class Run:
         self._server = self._engine.server
         self.recorder: Recorder = Recorder(Kinds(self._server.apiserver.catalog.resources()))
         self.hands: ClusterHands = ClusterHands(cluster, self.recorder)
-        self.recovery: Recovery = Recovery(cluster, self.hands)
         self.injection: Injection = Injection(plan, self.hands)
+        failing = plan.bounds.failing if plan.bounds is not None else frozenset()
+        self.recovery: Recovery = Recovery(cluster, self.hands, failing, lambda: self.injection.hits)
         self.injection.operators = self.hands.names
         self.injection.expected = self.recorder.expected
         self.externals: ExternalWatch = ExternalWatch(
@@ -87,6 +91,8 @@ class Run:
         self._actors: dict[int, Actor] = {}
         self._from_cache: set[str] = set()
         self._losing = ""
+        self._is_slow = any(isinstance(atom, Late) for atom in plan.atoms)
+        self._held: tuple[RequestInfo, Callable[[], Awaitable[object]]] | None = None
         self._raced: tuple[RequestInfo, ClientProcess | None] | None = None
         self._next: Interception | None = None
         self._webhooks = False
@@ -285,6 +291,7 @@ class Run:
         if current_run() is None and not self.hands.programs():
             return None
         anchor = self.recorder.read(info.verb, collection, info.namespace, info.name, actor)
+        self._hold_answer(anchor, info)
         code = self.injection.before_read(anchor)
         return Fault(error=code) if code else None
 
@@ -349,6 +356,8 @@ class Run:
         if self._raced is not None and self._server.exchange is self._raced and not self.recorder.racing:
             self.recorder.raced.append(commit.revision)
         self.streams.committed(change)
+        if info is not None and commit.by_operator:
+            self._hold_answer(commit.anchor, info)
         self._losing = self.injection.committed(commit) or self._losing
         if self._next is not None:
             self._next.committed(change, info, client)
@@ -357,6 +366,9 @@ class Run:
         self, request: Request, info: RequestInfo, client: ClientProcess | None, response: Response
     ) -> Response:
         how, self._losing = self._losing, ""
+        held, self._held = self._held, None
+        if held is not None and held[0] is info and not response.reset and response.watch is None:
+            response = replace(response, damage=Damage(held=held[1]))
         if how == "reset":
             response = Response(reset=True)
         elif how:
@@ -364,6 +376,13 @@ class Run:
             assert isinstance(error, StatusError), "a server answers 504 itself"
             response = refusal(error, request)
         return self._next.answered(request, info, client, response) if self._next is not None else response
+
+    def _hold_answer(self, anchor: Anchor, info: RequestInfo) -> None:
+        """Hold the answer of a request if the plan says so."""
+        if self._is_slow:
+            gate = asyncio.Event()
+            if self.injection.holds_answer(anchor, gate.set):
+                self._held = info, gate.wait
 
     def watching(self, watch: Watch, user_agent: str, client: ClientProcess | None) -> None:
         self.recovery.watched.setdefault(id(client), set()).add(watch.collection)

@@ -9,7 +9,7 @@ from controllerlib import ApiError
 from fakekube.harness.assertions.invariants import Violated
 from fakekube.harness.engine import engine_of
 from fakekube.simulation.anchor import numbered
-from fakekube.simulation.atoms import Atom, Crash, Fresh, Gap, Hold, Pause, Rollback, Stale
+from fakekube.simulation.atoms import Atom, Crash, Fresh, Gap, Hold, Late, Pause, Rollback, Stale
 from fakekube.simulation.intents import carried, intents_of
 from fakekube.simulation.lastspec import Step
 from fakekube.simulation.observation import Observation
@@ -20,7 +20,7 @@ from fakekube.simulation.running.foldedrequests import FoldedRequests
 from fakekube.simulation.running.injection import Injection
 from fakekube.simulation.running.meter import Meter
 from fakekube.simulation.running.recorder import Recorder, code_of, place_of, text_of
-from fakekube.simulation.running.recovery import Recovery
+from fakekube.simulation.running.recovery import LONGEST_RETRY, Recovery
 from fakekube.simulation.running.streamcheck import StreamCheck
 from fakekube.virtualtime import Deadlock, HotLoop, NotQuiescent
 
@@ -48,9 +48,6 @@ class Run(Protocol):
 
 #: Virtual seconds that pass at the end of each run, so that what failed is retried. Odd, so that it ends between ticks.
 GRACE = 37.5
-
-#: After a fault, so many more pass if a retry is due only then: the longest back-off of client-go's rate limiter.
-LONGEST_RETRY = 1000.0
 
 _STUCK = (Deadlock, HotLoop, NotQuiescent)
 
@@ -100,7 +97,7 @@ def finished(run: Run, cluster: FakeKube, failure: BaseException | None, *, with
 
 def _skips(atom: Atom) -> bool:
     """Whether operators may not see each state because of an atom."""
-    return isinstance(atom, Hold | Gap | Stale | Pause) or (isinstance(atom, Crash) and atom.until is not None)
+    return isinstance(atom, Hold | Gap | Stale | Pause | Late) or (isinstance(atom, Crash) and atom.until is not None)
 
 
 class _Ending:
@@ -176,8 +173,12 @@ class _Ending:
             self._cluster.settle()
             if not self._run.injection.end_all():
                 break
-        retries = self._run.recovery.next_retries() if self._run.injection.fired else 0.0
-        self._cluster.advance(GRACE + min(retries, LONGEST_RETRY))
+        while True:
+            hits = self._run.injection.hits
+            retries = self._run.recovery.next_retries() if hits else 0.0
+            self._cluster.advance(GRACE + min(retries, LONGEST_RETRY))
+            if self._run.injection.hits == hits or not self._run.recovery.next_retries():
+                return
 
     def rest(self) -> None:
         self._run.recorder.resting = True
