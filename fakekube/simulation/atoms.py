@@ -13,6 +13,9 @@
 - `zombie@W`: an old leader writes late
 - `hook(timeout)@W`: a webhook times out
 - `jump(SECONDS)@E`: the clock jumps
+- `upgrade@W`: the old release of the operator runs until W is committed, then the new one
+- `downgrade@W`: the new release runs until W is committed, then the old one
+- `old`: the old release runs alone
 - `dup`: a resync whenever the test waits
 - `order`: watches and requests are late by chance, drawn from the seed
 - `fresh`: a new cluster is given the last spec at once
@@ -218,6 +221,38 @@ class Order:
 
 
 @dataclass(frozen=True, slots=True)
+class Upgrade:
+    """The old release of the operator runs until the write is committed; then it is killed, and the new one starts."""
+
+    name: ClassVar[str] = "upgrade"
+    at: Anchor
+
+    def __str__(self) -> str:
+        return f"upgrade@{self.at}"
+
+
+@dataclass(frozen=True, slots=True)
+class Downgrade:
+    """The new release of the operator runs until the write is committed; then it is killed, and the old one starts."""
+
+    name: ClassVar[str] = "downgrade"
+    at: Anchor
+
+    def __str__(self) -> str:
+        return f"downgrade@{self.at}"
+
+
+@dataclass(frozen=True, slots=True)
+class Old:
+    """The old release of the operator runs instead of the new one."""
+
+    name: ClassVar[str] = "old"
+
+    def __str__(self) -> str:
+        return "old"
+
+
+@dataclass(frozen=True, slots=True)
 class Fresh:
     """What the test writes to its objects is folded into their creation: a new cluster is given the last spec (O8)."""
 
@@ -238,14 +273,16 @@ class Rollback:
 
 
 Atom = (
-    Crash | Lost | Hold | Gap | Stale | Failure | Race | Late | Pause | Zombie | Hook | Jump | Dup | Order | Fresh | Rollback
+    Crash | Lost | Hold | Gap | Stale | Failure | Race | Late | Pause | Zombie | Hook | Jump | Upgrade | Downgrade
+    | Dup | Order | Fresh | Rollback | Old
 )
 
-Unanchored = Dup | Order | Fresh | Rollback
+Unanchored = Dup | Order | Fresh | Rollback | Old
 """Atoms that concern the whole run."""
 
 #: The names of faults that a marker selects; `down` belongs to `crash`.
-FAULTS = ("crash", "lost", "hold", "gap", "stale", "error", "race", "late", "pause", "zombie", "hook", "jump", "dup", "order")
+FAULTS = ("crash", "lost", "hold", "gap", "stale", "error", "race", "late", "pause", "zombie", "hook", "jump", "dup", "order",
+          "upgrade", "downgrade")  # fmt: skip
 
 _ATOM = re.compile(r"(?P<name>[a-z]+)(?:\((?P<arguments>.*?)\))?(?:@(?P<anchor>.+))?", re.S)
 
@@ -334,6 +371,9 @@ _PARSERS: dict[str, Callable[[list[str], Anchor | None], Atom]] = {
     "zombie": lambda arguments, anchor: Zombie(_needed(anchor)),
     "hook": lambda arguments, anchor: Hook(_needed(anchor)),
     "jump": lambda arguments, anchor: Jump(_needed(anchor), int(arguments[0])),
+    "upgrade": lambda arguments, anchor: Upgrade(_needed(anchor)),
+    "downgrade": lambda arguments, anchor: Downgrade(_needed(anchor)),
+    "old": lambda arguments, anchor: _alone(Old(), arguments, anchor),
     "dup": lambda arguments, anchor: _alone(Dup(), arguments, anchor),
     "order": lambda arguments, anchor: _alone(Order(), arguments, anchor),
     "fresh": lambda arguments, anchor: _alone(Fresh(), arguments, anchor),

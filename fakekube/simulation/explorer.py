@@ -5,22 +5,23 @@ from __future__ import annotations
 import gc
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from itertools import chain
 from time import monotonic
 
-from fakekube.simulation.atoms import FAULTS, Fresh, Rollback, Unanchored
+from fakekube.simulation.atoms import FAULTS, Downgrade, Fresh, Old, Rollback, Unanchored
 from fakekube.simulation.bounds import Bounds
 from fakekube.simulation.bugs import Key, is_known, key_of, unknown
 from fakekube.simulation.coverage import Coverage
-from fakekube.simulation.intents import intents_of, last_step
+from fakekube.simulation.intents import intents_of, last_step, written
 from fakekube.simulation.observation import Observation, Violation
 from fakekube.simulation.oracles.judge import Judge
 from fakekube.simulation.plan import Plan
 from fakekube.simulation.planning import Planner
 from fakekube.simulation.randomnames import RandomNames
 from fakekube.simulation.realism import Facts, broken_rules
+from fakekube.simulation.releases import Releases
 from fakekube.simulation.reducer import LIMIT, Reduced, reduce
 from fakekube.simulation.statemask import Mask
 
@@ -36,7 +37,8 @@ class Settings:
     mask: fields that are not compared. expect_delta: changes whose number may
     differ. owner_labels: labels that name an owner. off: oracles that are not asked. shard: which plans of how many
     shards run here. unrealistic: whether plans that break a rule of legality run. bugs: how many distinct bugs are
-    looked for; then the exploration ends. known: shell patterns of violations that are no news.
+    looked for; then the exploration ends. known: shell patterns of violations that are no news. releases: of the
+    operator, between which it is upgraded. upgrade_mask: objects and fields that an upgrade may leave in another way.
     """
 
     runs: int = BUDGETS["pr"]
@@ -51,6 +53,8 @@ class Settings:
     unrealistic: bool = False
     bugs: int = 1
     known: Sequence[str] = ()
+    releases: Releases | None = None
+    upgrade_mask: Sequence[str] = ()
 
     def for_shard(self, index: int, count: int) -> Settings:
         """The settings of one of `count` shards: its part of the runs, and two more for the reference."""
@@ -113,8 +117,11 @@ class Exploration:
         return Counter(text for trial in self.trials for text in {str(one) for one in trial.known})
 
 
-References = dict[tuple[str, ...], tuple[Observation, Judge]]
-"""The reference and its judge, by the steps that are left out."""
+Base = tuple[bool, tuple[str, ...]]
+"""What a run is compared with: whether with the old release alone, and the steps that are left out."""
+
+References = dict[Base, tuple[Observation, Judge]]
+"""The references and their judges."""
 
 
 class ReferenceFails(Exception):
@@ -146,7 +153,9 @@ class Explorer:
         self._kept, self._progress = kept, progress
         self._runs = 0
         self._known: dict[tuple[str, ...], Observation] = {}
+        self._references: References = {}
         self._bounds: Bounds | None = None
+        self._known_old = Observation(settings.seed)
         self._began = monotonic()
 
     def explore(self) -> Exploration:
@@ -158,12 +167,13 @@ class Explorer:
         reference, judge = self.reference()
         coverage = Coverage()
         trials: list[Trial] = []
-        references: References = {(): (reference, judge)}
+        references = self._references = {(False, ()): (reference, judge)}
+        self._add_old(references)
         bugs = _Bugs(self._of_reference(reference, judge))
         for plan in self._plans(reference, trials):
             if len(bugs.found) >= self._settings.bugs or self._runs >= self._settings.runs or self._is_late():
                 break
-            trial = self._try(plan, judge)
+            trial = self._try(plan, references)
             trials.append(trial)
             coverage.add(trial.plan, trial.exercised, trial.unjudged)
             if trial.violations and not bugs.has(trial):
@@ -183,21 +193,39 @@ class Explorer:
         limit = self._settings.seconds
         return bool(limit) and monotonic() - self._began > limit
 
-    def reference(self, skipped: tuple[str, ...] = ()) -> tuple[Observation, Judge]:
+    def _add_old(self, references: References) -> None:
+        """Run the old release alone, which downgrades are compared with, unless the test fails with it."""
+        if self._settings.releases is None or not {"upgrade", "downgrade"} & {*self._settings.faults}:
+            return
+        with suppress(ReferenceFails):
+            references[True, ()] = self.reference(is_old=True)
+        if not any(one.by_operator for one in self._known_old.commits):
+            raise NothingToExplore("upgrade: the old release has written nothing in this test")
+        if _same_writes(self._known_old, references[False, ()][0]):
+            raise NothingToExplore(
+                "upgrade: the old release does just what the new one does; start() must be given the new function itself"
+            )
+
+    def reference(self, skipped: tuple[str, ...] = (), *, is_old: bool = False) -> tuple[Observation, Judge]:
         """The reference under two seeds, and the judge that compares with it. Raises ReferenceFails.
 
-        `skipped`: the steps that are left out. What a test asserts may fail without them.
+        `skipped`: the steps that are left out. What a test asserts may fail without them. `is_old`: the reference is
+        that of the old release.
         """
         settings = self._settings
-        first = self._observed(Plan(settings.seed, skipped=skipped))
-        second = self._observed(Plan(settings.seed + 1, skipped=skipped))
+        atoms = (Old(),) if is_old else ()
+        first = self._observed(Plan(settings.seed, atoms, skipped=skipped))
+        if is_old:
+            self._known_old = first
+        second = self._observed(Plan(settings.seed + 1, atoms, skipped=skipped))
         for one in (first, second):
             if one.unsettled or (one.failure and not skipped):
                 raise ReferenceFails(one.failure or one.unsettled)
-        self._known[skipped] = first
+        if not is_old:
+            self._known[skipped] = first
         failing = frozenset((one.controller, one.key) for one in first.reconciles if one.error)
         self._bounds = self._bounds or Bounds(first.cost, failing)
-        mask, names = Mask(settings.mask), RandomNames.of(first, second)
+        mask, names = Mask(settings.mask, settings.upgrade_mask), RandomNames.of(first, second)
         compared = names.applied(first)
         mask.learn(compared.final, names.applied(second).final)
         mask.learn_external(*([*one.external, *_changed_outside(one)] for one in (first, second)))
@@ -220,6 +248,8 @@ class Explorer:
             has_election=facts.lease > 0,
             has_webhooks=facts.webhooks,
             off=self._settings.off,
+            old=self._known_old if self._references else None,
+            goes_back=(True, ()) in self._references,
         )
         index, count = self._settings.shard
         number = 0
@@ -249,6 +279,7 @@ class Explorer:
 
     def _with_intents(self, plan: Plan) -> Plan:
         """The plan with what it needs of the reference."""
+        plan = replace(plan, releases=self._settings.releases)
         if plan.atoms:
             plan = replace(plan, bounds=self._bounds)
         if not any(isinstance(atom, Fresh | Rollback) for atom in plan.atoms):
@@ -258,11 +289,11 @@ class Explorer:
         reference = self._known[plan.skipped]
         return replace(plan, intents=intents_of(reference), last_step=last_step(reference))
 
-    def _try(self, plan: Plan, judge: Judge) -> Trial:
+    def _try(self, plan: Plan, references: References) -> Trial:
         found = self._observed(plan)
         needed = sum(not isinstance(atom, Unanchored) for atom in plan.atoms)
         exercised = len(set(found.fired)) >= needed and not (found.inconclusive or found.unjudged)
-        violations = judge.violations(found)
+        violations = self._violations(plan, found, references)
         known = [one for one in violations if is_known(one, self._settings.known)]
         return Trial(plan, unknown(violations, self._settings.known), exercised, found.unjudged, known)
 
@@ -274,7 +305,7 @@ class Explorer:
         observed = self._observed(reduced.plan)
         violations = self._violations(reduced.plan, observed, references)
         shown = next((one for one in violations if one.same_as(wanted)), wanted)
-        return Failed(failed, number, reduced, shown, observed, references[reduced.plan.skipped][0])
+        return Failed(failed, number, reduced, shown, observed, references[base_of(reduced.plan)][0])
 
     def shrink(self, plan: Plan, wanted: Violation, references: References, limit: int = LIMIT) -> Reduced:
         """The smallest plan that fails as `wanted`, after at most `limit` runs.
@@ -292,9 +323,21 @@ class Explorer:
         return reduce(plan, fails, steps, limit)
 
     def _violations(self, plan: Plan, observed: Observation, references: References) -> Sequence[Violation]:
-        if plan.skipped not in references:
-            references[plan.skipped] = self.reference(plan.skipped)
-        return references[plan.skipped][1].violations(observed)
+        base = base_of(plan)
+        if base not in references:
+            references[base] = self.reference(plan.skipped, is_old=base[0])
+        return references[base][1].violations(observed)
+
+
+def base_of(plan: Plan) -> Base:
+    """What the runs of a plan are compared with."""
+    return any(isinstance(atom, Downgrade | Old) for atom in plan.atoms), plan.skipped
+
+
+def _same_writes(first: Observation, second: Observation) -> bool:
+    """Whether the operators of two runs have made the same changes."""
+    made = [[(one.anchor, written(one.after or {})) for one in each.by_operators()] for each in (first, second)]
+    return made[0] == made[1]
 
 
 class _Bugs:

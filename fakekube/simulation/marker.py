@@ -10,12 +10,13 @@ from typing import Any
 from fakekube.simulation.atoms import FAULTS
 from fakekube.simulation.explorer import BUDGETS, Settings
 from fakekube.simulation.plan import Plan, parse_plan
+from fakekube.simulation.releases import releases_of
 
 ORACLES = ("O1", "O2", "O3", "O4", "O5", "O6", "O7", "O8", "O9", "O10", "O11", "O12", "O13", "test")
 
 _NAMES = (
     *("runs", "faults", "budget", "mask", "expect_delta", "owner_labels", "off", "unrealistic"),
-    *("bugs", "known", "plans"),
+    *("bugs", "known", "plans", "upgrade", "upgrade_mask"),
 )
 
 #: How many distinct bugs an exploration looks for.
@@ -67,6 +68,8 @@ def settings_of(arguments: Mapping[str, Any], *, seed: int = 0, shard: tuple[int
         unrealistic=bool(arguments.get("unrealistic", False)),
         bugs=_bugs(arguments.get("bugs", BUGS)),
         known=_texts(arguments, "known"),
+        releases=releases_of(arguments.get("upgrade")),
+        upgrade_mask=_texts(arguments, "upgrade_mask"),
     )
 
 

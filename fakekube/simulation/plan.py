@@ -8,6 +8,7 @@ from urllib.parse import quote, unquote
 from fakekube.simulation.atoms import Atom, parse_atom
 from fakekube.simulation.bounds import Bounds
 from fakekube.simulation.lastspec import Intents, Step
+from fakekube.simulation.releases import Releases
 
 #: The version of the text's format.
 FORMAT = "FK1"
@@ -18,7 +19,7 @@ class Plan:
     """A seed, from which orders are drawn, and the atoms. `skipped`: the test's steps, by name, that are left out.
 
     `intents`, `last_step`: of the reference, for `fresh` and `rollback`. `bounds`: what the run may do, by the reference
-    (None: no limit). They are no part of the text.
+    (None: no limit). `releases`: of the operator, for `upgrade`, `downgrade` and `old`. They are no part of the text.
     """
 
     seed: int = 0
@@ -27,6 +28,7 @@ class Plan:
     intents: Intents | None = field(default=None, compare=False, repr=False)
     last_step: Step | None = field(default=None, compare=False, repr=False)
     bounds: Bounds | None = field(default=None, compare=False, repr=False)
+    releases: Releases | None = field(default=None, compare=False, repr=False)
 
     def __str__(self) -> str:
         parts = [f"{FORMAT} seed={self.seed}"]

@@ -14,6 +14,7 @@ from fakekube.simulation.atoms import (
     LONGEST,
     Atom,
     Crash,
+    Downgrade,
     Dup,
     Failure,
     Fresh,
@@ -29,6 +30,7 @@ from fakekube.simulation.atoms import (
     Rollback,
     Stale,
     Unanchored,
+    Upgrade,
     Zombie,
 )
 from fakekube.simulation.intents import intents_of, last_step
@@ -57,7 +59,8 @@ class Planner:
 
     `faults`: the names of the atoms that may be used. `seed`: of the orders, and of what is sampled.
     `has_election`, `has_webhooks`: whether operators elect leaders, and whether webhooks are called. `off`: the oracles
-    that do not judge.
+    that do not judge. `old`: the run of the old release alone, if there is one; `goes_back`: whether there are
+    downgrades to it.
     """
 
     def __init__(
@@ -69,7 +72,10 @@ class Planner:
         has_election: bool = False,
         has_webhooks: bool = False,
         off: Collection[str] = (),
+        old: Observation | None = None,
+        goes_back: bool = False,
     ) -> None:
+        self._old, self._goes_back = old, goes_back
         self._reference, self._faults, self._seed = reference, frozenset(faults), seed
         self._has_election, self._has_webhooks, self._off = has_election, has_webhooks, off
         self._changes = _capped([one for one in reference.by_operators() if is_compared(one.kind)])
@@ -86,6 +92,7 @@ class Planner:
         families = [
             [atom for atom in family if atom.name in self._faults]
             for family in (
+                self._upgrades(),
                 self._crashes(),
                 self._own_holds(),
                 self._losses(),
@@ -132,6 +139,14 @@ class Planner:
     def _crashes(self) -> Iterator[Atom]:
         for one in self._changes:
             yield Crash(one.anchor)
+
+    def _upgrades(self) -> Iterator[Atom]:
+        """The other release takes over after each write of the operator, and while nothing is to be done."""
+        back: Iterator[Atom] = iter(())
+        if self._old is not None:
+            ups: list[Atom] = [Upgrade(one.anchor) for one in _turns(self._old)]
+            back = (Downgrade(one.anchor) for one in _turns(self._reference)) if self._goes_back else back
+            yield from (atom for pair in zip_longest(ups, back) for atom in pair if atom is not None)
 
     def _losses(self) -> Iterator[Atom]:
         for number, one in enumerate(self._writes):
@@ -311,6 +326,13 @@ class Planner:
                     break
             if found >= 12:
                 return
+
+
+def _turns(run: Observation) -> Sequence[Commit]:
+    """The writes of operators in a run, and the changes of the test after the first of them."""
+    commits = [one for one in run.commits if not one.rest and is_compared(one.kind)]
+    first = next((number for number, one in enumerate(commits) if one.by_operator), len(commits))
+    return _capped([one for one in commits[first:] if one.by_operator or (one.actor == TEST and one.before is not None)])
 
 
 def _are_near(first: Commit, second: Commit) -> bool:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from fakekube.simulation.atoms import Unanchored
-from fakekube.simulation.explorer import Exploration, Explorer, Failed, NothingToExplore, ReferenceFails, Settings
+from fakekube.simulation.explorer import Exploration, Explorer, Failed, NothingToExplore, ReferenceFails, Settings, base_of
 from fakekube.simulation.failurepage import PlanResult, write_page
 from fakekube.simulation.marker import budget_of, plans_of, settings_of
 from fakekube.simulation.observation import Observation
@@ -190,7 +190,7 @@ class ItemExplorer:
         self._item.stash[RECORDED] = True
         explorer.seeded(plan.seed)
         try:
-            reference, judge = explorer.reference(plan.skipped)
+            reference, judge = explorer.reference(plan.skipped, is_old=base_of(plan)[0])
         except ReferenceFails:  # runs of this test are not the same each time
             return None
         observed = explorer.observe(plan)
@@ -202,6 +202,9 @@ class ItemExplorer:
         self._item.stash[RECORDED] = self._page_of(True) is not None
         explorer.seeded(plan.seed)
         reference, judge = explorer.reference(plan.skipped)
+        base = base_of(plan)
+        if base[0] and settings.releases is not None:
+            reference, judge = explorer.reference(plan.skipped, is_old=True)
         if not settings.unrealistic:
             try:
                 check_legal(plan, self._facts)
@@ -222,7 +225,7 @@ class ItemExplorer:
         lines += [*map(str, violations), "", *side_by_side(reference, observed)]
         if self._page_of(True) is not None:
             self._item.stash[RECORDED] = False
-            reduced = explorer.shrink(plan, violations[0], {plan.skipped: (reference, judge)})
+            reduced = explorer.shrink(plan, violations[0], {base: (reference, judge)})
             found = replace(found, clean=reduced.clean)
         return "failed", self._with_page("\n".join(lines), found)
 

@@ -21,5 +21,5 @@ SHARD = "_fakekube_shard"
 
 MARKER = (
     "fakekube_explore(runs=200, faults=(...), budget=None, mask=(), expect_delta=(), owner_labels=(), off=(), "
-    "unrealistic=False, bugs=10, known=(), plans=''): run this test again and again under faults, and judge each run"
+    "unrealistic=False, bugs=10, known=(), plans='', upgrade=None, upgrade_mask=()): run this test again and again under faults, and judge each run"
 )

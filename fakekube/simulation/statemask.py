@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from copy import copy
 from fnmatch import fnmatchcase
 from typing import Any
 
@@ -36,6 +37,11 @@ _TIME = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:?\d\d)
 #: Numbers between these count as times: seconds since 1970, in the years 2020 to 2050. Also in milliseconds.
 _SECONDS = range(1_577_836_800, 2_524_608_000)
 
+#: Fields that count what has happened to an object before, also under another release of its operator.
+_OF_HISTORY = re.compile(
+    r"observedGeneration$|^metadata\.annotations\.deployment\.kubernetes\.io/revision$|restartCount$|collisionCount$"
+)
+
 _MISSING = object()
 
 
@@ -64,11 +70,13 @@ def _items(value: Sequence[Any]) -> Iterable[tuple[object, Any]]:
 class Mask:
     """Decides which leaves count.
 
-    `ignored`: shell patterns of paths, `status.*`, or with a target before them: `pod/*:status.podIP`.
+    `ignored`: shell patterns of paths, `status.*`, or with a target before them: `pod/*:status.podIP`. A path stands for
+    what is below it, too. `upgraded`: the same, or targets alone (`cm/a-old`), for runs with two releases.
     """
 
-    def __init__(self, ignored: Iterable[str] = ()) -> None:
-        self._ignored = tuple(ignored)
+    def __init__(self, ignored: Iterable[str] = (), upgraded: Iterable[str] = ()) -> None:
+        self._ignored, self._upgraded = tuple(ignored), tuple(upgraded)
+        self._of_two_releases = False
         self._unstable: set[tuple[str, str]] = set()
         self._pinned: frozenset[str] = frozenset()
         self._unnamed: frozenset[str] = frozenset()
@@ -109,6 +117,8 @@ class Mask:
         """Whether a leaf is compared."""
         if any(path == one or path.startswith((f"{one}.", f"{one}[")) for one in SERVER_FIELDS):
             return False
+        if self._of_two_releases and _OF_HISTORY.search(path):
+            return False
         if (target, path) in self._unstable or path.rpartition(".")[2] in _IDENTITIES:
             return False
         return not any(self._matches(pattern, target, path) for pattern in self._ignored)
@@ -117,7 +127,19 @@ class Mask:
         where, colon, what = pattern.rpartition(":")
         if colon and not fnmatchcase(target, where):
             return False
-        return fnmatchcase(path, what)
+        pattern = what.replace("[", "[[]")  # brackets stand in paths, they are no sets of characters
+        return any(fnmatchcase(path, f"{pattern}{rest}") for rest in ("", ".*", "[[]*"))
+
+    def for_upgrades(self) -> Mask:
+        """The mask for runs with two releases."""
+        found = copy(self)
+        found._ignored = (*self._ignored, *(one for one in self._upgraded if ":" in one or "/" not in one))
+        found._of_two_releases = True
+        return found
+
+    def may_differ(self, target: str) -> bool:
+        """Whether an upgrade may leave an object, or not, where the new release alone would not."""
+        return any(fnmatchcase(target, one) for one in self._upgraded if ":" not in one and "/" in one)
 
     def differences(
         self, target: str, expected: Object, found: Object, allocated: Allocations | None = None

@@ -135,6 +135,14 @@ def _is_kept_instead(
     return kept <= usual
 
 
+def is_left_revision(reference: Observation, run: Observation, target: str) -> bool:
+    """Whether a revision of a workload is left that another release of the operator has rolled out."""
+    obj = run.final.get(target)
+    if obj is None or target in reference.final or target.partition("/")[0] not in ("rs", "replicaset"):
+        return False
+    return not (obj.get("spec") or {}).get("replicas") and not is_garbage(obj, run.final)
+
+
 def _owner(obj: Object) -> tuple[Any, Any, Any]:
     """The kind of an object, and its owner."""
     owners = (obj.get("metadata") or {}).get("ownerReferences") or [{}]

@@ -14,6 +14,7 @@ from fakekube.simulation.atoms import (
     SLOW,
     Atom,
     Crash,
+    Downgrade,
     Dup,
     Failure,
     Gap,
@@ -26,6 +27,7 @@ from fakekube.simulation.atoms import (
     Race,
     Stale,
     Until,
+    Upgrade,
     Zombie,
 )
 from fakekube.simulation.observation import TEST, Commit
@@ -69,6 +71,9 @@ class Hands(Protocol):
 
     def resync(self) -> None:
         """Enqueue every key that was ever reconciled."""
+
+    def switch(self, is_old: bool) -> None:
+        """Start the old or the new release from now on."""
 
     def after(self, seconds: float, action: Callable[[], None]) -> Callable[[], None]:
         """Call `action` after so many virtual seconds; returns what cancels it."""
@@ -212,6 +217,11 @@ class Injection:
                 self._wait(_Pending(atom.until, partial(self._expire, release)))
             case Stale():
                 self._stale(number, atom, commit)
+            case Upgrade(at=at) | Downgrade(at=at) if at == anchor and (commit.by_operator or who == TEST):
+                self._fire(number)
+                self.hands.switch(isinstance(atom, Downgrade))
+                for operator in self.operators():
+                    self._crash(operator, None)
             case Jump(at=at) if at == anchor:
                 self._fire(number)
                 self.hands.jump(atom.seconds)

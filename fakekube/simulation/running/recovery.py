@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Container
+from math import ceil
 from typing import TYPE_CHECKING, Any
 
 from fakekube.harness.engine import engine_of
@@ -19,6 +20,9 @@ RECOVERY = 120.0
 #: If a retry is due only later, it is waited for: the longest back-off of client-go's rate limiter, and a moment more.
 LONGEST_RETRY = 1000.0
 _MOMENT = 1.0
+
+#: The shortest time that the clock of the loop moves.
+_TICK = 1e-6
 
 #: The virtual seconds in which an operator that is no manager of controllerlib tries again: its retries are not known.
 #: kopf's default is a minute.
@@ -65,7 +69,10 @@ class Recovery:
             timer = loop.next_timer()
             if timer is None:
                 return
-            await loop.advance(max(0.0, min(timer / 1e6, end) - clock.monotonic()))
+            seconds = min(timer / 1e6, end) - clock.monotonic()
+            if 0 < seconds < _TICK:
+                return  # less than the clock can move: the end is reached
+            await loop.advance(max(0.0, seconds))
 
     def is_due(self) -> bool:
         """Whether a retry, a list, a start or something late is due."""
@@ -91,7 +98,7 @@ class Recovery:
     def _retry(self) -> float:
         """The virtual seconds after which the next retries have been made; 0 if there is none."""
         found = self.next_retries()
-        return min(found, LONGEST_RETRY) + _MOMENT if found else 0.0
+        return ceil(min(found, LONGEST_RETRY)) + _MOMENT if found else 0.0
 
     def next_retries(self) -> float:
         """The virtual seconds until each failed reconcile has been tried again; 0 if none has failed.

@@ -21,7 +21,7 @@ from fakekube.harness.engine import engine_of
 from fakekube.harness.records.identity import CLUSTER, Identity
 from fakekube.server.clients import ClientProcess, Interception
 from fakekube.simulation.anchor import Anchor, target_of
-from fakekube.simulation.atoms import Failure, Fresh, Late, Race
+from fakekube.simulation.atoms import Failure, Fresh, Late, Old, Race, Upgrade
 from fakekube.simulation.lastspec import Intents
 from fakekube.simulation.observation import CLUSTER as CLUSTER_ACTOR
 from fakekube.simulation.observation import OPERATOR, Commit, Observation
@@ -70,7 +70,8 @@ class Run:
         self._cluster, self._engine, self._with_timeline = cluster, engine_of(cluster), with_timeline
         self._server = self._engine.server
         self.recorder: Recorder = Recorder(Kinds(self._server.apiserver.catalog.resources()))
-        self.hands: ClusterHands = ClusterHands(cluster, self.recorder)
+        is_old = any(isinstance(atom, Upgrade | Old) for atom in plan.atoms)
+        self.hands: ClusterHands = ClusterHands(cluster, self.recorder, plan.releases, is_old=is_old)
         self.injection: Injection = Injection(plan, self.hands)
         failing = plan.bounds.failing if plan.bounds is not None else frozenset()
         self.recovery: Recovery = Recovery(cluster, self.hands, failing, lambda: self.injection.hits)
@@ -104,7 +105,7 @@ class Run:
     @property
     def calm(self) -> bool:
         """Whether the plan has no faults."""
-        return not self.plan.atoms
+        return all(isinstance(atom, Old) for atom in self.plan.atoms)
 
     @contextmanager
     def step(self, name: str) -> Iterator[None]:
@@ -132,6 +133,10 @@ class Run:
     def awaited(self) -> None:
         """The test waits for an operator: nothing stays down or late."""
         self.injection.end_all()
+
+    def released(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        """What is to be started in place of a function of the test."""
+        return self.hands.released(function)
 
     def absorbs(self, error: BaseException) -> bool:
         """Whether an operator has ended because of the plan, and starts again, as the kubelet would have it.
@@ -173,7 +178,7 @@ class Run:
     @property
     def facts(self) -> Facts:
         """What the rules of legality need to know."""
-        return Facts(frozenset(self._from_cache), self.recovery.lease, self._webhooks)
+        return Facts(frozenset(self._from_cache), self.recovery.lease, self._webhooks, self.plan.releases is not None)
 
     # --- connecting ------------------------------------------------------------------------------------------------
 

@@ -9,7 +9,7 @@ from controllerlib import ApiError
 from fakekube.harness.assertions.invariants import Violated
 from fakekube.harness.engine import engine_of
 from fakekube.simulation.anchor import numbered
-from fakekube.simulation.atoms import Atom, Crash, Fresh, Gap, Hold, Late, Pause, Rollback, Stale
+from fakekube.simulation.atoms import Atom, Crash, Downgrade, Fresh, Gap, Hold, Late, Pause, Rollback, Stale, Upgrade
 from fakekube.simulation.intents import carried, intents_of
 from fakekube.simulation.lastspec import Step
 from fakekube.simulation.observation import Observation
@@ -90,6 +90,7 @@ def finished(run: Run, cluster: FakeKube, failure: BaseException | None, *, with
         steps=tuple(run.steps),
         ended=ended,
         mode=mode,
+        released=any(isinstance(atom, Upgrade | Downgrade) for atom in run.plan.atoms),
         cost=cost,
         timeline=cluster.timeline.to_json() if with_timeline else "",
     )
