@@ -188,7 +188,7 @@ class Operators:
             raise TypeError(f"task() takes a coroutine: call the async function, task(work()), not {work!r}")
         start = work if callable(work) else factory_of(coroutine)
         if isinstance(start, partial) and self._released(start.func) is not start.func:
-            name = name or coroutine.__qualname__
+            name = name or start.func.__qualname__
             coroutine.close()
             coroutine = self._start(start)
         return self._background.task(coroutine, name, partial(self._start, start) if start is not None else None)

@@ -44,7 +44,7 @@ LONGEST = 300.0
 #: The virtual seconds by which watches are late in a cluster that has no failure.
 LAG = 5.0
 
-#: For how many virtual seconds an answer is late at most: half of what kube-apiserver takes for a request (--request-timeout).
+#: For how many virtual seconds an answer is late at most: half of the limit of kube-apiserver (--request-timeout).
 SLOW = 30.0
 
 #: What a competing writer does in `race(OP)`, and the annotation or label that it sets.
@@ -273,16 +273,35 @@ class Rollback:
 
 
 Atom = (
-    Crash | Lost | Hold | Gap | Stale | Failure | Race | Late | Pause | Zombie | Hook | Jump | Upgrade | Downgrade
-    | Dup | Order | Fresh | Rollback | Old
+    Crash
+    | Lost
+    | Hold
+    | Gap
+    | Stale
+    | Failure
+    | Race
+    | Late
+    | Pause
+    | Zombie
+    | Hook
+    | Jump
+    | Upgrade
+    | Downgrade
+    | Dup
+    | Order
+    | Fresh
+    | Rollback
+    | Old
 )
 
 Unanchored = Dup | Order | Fresh | Rollback | Old
 """Atoms that concern the whole run."""
 
 #: The names of faults that a marker selects; `down` belongs to `crash`.
-FAULTS = ("crash", "lost", "hold", "gap", "stale", "error", "race", "late", "pause", "zombie", "hook", "jump", "dup", "order",
-          "upgrade", "downgrade")  # fmt: skip
+FAULTS = (
+    *("crash", "lost", "hold", "gap", "stale", "error", "race", "late", "pause", "zombie", "hook", "jump", "dup"),
+    *("order", "upgrade", "downgrade"),
+)
 
 _ATOM = re.compile(r"(?P<name>[a-z]+)(?:\((?P<arguments>.*?)\))?(?:@(?P<anchor>.+))?", re.S)
 

@@ -29,7 +29,7 @@ class Cost:
 class Bounds:
     """The limits of a run, by the cost of the reference.
 
-    failing: the controllers and keys of the reconciles that fail in the reference, too. Nothing waits for their retries.
+    failing: the controllers and keys of reconciles that fail in the reference, too: nothing waits for their retries.
     """
 
     reference: Cost

@@ -21,8 +21,8 @@ from fakekube.simulation.plan import Plan
 from fakekube.simulation.planning import Planner
 from fakekube.simulation.randomnames import RandomNames
 from fakekube.simulation.realism import Facts, broken_rules
-from fakekube.simulation.releases import Releases
 from fakekube.simulation.reducer import LIMIT, Reduced, reduce
+from fakekube.simulation.releases import Releases
 from fakekube.simulation.statemask import Mask
 
 #: The named budgets: how many runs.
@@ -178,7 +178,13 @@ class Explorer:
             coverage.add(trial.plan, trial.exercised, trial.unjudged)
             if trial.violations and not bugs.has(trial):
                 bugs.add(self._shrunk(trial, references, is_first=not bugs.found))
-        if not trials and not bugs.found and self._settings.shard[1] == 1 and self._runs < self._settings.runs and not self._is_late():
+        if (
+            not trials
+            and not bugs.found
+            and self._settings.shard[1] == 1
+            and self._runs < self._settings.runs
+            and not self._is_late()
+        ):
             faults = ", ".join(self._settings.faults)
             raise NothingToExplore(f"nothing was explored: no fault of {faults} can occur in this test")
         return Exploration(reference, trials, self._runs, coverage, bugs.counted())
@@ -203,7 +209,7 @@ class Explorer:
             raise NothingToExplore("upgrade: the old release has written nothing in this test")
         if _same_writes(self._known_old, references[False, ()][0]):
             raise NothingToExplore(
-                "upgrade: the old release does just what the new one does; start() must be given the new function itself"
+                "upgrade: the old release does just what the new one does; pass the new function itself to start()"
             )
 
     def reference(self, skipped: tuple[str, ...] = (), *, is_old: bool = False) -> tuple[Observation, Judge]:

@@ -144,7 +144,7 @@ class Observation:
     rests: Sequence[int] = ()
     mode: Literal["", "fresh", "rollback"] = ""
     released: bool = False
-    cost: Cost = Cost()
+    cost: Cost = field(default_factory=Cost)
     timeline: str = ""
     """The timeline as JSON; empty unless it is recorded."""
 

@@ -18,8 +18,8 @@ FORMAT = "FK1"
 class Plan:
     """A seed, from which orders are drawn, and the atoms. `skipped`: the test's steps, by name, that are left out.
 
-    `intents`, `last_step`: of the reference, for `fresh` and `rollback`. `bounds`: what the run may do, by the reference
-    (None: no limit). `releases`: of the operator, for `upgrade`, `downgrade` and `old`. They are no part of the text.
+    `intents`, `last_step`: of the reference, for `fresh` and `rollback`. `bounds`: what the run may do (None: no
+    limit). `releases`: of the operator, for `upgrade`, `downgrade` and `old`. They are no part of the text.
     """
 
     seed: int = 0

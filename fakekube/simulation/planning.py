@@ -241,9 +241,7 @@ class Planner:
             for one in (change, *answers[:1], *answers[-1:]):
                 if _are_near(before, one):
                     yield Stale(change.kind, before.anchor, one.anchor)
-        for marked, later in self._marked():
-            if _are_near(marked, later):
-                yield Stale(marked.kind, marked.anchor, later.anchor)
+        yield from (Stale(one.kind, one.anchor, later.anchor) for one, later in self._marked() if _are_near(one, later))
 
     def _rare(self) -> Iterator[Atom]:
         if self._has_election:
@@ -332,7 +330,9 @@ def _turns(run: Observation) -> Sequence[Commit]:
     """The writes of operators in a run, and the changes of the test after the first of them."""
     commits = [one for one in run.commits if not one.rest and is_compared(one.kind)]
     first = next((number for number, one in enumerate(commits) if one.by_operator), len(commits))
-    return _capped([one for one in commits[first:] if one.by_operator or (one.actor == TEST and one.before is not None)])
+    return _capped(
+        [one for one in commits[first:] if one.by_operator or (one.actor == TEST and one.before is not None)]
+    )
 
 
 def _are_near(first: Commit, second: Commit) -> bool:

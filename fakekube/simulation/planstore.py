@@ -49,10 +49,8 @@ def parse_kept(text: str) -> Sequence[Kept]:
     return found
 
 
-def updated(
-    kept: Sequence[Kept], *, failed: Iterable[tuple[Plan, str]], passed: Iterable[Plan] = ()
-) -> Sequence[Kept]:
-    """The plans that are kept after an exploration in which some plans have failed, and others were tried and passed."""
+def updated(kept: Sequence[Kept], *, failed: Iterable[tuple[Plan, str]], passed: Iterable[Plan] = ()) -> Sequence[Kept]:
+    """The plans that are kept after an exploration in which some plans have failed, and others have passed."""
     known = {str(one.plan): one for one in kept}
     for plan in passed:
         if (one := known.get(str(plan))) is not None:

@@ -12,7 +12,15 @@ from typing import TYPE_CHECKING
 import pytest
 
 from fakekube.simulation.atoms import Unanchored
-from fakekube.simulation.explorer import Exploration, Explorer, Failed, NothingToExplore, ReferenceFails, Settings, base_of
+from fakekube.simulation.explorer import (
+    Exploration,
+    Explorer,
+    Failed,
+    NothingToExplore,
+    ReferenceFails,
+    Settings,
+    base_of,
+)
 from fakekube.simulation.failurepage import PlanResult, write_page
 from fakekube.simulation.marker import budget_of, plans_of, settings_of
 from fakekube.simulation.observation import Observation

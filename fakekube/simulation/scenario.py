@@ -94,5 +94,8 @@ def _joined(found: Sequence[Exploration]) -> Exploration:
     trials = [trial for one in found for trial in one.trials]
     bugs = {bug.key: bug for one in reversed(found) for bug in reversed(one.bugs)}
     return replace(
-        first, trials=trials, runs=sum(one.runs for one in found), bugs=sorted(bugs.values(), key=lambda bug: bug.number)
+        first,
+        trials=trials,
+        runs=sum(one.runs for one in found),
+        bugs=sorted(bugs.values(), key=lambda bug: bug.number),
     )

@@ -70,8 +70,8 @@ def _items(value: Sequence[Any]) -> Iterable[tuple[object, Any]]:
 class Mask:
     """Decides which leaves count.
 
-    `ignored`: shell patterns of paths, `status.*`, or with a target before them: `pod/*:status.podIP`. A path stands for
-    what is below it, too. `upgraded`: the same, or targets alone (`cm/a-old`), for runs with two releases.
+    `ignored`: shell patterns of paths, `status.*`, or with a target before them: `pod/*:status.podIP`. A path stands
+    for what is below it, too. `upgraded`: the same, or targets alone (`cm/a-old`), for runs with two releases.
     """
 
     def __init__(self, ignored: Iterable[str] = (), upgraded: Iterable[str] = ()) -> None:
@@ -146,7 +146,7 @@ class Mask:
     ) -> Sequence[tuple[str, Any, Any]]:
         """The leaves that differ: path, expected and found value (None: absent).
 
-        Times count as equal, and so does what is `allocated`, and what competing writes have set, wherever it is copied.
+        Times count as equal, what is `allocated`, and what competing writes have set, wherever it is copied.
         """
         differing = self._differences(target, expected, found, allocated)
         if differing and has_mark(found) != has_mark(expected):

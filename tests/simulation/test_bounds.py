@@ -28,8 +28,8 @@ def metered(**usual):
     ],
 )
 def test_how_many_requests_fit_into_a_virtual_second(usual, limit):
-    meter, clock = metered(requests=10**6, **usual)
-    assert not any([meter.request("get a") for _ in range(limit)])
+    meter, _ = metered(requests=10**6, **usual)
+    assert not any(meter.request("get a") for _ in range(limit))
     assert meter.request("get a")
     assert meter.exceeded.startswith(f"more than {limit} requests within one virtual second")
     assert "mostly get a at test_bounds.py:" in meter.exceeded
@@ -38,7 +38,7 @@ def test_how_many_requests_fit_into_a_virtual_second(usual, limit):
 def test_a_new_second_begins_with_no_request():
     meter, clock = metered(requests=10**6)
     for clock.now in (0.1, 0.9, 1.0, 2.5):
-        assert not any([meter.request("get a") for _ in range(1_000)])
+        assert not any(meter.request("get a") for _ in range(1_000))
     assert meter.cost.at_once == 2_000
 
 
@@ -54,7 +54,7 @@ def test_how_many_requests_fit_into_a_run(seconds, limit):
 def test_a_run_that_only_takes_long_in_real_time_is_no_finding():
     meter, clock = metered(real=2.0)
     clock.real = 161.0
-    assert any([meter.request("get a") for _ in range(64)])
+    assert any(meter.request("get a") for _ in range(64))
     assert (meter.exceeded, meter.too_long) == ("", "the run has taken 161 s of real time (limit 160 s)")
 
 

@@ -478,7 +478,9 @@ def test_broker(fakekube):
 
 
 def test_order_alone_is_explored(run):
-    source = MARKED.replace("runs=40, bugs=1", "runs=6, faults=['order']").replace("(fakekube)", "(fakekube, bug=False)", 2)
+    source = MARKED.replace("runs=40, bugs=1", "runs=6, faults=['order']").replace(
+        "(fakekube)", "(fakekube, bug=False)", 2
+    )
     source = source.replace("def test_vault(fakekube, bug=False)", "def test_vault(fakekube)")
     result = run(source, "-rP")
     result.assert_outcomes(passed=1)

@@ -219,7 +219,9 @@ def test_a_deletion_that_is_an_update_is_made_again_from_the_state_that_led_to_i
 
 
 def test_a_restart_reads_an_object_as_it_was_marked_as_deleted():
-    marked = commit(2, "update", "store/a", "test", before=KEPT, after={"metadata": {**KEPT["metadata"], **GOING["metadata"]}})
+    marked = commit(
+        2, "update", "store/a", "test", before=KEPT, after={"metadata": {**KEPT["metadata"], **GOING["metadata"]}}
+    )
     gone = commit(3, "delete", "store/a", before=GOING)
     again = commit(4, "create", "store/a", "test", after=KEPT, occurrence=2)
     answers = [commit(5, "create", "pod/a"), commit(6, "create", "pod/b"), commit(7, "create", "pod/c")]
@@ -232,7 +234,6 @@ def test_a_restart_reads_an_object_as_it_was_marked_as_deleted():
         "create pod/c#1",
     ]
     assert f"stale(store, at=create store/a#1, when={marked.anchor})" in found
-
 
 
 class TestConvergence:

@@ -18,7 +18,10 @@ def changes(*writers, part="spec", values=(1, 2), **more):
     made, value = [], 0
     for number, actor in enumerate(writers):
         old, value = value, values[number % len(values)]
-        before, after = obj("Deployment", "web", **{part: {"replicas": old}}), obj("Deployment", "web", **{part: {"replicas": value}})
+        before, after = (
+            obj("Deployment", "web", **{part: {"replicas": old}}),
+            obj("Deployment", "web", **{part: {"replicas": value}}),
+        )
         made.append(commit(10 + number, "update", "deploy/web", actor, before, after, occurrence=number + 1, **more))
     return made
 

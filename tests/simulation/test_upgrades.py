@@ -66,7 +66,10 @@ def wrong(found):
 
 def test_what_the_old_release_leaves_is_found():
     found = explorer_of(FORGETS).explore()
-    assert ("O2: cm/a-config is there at the end (the reference does not have it)", "FK1 seed=0 upgrade@create cm/a-config#1") in wrong(found)
+    assert (
+        "O2: cm/a-config is there at the end (the reference does not have it)",
+        "FK1 seed=0 upgrade@create cm/a-config#1",
+    ) in wrong(found)
 
 
 def test_a_new_release_that_migrates_has_no_alarm():
@@ -134,7 +137,9 @@ async def write(fakekube, name, release):
     try:
         found = await client.get("v1", "ConfigMap", name, "default")
     except ApiError:
-        found = await client.create({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name, "namespace": "default"}})
+        found = await client.create(
+            {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name, "namespace": "default"}}
+        )
     await client.patch(found, {"data": {release: "yes"}})
     await fakekube.clock.sleep_until(1e6)
 

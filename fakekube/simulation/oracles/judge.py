@@ -85,7 +85,6 @@ class Judge:
         yield from streams(run)
         yield from own_assertions(self.reference, run)
 
-
     def _upgraded(self, run: Observation) -> Iterator[Violation]:
         """What is wrong in a run with two releases: it ends as the last one alone does, and harms nothing on the way.
 

@@ -23,9 +23,7 @@ class Meter:
     real time, for which the machine may be the reason.
     """
 
-    def __init__(
-        self, bounds: Bounds | None, now: Callable[[], float], real: Callable[[], float] = monotonic
-    ) -> None:
+    def __init__(self, bounds: Bounds | None, now: Callable[[], float], real: Callable[[], float] = monotonic) -> None:
         self._bounds, self._now, self._real = bounds, now, real
         self._began, self._real_began = now(), real()
         self._requests = self._steps = self._in_second = self._most = 0

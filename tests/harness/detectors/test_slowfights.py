@@ -7,7 +7,6 @@ from controllerlib.controller import PredicateFuncs
 from tests.harness.detectors.scenes import texts
 from tests.harness.operators import config_map
 
-
 CREATED = PredicateFuncs(update=lambda event: False)
 
 
