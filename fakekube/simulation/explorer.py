@@ -12,7 +12,6 @@ from time import monotonic
 
 from fakekube.simulation.atoms import FAULTS, Downgrade, Fresh, Old, Rollback, Unanchored
 from fakekube.simulation.bounds import Bounds
-from fakekube.simulation.bugs import Key, is_known, key_of, unknown
 from fakekube.simulation.coverage import Coverage
 from fakekube.simulation.intents import intents_of, last_step, written
 from fakekube.simulation.observation import Observation, Violation
@@ -23,6 +22,7 @@ from fakekube.simulation.randomnames import RandomNames
 from fakekube.simulation.realism import Facts, broken_rules
 from fakekube.simulation.reducer import LIMIT, Reduced, reduce
 from fakekube.simulation.releases import Releases
+from fakekube.simulation.results.bugs import Key, is_known, key_of, unknown
 from fakekube.simulation.statemask import Mask
 
 #: The named budgets: how many runs.

@@ -25,10 +25,10 @@ from fakekube.simulation.failurepage import PlanResult, write_page
 from fakekube.simulation.marker import budget_of, plans_of, settings_of
 from fakekube.simulation.observation import Observation
 from fakekube.simulation.plan import Plan, parse_plan
-from fakekube.simulation.planstore import PlanStore
-from fakekube.simulation.progress import Progress
 from fakekube.simulation.realism import Facts, IllegalPlan, check_legal
 from fakekube.simulation.report import failure, side_by_side, success
+from fakekube.simulation.results.planstore import PlanStore
+from fakekube.simulation.results.statusline import StatusLine
 from fakekube.simulation.stash import PAGED, PLAN, RECORDED, SHARD
 
 if TYPE_CHECKING:
@@ -167,7 +167,7 @@ class ItemExplorer:
         directory, always = plans_of(marker.kwargs if marker is not None else {})
         return PlanStore(self._plan_file(directory, self._nodeid())), always
 
-    def _progress_of(self, settings: Settings) -> Progress:
+    def _progress_of(self, settings: Settings) -> StatusLine:
         config = self._item.config
         terminal = config.pluginmanager.get_plugin("terminalreporter")
 
@@ -177,7 +177,7 @@ class ItemExplorer:
                 terminal.write_line(line)
 
         name = self._item.name
-        return Progress(write, monotonic, name, settings.runs, config.getoption("verbose", 0))
+        return StatusLine(write, monotonic, name, settings.runs, config.getoption("verbose", 0))
 
     def _explored(self, explorer: Explorer, settings: Settings, store: PlanStore) -> tuple[str, str]:
         found = explorer.explore()

@@ -2,9 +2,9 @@
 
 import pytest
 
-from fakekube.simulation.bugs import key_of, unknown
 from fakekube.simulation.observation import Violation
 from fakekube.simulation.plan import parse_plan
+from fakekube.simulation.results.bugs import key_of, unknown
 
 ABSENT = Violation("O2", "secret/a", "is absent at the end")
 TEST = Violation("test", "", "test_vault.py:7: AssertionError")

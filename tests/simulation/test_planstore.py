@@ -3,7 +3,7 @@
 import pytest
 
 from fakekube.simulation.plan import parse_plan
-from fakekube.simulation.planstore import PASSES, Kept, PlanStore, parse_kept, updated
+from fakekube.simulation.results.planstore import PASSES, Kept, PlanStore, parse_kept, updated
 
 CRASH = parse_plan("FK1 seed=0 crash@create secret/a#1")
 LOST = parse_plan("FK1 seed=3 skip=second%20vault lost(504)@create secret/a#1 + dup")

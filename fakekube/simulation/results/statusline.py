@@ -13,7 +13,7 @@ SECONDS = 5.0
 VERBOSE = 1.0
 
 
-class Progress:
+class StatusLine:
     """Writes lines like `run 34 of 200: crash@create cm/a#1`.
 
     write: writes a line. now: real seconds. runs: the budget. verbosity: that of pytest.

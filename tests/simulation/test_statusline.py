@@ -3,7 +3,7 @@
 import pytest
 
 from fakekube.simulation.plan import parse_plan
-from fakekube.simulation.progress import Progress
+from fakekube.simulation.results.statusline import StatusLine
 
 CRASH = parse_plan("FK1 seed=0 crash@create secret/a#1")
 
@@ -13,7 +13,7 @@ CRASH = parse_plan("FK1 seed=0 crash@create secret/a#1")
 )
 def test_how_often_there_is_a_line(verbosity, shown):
     lines, now = [], [0.0]
-    progress = Progress(lines.append, lambda: now[0], "test_a", 200, verbosity)
+    progress = StatusLine(lines.append, lambda: now[0], "test_a", 200, verbosity)
     for second in range(0, 14, 2):
         now[0] = float(second)
         progress.begins(second, CRASH)
@@ -22,7 +22,7 @@ def test_how_often_there_is_a_line(verbosity, shown):
 
 def test_an_interruption_names_the_run():
     lines = []
-    progress = Progress(lines.append, lambda: 0.0, "test_a", 10**9)
+    progress = StatusLine(lines.append, lambda: 0.0, "test_a", 10**9)
     progress.interrupted()
     assert lines == []
     progress.begins(4, parse_plan("FK1"))
