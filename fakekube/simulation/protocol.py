@@ -26,7 +26,7 @@ from fakekube.simulation.marker import budget_of, plans_of, settings_of
 from fakekube.simulation.observation import Observation
 from fakekube.simulation.plan import Plan, parse_plan
 from fakekube.simulation.realism import Facts, IllegalPlan, check_legal
-from fakekube.simulation.report import failure, side_by_side, success
+from fakekube.simulation.report import failure, properties, side_by_side, success
 from fakekube.simulation.results.planstore import PlanStore
 from fakekube.simulation.results.statusline import StatusLine
 from fakekube.simulation.stash import PAGED, PLAN, RECORDED, SHARD
@@ -129,6 +129,7 @@ class ItemExplorer:
         self._next_run: pytest.Item = _NextRun.from_parent(item.parent, name=item.name)
         self._reports: Sequence[pytest.TestReport] = ()
         self._last_reports: Sequence[pytest.TestReport] = ()
+        self._properties: Sequence[tuple[str, object]] = ()
         self._facts = Facts()
 
     def run(self) -> Sequence[pytest.TestReport]:
@@ -182,6 +183,7 @@ class ItemExplorer:
     def _explored(self, explorer: Explorer, settings: Settings, store: PlanStore) -> tuple[str, str]:
         found = explorer.explore()
         _keep(store, found)
+        self._properties = properties(found)
         if found.failed is None:
             return "passed", success(found)
         message = failure(found, found.failed, self._nodeid(), settings.runs)
@@ -284,6 +286,7 @@ class ItemExplorer:
         reports = []
         output = {report.when: report.sections for report in self._last_reports}
         for report in self._reports:
+            report.user_properties = [*report.user_properties, *self._properties]
             if report.when == "call":
                 if outcome == "failed":
                     report.outcome = "failed"

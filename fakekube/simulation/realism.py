@@ -128,7 +128,7 @@ def _reads_change_nothing(atom: Atom, facts: Facts) -> str:
 def _external_calls(atom: Atom, facts: Facts) -> str:
     anchors = [getattr(atom, name, None) for name in ("at", "since", "when")]
     if any(isinstance(one, Anchor) and one.kind == EXTERNAL for one in anchors) and not isinstance(
-        atom, Crash | Pause | Jump
+        atom, Crash | Pause | Jump | Upgrade | Downgrade
     ):
         return f"{atom}: the server has no part in a change of an external API; crash, down, pause and jump follow one"
     return ""

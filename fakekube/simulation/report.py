@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from shlex import quote
 
 from fakekube.harness.records.alignment import align, beside, first_difference
 from fakekube.simulation.explorer import Exploration, Failed
 from fakekube.simulation.observation import Commit, Observation
 from fakekube.simulation.plan import Plan
+from fakekube.simulation.results.figures import Share, figures, line_of
 
 #: Assertions about how often something was done, which faults may change.
 _COUNTS = re.compile(r"\b(requests|reconciles|count\w*)\(")
@@ -72,7 +73,21 @@ def success(found: Exploration) -> str:
     exercised = sum(trial.exercised for trial in found.trials)
     head = f"explored {exercised} plans in {found.runs} runs without a failure"
     head += "; they combine these atoms:" if found.coverage.exercised else ""
-    return "\n".join([head, *(f"  {line}" for line in [*found.coverage.lines(), *_known(found)])])
+    lines = [*found.coverage.lines(), line_of(figures_of(found)), *_known(found)]
+    return "\n".join([head, *(f"  {line}" for line in lines)])
+
+
+def figures_of(found: Exploration) -> Mapping[str, Share]:
+    """How much of the test the exploration has perturbed."""
+    return figures(found.reference, [trial.plan for trial in found.trials if trial.exercised])
+
+
+def properties(found: Exploration) -> Sequence[tuple[str, object]]:
+    """The figures of an exploration, as properties of a report in JUnit's format."""
+    plans = sum(trial.exercised for trial in found.trials)
+    counts = [("runs", found.runs), ("plans", plans), ("bugs", len(found.bugs))]
+    shares = [(name, str(share)) for name, share in figures_of(found).items()]
+    return [(f"fakekube_{name}", value) for name, value in [*counts, *shares]]
 
 
 def side_by_side(reference: Observation, run: Observation) -> Sequence[str]:

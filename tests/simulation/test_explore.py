@@ -111,6 +111,7 @@ def test_a_correct_operator_passes_and_what_was_tried_is_counted(run):
     text = text_of(result)
     assert re.search(r"explored \d+ plans in 40 runs without a failure; they combine these atoms:", text)
     assert "crash: 2 distinct atoms exercised" in text
+    assert "crashed after 2 of 2 writes" in text
     assert re.search(r": 1 distinct atom exercised", text)
 
 
@@ -333,7 +334,8 @@ def test_wrong_arguments_of_the_marker(run, arguments, problem):
 def test_only_the_named_faults_are_tried(run):
     result = run(MARKED.replace("runs=40, bugs=1", "runs=12, faults=['jump', 'race']"), "-rP")
     result.assert_outcomes(passed=1)
-    assert "crash" not in text_of(result).partition("explored")[2]
+    assert "crash:" not in text_of(result).partition("explored")[2]
+    assert "crashed after 0 of 2 writes" in text_of(result)
 
 
 @pytest.mark.slow
@@ -475,6 +477,17 @@ def test_broker(fakekube):
     replayed = run(source, "--fakekube-plan", plan)
     replayed.assert_outcomes(failed=1)
     assert "no operator takes part in leader election" not in text_of(replayed)
+
+
+def test_the_figures_of_an_exploration_are_properties_of_its_report(run):
+    source = MARKED.replace("runs=40, bugs=1", "runs=6, faults=['crash']").replace(
+        "scenario(fakekube)", "scenario(fakekube, bug=False)"
+    )
+    result = run(source, "-rP", "--junitxml=report.xml")
+    result.assert_outcomes(passed=1)
+    found = dict(re.findall(r'<property name="fakekube_(\w+)" value="(.*?)"', Path("report.xml").read_text()))
+    assert (found["runs"], found["bugs"], found["crashes"], found["losses"]) == ("5", "0", "2 of 2", "0 of 2")
+    assert "crashed after 2 of 2 writes, lost the answers of 0 of 2" in text_of(result)
 
 
 def test_order_alone_is_explored(run):
