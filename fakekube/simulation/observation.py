@@ -116,7 +116,7 @@ class Observation:
     skipped: whether a watch was late or an operator down, so that it may not have seen each state.
     fired: the atoms that took effect. streams: what was wrong with watch streams of the server.
     ended: the virtual seconds at which the test ended. rests: the revisions at which the cluster was quiescent.
-    released: whether two releases of the operator ran, one after the other.
+    released: whether the release of the operator has changed; None if the plan has no such change.
     mode: whether the run gave a new cluster the last spec, or took the last change back.
     """
 
@@ -143,7 +143,7 @@ class Observation:
     ended: float = 0.0
     rests: Sequence[int] = ()
     mode: Literal["", "fresh", "rollback"] = ""
-    released: bool = False
+    released: bool | None = None
     cost: Cost = field(default_factory=Cost)
     timeline: str = ""
     """The timeline as JSON; empty unless it is recorded."""

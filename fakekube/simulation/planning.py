@@ -99,7 +99,6 @@ class Planner:
                 self._downs(),
                 self._failures(),
                 self._races(),
-                self._late(),
                 self._cancelled(),
                 self._stale(),
                 self._pauses(),
@@ -250,6 +249,7 @@ class Planner:
         if self._has_webhooks:
             for one in self._writes:
                 yield Hook(one.anchor)
+        yield from self._late()
         for one in self._writes:
             yield Jump(one.anchor, _SKEW)
 

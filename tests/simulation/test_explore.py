@@ -305,6 +305,47 @@ def test_the_report_has_the_output_of_the_failing_run_only(run):
     assert "fakekube timeline" not in text
 
 
+UPGRADED = """
+def build_old(manager):
+    live = manager.api_reader
+
+    async def reconcile(request, client):
+        vault = await find(live, API, "Vault", request.name, request.namespace)
+        await ensure(live, child(vault, "Secret", request.name, data={"key": "c2VjcmV0"}))
+
+    manager.controller("vault").for_(API, "Vault").complete(reconcile)
+
+build = builder(bug=True)
+
+@pytest.mark.fakekube_explore(runs=12, bugs=1, faults=["upgrade"], upgrade=(f"{__name__}:build_old", build))
+def test_vault(fakekube):
+    fakekube.apply(definition("Vault", size="integer"))
+    fakekube.start(build)
+    fakekube.create(custom("Vault", size=1))
+    fakekube.advance(60)
+"""
+
+
+def test_an_upgrade_of_the_marker(run):
+    forgets = UPGRADED.replace('"Secret", request.name', '"Secret", f"{request.name}-old"')
+    text = text_of(run(forgets))
+    plan = "FK1 seed=0 upgrade@create secret/a-old#1"
+    assert "O2: secret/a-old is there at the end (the reference does not have it)" in text
+    assert f"--fakekube-plan='{plan}'" in text
+    run(forgets, "--fakekube-plan", plan).assert_outcomes(failed=1)
+
+
+def test_an_upgrade_that_leaves_nothing(run):
+    result = run(UPGRADED, "-rP")
+    result.assert_outcomes(passed=1)
+    assert "upgrade: 1 distinct atom exercised" in text_of(result)
+
+
+def test_an_old_release_that_cannot_be_imported(run):
+    result = run(UPGRADED.replace("{__name__}:build_old", "{__name__}:build_older"))
+    assert "build_older' cannot be imported" in text_of(result) + "\n".join(result.errlines)
+
+
 # --- options and arguments
 
 

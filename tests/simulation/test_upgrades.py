@@ -81,6 +81,15 @@ def test_a_new_release_that_migrates_has_no_alarm():
     ]
 
 
+@pytest.mark.parametrize("name", ["upgrade", "downgrade"])
+def test_a_release_that_never_changes_is_not_judged(name):
+    explorer = explorer_of(CORRECT)
+    judge = explorer.reference(is_old=name == "downgrade")[1]
+    observed = explorer.observe(parse_plan(f"FK1 seed=0 {name}@create cm/never#1"))
+    assert (list(observed.fired), observed.released) == ([], False)
+    assert judge.violations(observed) == []
+
+
 def test_what_an_upgrade_may_leave_is_declared():
     assert wrong(explorer_of(FORGETS, upgrade_mask=["cm/*-config"]).explore()) == []
 

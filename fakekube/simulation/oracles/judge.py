@@ -48,7 +48,7 @@ class Judge:
         return [one for one in found if one.oracle not in self.off]
 
     def _all(self, run: Observation) -> Iterator[Violation]:
-        if run.unjudged:
+        if run.unjudged or run.released is False:  # what is to be judged was not reached
             return
         if run.inconclusive and (run.mode or not _is_complete(self.reference, run)):
             return

@@ -90,10 +90,16 @@ def finished(run: Run, cluster: FakeKube, failure: BaseException | None, *, with
         steps=tuple(run.steps),
         ended=ended,
         mode=mode,
-        released=any(isinstance(atom, Upgrade | Downgrade) for atom in run.plan.atoms),
+        released=_released(run),
         cost=cost,
         timeline=cluster.timeline.to_json() if with_timeline else "",
     )
+
+
+def _released(run: Run) -> bool | None:
+    """Whether the release has changed; None if the plan does not say so."""
+    numbers = [number for number, atom in enumerate(run.plan.atoms) if isinstance(atom, Upgrade | Downgrade)]
+    return any(number in run.injection.fired for number in numbers) if numbers else None
 
 
 def _skips(atom: Atom) -> bool:
