@@ -12,6 +12,7 @@
 - `pause(until=E)@W`: the operator is frozen
 - `zombie@W`: an old leader writes late
 - `hook(timeout)@W`: a webhook times out
+- `surge(until=E)@W`: a second replica of the operator starts, and the first one lives on until E
 - `jump(SECONDS)@E`: the clock jumps
 - `upgrade@W`: the old release of the operator runs until W is committed, then the new one
 - `downgrade@W`: the new release runs until W is committed, then the old one
@@ -221,6 +222,18 @@ class Order:
 
 
 @dataclass(frozen=True, slots=True)
+class Surge:
+    """A second replica of the operator starts after the write, as in rolling updates; the first one dies at `until`."""
+
+    name: ClassVar[str] = "surge"
+    at: Anchor
+    until: Until
+
+    def __str__(self) -> str:
+        return f"surge(until={self.until})@{self.at}"
+
+
+@dataclass(frozen=True, slots=True)
 class Upgrade:
     """The old release of the operator runs until the write is committed; then it is killed, and the new one starts."""
 
@@ -285,6 +298,7 @@ Atom = (
     | Zombie
     | Hook
     | Jump
+    | Surge
     | Upgrade
     | Downgrade
     | Dup
@@ -302,6 +316,9 @@ FAULTS = (
     *("crash", "lost", "hold", "gap", "stale", "error", "race", "late", "pause", "zombie", "hook", "jump", "dup"),
     *("order", "upgrade", "downgrade"),
 )
+
+#: Faults that only a marker which names them selects: they concern operators that are deployed in one way.
+OPT_IN = ("surge",)
 
 _ATOM = re.compile(r"(?P<name>[a-z]+)(?:\((?P<arguments>.*?)\))?(?:@(?P<anchor>.+))?", re.S)
 
@@ -390,6 +407,7 @@ _PARSERS: dict[str, Callable[[list[str], Anchor | None], Atom]] = {
     "zombie": lambda arguments, anchor: Zombie(_needed(anchor)),
     "hook": lambda arguments, anchor: Hook(_needed(anchor)),
     "jump": lambda arguments, anchor: Jump(_needed(anchor), int(arguments[0])),
+    "surge": lambda arguments, anchor: Surge(_needed(anchor), until_of(_named(arguments, "until"))),
     "upgrade": lambda arguments, anchor: Upgrade(_needed(anchor)),
     "downgrade": lambda arguments, anchor: Downgrade(_needed(anchor)),
     "old": lambda arguments, anchor: _alone(Old(), arguments, anchor),

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from fakekube.simulation.atoms import FAULTS
+from fakekube.simulation.atoms import FAULTS, OPT_IN
 from fakekube.simulation.explorer import BUDGETS, Settings
 from fakekube.simulation.plan import Plan, parse_plan
 from fakekube.simulation.releases import releases_of
@@ -58,7 +58,7 @@ def settings_of(arguments: Mapping[str, Any], *, seed: int = 0, shard: tuple[int
     return Settings(
         runs=runs,
         seconds=budget.seconds,
-        faults=_texts(arguments, "faults", FAULTS, FAULTS),
+        faults=_texts(arguments, "faults", FAULTS, (*FAULTS, *OPT_IN)),
         seed=seed,
         mask=_texts(arguments, "mask"),
         expect_delta=_texts(arguments, "expect_delta"),

@@ -29,7 +29,9 @@ from fakekube.simulation.atoms import (
     Race,
     Rollback,
     Stale,
+    Surge,
     Unanchored,
+    Until,
     Upgrade,
     Zombie,
 )
@@ -93,6 +95,7 @@ class Planner:
             [atom for atom in family if atom.name in self._faults]
             for family in (
                 self._upgrades(),
+                self._surges(),
                 self._crashes(),
                 self._own_holds(),
                 self._losses(),
@@ -146,6 +149,20 @@ class Planner:
             ups: list[Atom] = [Upgrade(one.anchor) for one in _turns(self._old)]
             back = (Downgrade(one.anchor) for one in _turns(self._reference)) if self._goes_back else back
             yield from (atom for pair in zip_longest(ups, back) for atom in pair if atom is not None)
+
+    def _surges(self) -> Iterator[Atom]:
+        """A second replica starts in the middle of the work, and both see a change of the test."""
+        latest: Commit | None = None
+        for one in self._reference.commits:
+            if one.by_operator and not one.rest and is_compared(one.kind):
+                latest = one
+            elif one.actor == TEST and latest is not None:
+                later = [each for each in self._writes if each.revision > one.revision and _are_near(latest, each)]
+                until: Until = later[-1].anchor if later else "reconcile"
+                yield Surge(latest.anchor, until)
+                latest = None
+        for one in self._changes:
+            yield Surge(one.anchor, "reconcile")
 
     def _losses(self) -> Iterator[Atom]:
         for number, one in enumerate(self._writes):

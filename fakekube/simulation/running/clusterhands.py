@@ -103,6 +103,24 @@ class ClusterHands:
     def _begin(self, operator: Operator) -> None:
         self._engine.operators.relaunched(operator).begin(self._engine.bubble.loop)
 
+    def surge(self, operator: str) -> Callable[[], None]:
+        first, name = self._process(operator), operator.removeprefix(OPERATOR)
+        if (launched := self.running().get(name)) is not None:
+            self._context.copy().run(self._begin_beside, launched)
+        elif (program := self.programs().get(name)) is not None:
+            self._context.copy().run(self._engine.background.restart, program)
+
+        def end() -> None:
+            if first is not None and not first.fenced:
+                self._engine.disruptions.kill(first)
+
+        return end
+
+    def _begin_beside(self, operator: Operator) -> None:
+        assert operator.launch is not None, "it was started by the test"
+        operator.successor = self._engine.operators.launched(operator.launch, operator.name)
+        operator.successor.begin(self._engine.bubble.loop)
+
     def start_ended(self) -> None:
         """Start operators again that have ended by themselves."""
         known: Sequence[Operator | Program] = (*self._launched(), *self._programs())

@@ -26,6 +26,7 @@ from fakekube.simulation.atoms import (
     Pause,
     Race,
     Stale,
+    Surge,
     Until,
     Upgrade,
     Zombie,
@@ -53,6 +54,9 @@ class Hands(Protocol):
 
     def compact(self) -> None:
         """Compact the history."""
+
+    def surge(self, operator: str) -> Callable[[], None]:
+        """Start a second replica of an operator; returns what kills the first one."""
 
     def stop(self, operator: str) -> None:
         """Freeze an operator."""
@@ -92,6 +96,8 @@ class _Pending:
     cancel: Callable[[], None] = _nothing
     #: whether an operator is down or frozen, and whether a reconcile has begun since
     down: bool = False
+    #: whether two replicas live
+    doubled: bool = False
     armed: bool = False
     #: how many reconciles have ended since
     reconciles: int = 0
@@ -196,7 +202,7 @@ class Injection:
                 self._begin(number, atom, commit)
         return lost
 
-    def _begin(self, number: int, atom: Atom, commit: Commit) -> None:
+    def _begin(self, number: int, atom: Atom, commit: Commit) -> None:  # noqa: C901 - a case for each atom
         anchor, who = commit.anchor, commit.actor
         match atom:
             case Crash(at=at) if at == anchor and (commit.by_operator or who == TEST):
@@ -207,6 +213,10 @@ class Injection:
                 self._fire(number)
                 self.hands.stop(who)
                 self._wait(_Pending(atom.until, lambda: self.hands.resume(who), down=True))
+            case Surge(at=at) if at == anchor and (commit.by_operator or who == TEST):
+                self._fire(number)
+                for operator in self.operators():
+                    self._wait(_Pending(atom.until, self.hands.surge(operator), doubled=True))
             case Hold(since=at) if at == anchor:
                 self._fire(number)
                 release = self.hands.hold("", atom.kind, commit.revision - 1)
@@ -287,9 +297,14 @@ class Injection:
         return any(one.down for one in self._pending)
 
     @property
+    def is_doubled(self) -> bool:
+        """Whether two replicas of an operator live now."""
+        return any(one.doubled for one in self._pending)
+
+    @property
     def is_late(self) -> bool:
         """Whether a watch is late now until a change that is still to come."""
-        return any(isinstance(one.until, Anchor) and not one.down for one in self._pending)
+        return any(isinstance(one.until, Anchor) and not (one.down or one.doubled) for one in self._pending)
 
     def reconcile_started(self) -> None:
         """Called when a reconcile begins."""

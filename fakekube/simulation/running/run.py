@@ -28,7 +28,7 @@ from fakekube.simulation.observation import OPERATOR, Commit, Observation
 from fakekube.simulation.plan import Plan
 from fakekube.simulation.realism import Facts
 from fakekube.simulation.running.clusterhands import ClusterHands
-from fakekube.simulation.running.delays import Delays, Pace
+from fakekube.simulation.running.delays import BESIDE, Delays, Pace
 from fakekube.simulation.running.externalwatch import ExternalWatch
 from fakekube.simulation.running.foldedrequests import FoldedRequests, Send
 from fakekube.simulation.running.injection import Injection
@@ -277,6 +277,8 @@ class Run:
             delay = self._pace.of_write(operator.name, self._cluster.clock.monotonic())
             if delay:
                 return delay
+        if self.injection.is_doubled:  # replicas run at the same time, not one after the other
+            return BESIDE
         return self._delays.of_request() if self._delays.active else 0.0
 
     def _late(self, seconds: float) -> float:
