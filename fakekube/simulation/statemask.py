@@ -60,6 +60,11 @@ def leaves(value: Any, path: str = "") -> Iterator[tuple[str, Any]]:
         yield path, value
 
 
+def _leaves_of(obj: Object, parts: Sequence[str]) -> Iterator[tuple[str, Any]]:
+    """The leaves of some parts of an object."""
+    return (leaf for name in parts if name in obj for leaf in leaves(obj[name], name))
+
+
 def _items(value: Sequence[Any]) -> Iterable[tuple[object, Any]]:
     types = [one.get("type") if isinstance(one, Mapping) else None for one in value]
     if len(set(types)) == len(types) and all(isinstance(one, str) for one in types):
@@ -157,7 +162,10 @@ class Mask:
     def _differences(
         self, target: str, expected: Object, found: Object, allocated: Allocations | None
     ) -> Sequence[tuple[str, Any, Any]]:
-        old, new = dict(leaves(expected)), dict(leaves(found))
+        parts = [name for name in {**expected, **found} if expected.get(name) != found.get(name)]
+        if not parts:  # as most objects of two runs
+            return []
+        old, new = (dict(_leaves_of(one, parts)) for one in (expected, found))
         differing = []
         for path in dict.fromkeys([*old, *new]):
             before, after = old.get(path, _MISSING), new.get(path, _MISSING)

@@ -41,7 +41,7 @@ def fights(reference: Observation) -> Iterator[Violation]:
             turns.clear()
         if one.anchor.verb != "update" or not (one.by_operator or one.actor == CLUSTER) or not is_compared(one.kind):
             continue
-        old, new = _fields(one.before), _fields(one.after)
+        old, new = _fields(one.before, one.after), _fields(one.after, one.before)
         for path in [path for path in dict.fromkeys([*old, *new]) if not path.startswith("status")]:
             was, now = old.get(path, _ABSENT), new.get(path, _ABSENT)
             if was == now:
@@ -74,7 +74,7 @@ def _flips(commits: Sequence[Commit]) -> Iterator[tuple[str, str, str]]:
             history = {key: value for key, value in history.items() if key[0] != one.uid}
         if one.anchor.verb != "update" or not is_compared(one.kind):
             continue
-        old, new = _fields(one.before), _fields(one.after)
+        old, new = _fields(one.before, one.after), _fields(one.after, one.before)
         for path in dict.fromkeys([*old, *new]):
             was, now = old.get(path, _ABSENT), new.get(path, _ABSENT)
             if was == now:
@@ -94,10 +94,13 @@ def _has_flipped(past: Sequence[tuple[Any, str]]) -> bool:
     return first == last and who == again != other and "test" not in (who, other) and "race" not in (who, other)
 
 
-def _fields(obj: Mapping[str, Any] | None) -> dict[str, Any]:
+def _fields(obj: Mapping[str, Any] | None, other: Mapping[str, Any] | None) -> dict[str, Any]:
+    """The fields of an object in those parts that are not equal in another version of it."""
     found: dict[str, Any] = {}
     for name in ("spec", "data", "status"):
-        found.update(leaves((obj or {}).get(name), name))
+        value = (obj or {}).get(name)
+        if value != (other or {}).get(name):
+            found.update(leaves(value, name))
     return found
 
 
