@@ -10,11 +10,11 @@ from dataclasses import dataclass, replace
 from itertools import chain
 from time import monotonic
 
-from fakekube.simulation.atoms import FAULTS, Downgrade, Fresh, Old, Rollback, Unanchored
+from fakekube.simulation.atoms import FAULTS, Crash, Downgrade, Fresh, Lost, Old, Rollback, Unanchored
 from fakekube.simulation.bounds import Bounds
 from fakekube.simulation.coverage import Coverage
 from fakekube.simulation.intents import intents_of, last_step, written
-from fakekube.simulation.observation import Observation, Violation
+from fakekube.simulation.observation import Commit, Observation, Violation
 from fakekube.simulation.oracles.judge import Judge
 from fakekube.simulation.plan import Plan
 from fakekube.simulation.planning import Planner
@@ -22,8 +22,8 @@ from fakekube.simulation.randomnames import RandomNames
 from fakekube.simulation.realism import Facts, broken_rules
 from fakekube.simulation.reducer import LIMIT, Reduced, reduce
 from fakekube.simulation.releases import Releases
-from fakekube.simulation.results.bugs import Key, is_known, key_of, unknown
-from fakekube.simulation.statemask import Mask
+from fakekube.simulation.results.bugs import Key, general, is_known, key_of, unknown
+from fakekube.simulation.statemask import Mask, is_compared
 
 #: The named budgets: how many runs.
 BUDGETS = {"smoke": 30, "pr": 200, "nightly": 5_000}
@@ -156,6 +156,8 @@ class Explorer:
         self._references: References = {}
         self._bounds: Bounds | None = None
         self._known_old = Observation(settings.seed)
+        self._places: set[str] = set()
+        self._fed: list[Plan] = []
         self._began = monotonic()
 
     def explore(self) -> Exploration:
@@ -169,6 +171,7 @@ class Explorer:
         trials: list[Trial] = []
         references = self._references = {(False, ()): (reference, judge)}
         self._add_old(references)
+        list(new_places(reference, self._places))
         bugs = _Bugs(self._of_reference(reference, judge))
         for plan in self._plans(reference, trials):
             if len(bugs.found) >= self._settings.bugs or self._runs >= self._settings.runs or self._is_late():
@@ -273,6 +276,7 @@ class Explorer:
                 "what start(), task() and thread() run; beside those of start(), tasks and threads count as clients"
             )
         yield from singles
+        yield from self._fed
         if self._settings.shard[1] == 1:
             singles = [one.plan for one in trials if one.exercised and not one.violations]
         yield from planner.pairs(singles)
@@ -300,8 +304,18 @@ class Explorer:
         needed = sum(not isinstance(atom, Unanchored) for atom in plan.atoms)
         exercised = len(set(found.fired)) >= needed and not (found.inconclusive or found.unjudged)
         violations = self._violations(plan, found, references)
+        if exercised and not violations and len(plan.atoms) == 1:
+            self._feed(plan, found)
         known = [one for one in violations if is_known(one, self._settings.known)]
         return Trial(plan, unknown(violations, self._settings.known), exercised, found.unjudged, known)
+
+    def _feed(self, plan: Plan, found: Observation) -> None:
+        """Plan crashes and lost answers at writes that only a run with a fault has made, as those of error paths."""
+        for one in new_places(found, self._places):
+            atoms = (Crash(one.anchor),) if one.is_external else (Crash(one.anchor), Lost(one.anchor))
+            self._fed += [
+                replace(plan, atoms=(*plan.atoms, atom)) for atom in atoms if atom.name in self._settings.faults
+            ]
 
     def _shrunk(self, failed: Trial, references: References, *, is_first: bool) -> Failed:
         """The bug that a plan has shown, with the smallest plan. Further bugs are shrunk within the budget."""
@@ -338,6 +352,15 @@ class Explorer:
 def base_of(plan: Plan) -> Base:
     """What the runs of a plan are compared with."""
     return any(isinstance(atom, Downgrade | Old) for atom in plan.atoms), plan.skipped
+
+
+def new_places(run: Observation, known: set[str]) -> Iterator[Commit]:
+    """The writes of operators at places that are not known yet, and are from now on. Numbers in them do not count."""
+    for one in run.by_operators():
+        place = general(one.anchor.signature)
+        if place not in known and is_compared(one.kind):
+            known.add(place)
+            yield one
 
 
 def _same_writes(first: Observation, second: Observation) -> bool:

@@ -44,6 +44,9 @@ _OF_HISTORY = re.compile(
 
 _MISSING = object()
 
+#: What is equal in a status: what is absent, and what is there and empty.
+_EMPTY = (_MISSING, None, {}, [])
+
 
 def leaves(value: Any, path: str = "") -> Iterator[tuple[str, Any]]:
     """The leaves of an object with their paths: `spec.ports[0].name`. An empty mapping or list is a leaf.
@@ -172,6 +175,8 @@ class Mask:
             if _same(before, after) or (is_time(before) and is_time(after)) or not self.counts(target, path, after):
                 continue
             if allocated is not None and allocated.are_equal(before, after):
+                continue
+            if path.startswith("status") and before in _EMPTY and after in _EMPTY:
                 continue
             differing.append((path, None if before is _MISSING else before, None if after is _MISSING else after))
         return differing

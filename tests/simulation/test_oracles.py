@@ -369,6 +369,20 @@ def test_o2_history_of_a_spec_that_an_operator_has_not_seen(kind, skipped, chang
     assert oracles_of(run, reference) == oracles
 
 
+@pytest.mark.parametrize(
+    ("before", "after", "oracles"),
+    [
+        ({}, {"status": {}}, []),
+        ({"status": {"failed": None}}, {"status": {"conditions": []}}, []),
+        ({}, {"status": {"failed": False}}, ["O2"]),
+        ({}, {"spec": {}}, ["O2"]),
+    ],
+)
+def test_o2_an_empty_status_is_none(before, after, oracles):
+    reference = replace(REFERENCE, final={"store/a": obj("Store", "a", **before)})
+    assert oracles_of(replace(REFERENCE, final={"store/a": obj("Store", "a", **after)}), reference) == oracles
+
+
 def revision(name, deployment="web"):
     owner = {"kind": "Deployment", "name": deployment, "uid": f"u-{deployment}"}
     return {"kind": "ReplicaSet", "metadata": {"name": name, "uid": f"u-{name}", "ownerReferences": [owner]}}

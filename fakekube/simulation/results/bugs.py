@@ -16,7 +16,7 @@ Key = tuple[str, str, tuple[str, ...]]
 
 def key_of(violation: Violation, plan: Plan) -> Key:
     """The key of what a plan does wrong. Numbers and random parts of names do not count."""
-    return violation.oracle, _general(violation.target), causes_of(plan)
+    return violation.oracle, general(violation.target), causes_of(plan)
 
 
 def causes_of(plan: Plan) -> tuple[str, ...]:
@@ -31,11 +31,12 @@ def _cause(atom: object) -> str:
     for name in ("at", "since"):
         place = getattr(atom, name, None)
         if isinstance(place, Anchor):
-            return _general(place.signature)
+            return general(place.signature)
     return str(getattr(atom, "name", atom))
 
 
-def _general(text: str) -> str:
+def general(text: str) -> str:
+    """A text without the numbers in it."""
     return re.sub(r"~?\d+", "0", text)
 
 

@@ -127,6 +127,8 @@ class Injection:
     fired: list[int] = field(default_factory=list)
     stale: dict[tuple[str, str], int] = field(default_factory=dict)
     """The revision that the next list of a kind by an operator reads."""
+    is_over: bool = False
+    """Whether nothing begins any more: everything is reconciled once more, to see what is written at rest (O4)."""
     last_revision: int = 0
     """That of the last change."""
     _resynced: int = 0
@@ -139,6 +141,8 @@ class Injection:
 
     def before_read(self, anchor: Anchor) -> int:
         """The code with which a read fails, or 0."""
+        if self.is_over:
+            return 0
         for number, atom in self._of(Failure):
             if self._repeats(number, atom, anchor):
                 return atom.code
@@ -154,6 +158,8 @@ class Injection:
 
     def before_commit(self, commit: Commit) -> int:
         """The code with which a write fails that is about to be stored, or 0; `commit` is what it would be."""
+        if self.is_over:
+            return 0
         for number, atom in self._of(Failure):
             if self._repeats(number, atom, commit.anchor):
                 return atom.code
@@ -178,7 +184,7 @@ class Injection:
 
     def holds_answer(self, anchor: Anchor, release: Callable[[], None]) -> bool:
         """Whether the answer of a write that was stored, or of a read, is held until `release` is called."""
-        for number, atom in self._of(Late):
+        for number, atom in self._of(Late) if not self.is_over else ():
             if atom.at == anchor and number not in self.fired:
                 self._fire(number)
                 self._wait(_Pending(atom.until, release), SLOW)
@@ -192,6 +198,8 @@ class Injection:
         lost = ""
         self.last_revision = commit.revision
         self._end_pending(commit.anchor)
+        if self.is_over:
+            return lost
         for number, atom in enumerate(self.plan.atoms):
             if number in self.fired and not isinstance(atom, Stale):
                 continue

@@ -188,7 +188,7 @@ class _Ending:
                 return
 
     def rest(self) -> None:
-        self._run.recorder.resting = True
+        self._run.recorder.resting = self._run.injection.is_over = True
         self._run.hands.resync()
         self._cluster.settle()
 
