@@ -239,6 +239,7 @@ def test_an_unrealistic_plan_runs_with_the_flag(run):
 # --- kept plans, all bugs, the baseline
 
 
+@pytest.mark.slow
 def test_a_plan_that_has_failed_is_tried_first_until_it_has_passed_often_enough(run, pytester):
     run(MARKED).assert_outcomes(failed=1)
     (kept,) = (pytester.path / ".fakekube" / "plans").iterdir()
@@ -283,6 +284,7 @@ def test_vault(fakekube):
 """
 
 
+@pytest.mark.slow
 def test_all_distinct_bugs_are_reported(run):
     text = text_of(run(TWO))
     found = re.findall(r"^(O2: secret/\w+) is absent at the end .* run \d+ of 16, 1 atom$", text, re.M)
@@ -292,6 +294,7 @@ def test_all_distinct_bugs_are_reported(run):
     assert "shown by 1 more plan" in text
 
 
+@pytest.mark.slow
 def test_a_bug_of_the_baseline_is_no_failure(run):
     result = run(TWO.replace("runs=16", "runs=16, known=['O2: secret/second*', 'O2: secret/first*']"), "-rP")
     result.assert_outcomes(passed=1)

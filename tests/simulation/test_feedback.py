@@ -39,6 +39,7 @@ def recovering(bug):
     return build
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("bug", [True, False], ids=["bug", "correct"])
 def test_a_crash_in_an_error_path(bug):
     def scenario(fakekube):

@@ -94,6 +94,7 @@ def test_what_an_upgrade_may_leave_is_declared():
     assert wrong(explorer_of(FORGETS, upgrade_mask=["cm/*-config"]).explore()) == []
 
 
+@pytest.mark.slow
 def test_a_rollback_to_the_old_release_is_compared_with_it_alone():
     found = explorer_of(CORRECT, faults=["downgrade"]).explore()
     assert {plan for _, plan in wrong(found)} == {
