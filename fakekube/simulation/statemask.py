@@ -45,7 +45,7 @@ _OF_HISTORY = re.compile(
 _MISSING = object()
 
 #: What is equal in a status: what is absent, and what is there and empty.
-_EMPTY = (_MISSING, None, {}, [])
+_EMPTY: tuple[Any, ...] = (_MISSING, None, {}, [])
 
 
 def leaves(value: Any, path: str = "") -> Iterator[tuple[str, Any]]:
