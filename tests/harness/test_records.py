@@ -158,6 +158,7 @@ def test_row10_versions_are_bounded_by_bytes():
     assert versions.dropped("secrets", "default/a") == 0
 
 
+@pytest.mark.slow
 def test_row10_large_objects_are_compressed_early():
     """400 writes of 200 kB: no more than RECENT_BYTES of them, and those not counted yet, are kept as they are."""
     versions = Versions()
