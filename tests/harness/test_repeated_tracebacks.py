@@ -158,9 +158,8 @@ def test_n3_one_failing_object_with_15_retries_prints_at_most_60_lines(pytester,
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("asserts", [True, False])
-def test_n3_500_failing_objects_print_at_most_120_lines(pytester, asserts):
-    lines = output(pytester, "-k", "[bug]", count=500, asserts=asserts)
+def test_n3_500_failing_objects_print_at_most_120_lines(pytester):
+    lines = output(pytester, "-k", "[bug]", count=500, asserts=False)
     assert (
         sum("(this traceback is logged 7,499 times more, with 500 different messages; " in line for line in lines) == 1
     )
