@@ -26,6 +26,7 @@ from fakekube.apiserver.wire.status import StatusError, too_large
 from fakekube.server import applications
 from fakekube.server.httpconnection import HttpConnection, HttpProtocols
 from fakekube.server.httpmessages import HEADERS, RequestHeaders, encode
+from fakekube.server.httpshortcut import Shortcut
 from fakekube.server.runner import ServerRunner
 
 if TYPE_CHECKING:
@@ -115,6 +116,7 @@ async def listen(
         max_field_size=MAX_HEADER_BYTES,
         max_headers=MAX_HEADERS,
     )
+    server.shortcut = Shortcut(runner)
     site_runner = web.ServerRunner(server, shutdown_timeout=SHUTDOWN_TIMEOUT)
     await site_runner.setup()
     try:
@@ -130,6 +132,7 @@ async def listen(
         await runner.aclose()
         await site_runner.cleanup()
         handler.retire()
+        server.shortcut = None
 
 
 @asynccontextmanager
