@@ -119,7 +119,8 @@ class Shortcut:
         closes = response.status == 413
         now = self._runner.clock.now()
         data = b"".join(message(request, response, now, closes=closes))
-        return InPlace(data, closes, self._runner.woken)
+        waits = self._runner.woken and not self._runner.streams.sent_in_place()
+        return InPlace(data, closes, waits)
 
 
 @lru_cache(maxsize=1024)

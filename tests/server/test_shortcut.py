@@ -1,11 +1,13 @@
 """Requests that are answered in place: which ones, and that the answers are those of the HTTP library."""
 
 import asyncio
+from contextlib import aclosing
 
 import orjson
 import pytest
 
 from fakekube.apiserver.faults import FaultRule
+from fakekube.server.direct import DirectTransport
 from fakekube.server.httpshortcut import Shortcut
 from tests.server.rig import CONFIGMAPS, FUSE, closed, new_runner, on_a_loop, served
 
@@ -128,20 +130,37 @@ async def answer(server, data):
 
 @on_a_loop
 async def test_a_request_that_comes_before_the_events_of_a_write_are_sent_is_answered_after_it():
+    async with served() as server:
+        _, _, events = await DirectTransport(server.runner).open_watch(CONFIGMAPS)  # it needs a task for each event
+        async with aclosing(aiter(events)) as stream:
+            first = asyncio.ensure_future(anext(stream))
+            reader, writer = await server.dial()
+            try:
+                await server.until(lambda: server.runner.watches)
+                writer.write(post(orjson.dumps(MAP)))
+                await server.until(lambda: server.runner.woken)
+                writer.write(GET)
+                async with asyncio.timeout(FUSE):
+                    codes = [(await reader.readuntil(b"\r\n\r\n")).split()[1]]
+                    assert first.done()
+                    await reader.readuntil(b"}\n")
+                    codes.append((await reader.readuntil(b"\r\n\r\n")).split()[1])
+                assert codes == [b"201", b"200"]
+            finally:
+                await closed(writer)
+
+
+@on_a_loop
+async def test_the_events_of_a_write_are_sent_before_its_answer():
     async with served() as server, server.session.get(server.url + CONFIGMAPS + "?watch=1") as watch:
-        reader, writer = await server.dial()
-        try:
-            writer.write(post(orjson.dumps(MAP)))
-            await server.until(lambda: server.revision and server.runner.woken)
-            writer.write(GET)
-            async with asyncio.timeout(FUSE):
-                codes = [(await reader.readuntil(b"\r\n\r\n")).split()[1]]
-                await reader.readuntil(b"}\n")
-                codes.append((await reader.readuntil(b"\r\n\r\n")).split()[1])
-                assert orjson.loads(await watch.content.readline())["object"]["metadata"]["name"] == "a"
-            assert codes == [b"201", b"200"]
-        finally:
-            await closed(writer)
+        await server.until(lambda: server.runner.watches)
+        waiter = next(iter(server.runner.watches.values()))[0]
+        await server.until(lambda: waiter.send is not None)
+        answer = Shortcut(server.runner).answer(post(orjson.dumps(MAP)), None)
+        assert answer is not None
+        assert not answer.waits
+        async with asyncio.timeout(FUSE):
+            assert orjson.loads(await watch.content.readline())["object"]["metadata"]["name"] == "a"
 
 
 @on_a_loop
