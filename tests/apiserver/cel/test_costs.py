@@ -6,9 +6,10 @@ import pytest
 from fakekube.apiserver.cel.checker import check
 from fakekube.apiserver.cel.cost import Estimator, estimate
 from fakekube.apiserver.cel.functioncosts import BY_FUNCTION, BY_OVERLOAD, STANDARD
+from fakekube.apiserver.cel.macros import BINDINGS, MACROS
 from fakekube.apiserver.cel.parser import parse
 from fakekube.apiserver.cel.sizes import HUGE, SizedNode, SizeEstimate
-from fakekube.apiserver.cel.types import BYTES, INT, STRING, DeclType, Type, list_of, map_of
+from fakekube.apiserver.cel.types import BYTES, INT, STRING, DeclType, Type, list_of, map_of, read
 
 INTS = "[1, 2, 3, 4, 5]"
 UINTS = "[uint(1), uint(2), uint(3), uint(4), uint(5)]"
@@ -76,6 +77,17 @@ COSTS: list[tuple[list[str], int]] = [
     (["sets.equivalent([1, 2, 3], [3, 2, 1])"], 39),
     (["sets.equivalent([[1], [2, 3]], [[1], [2, 3]])"], 69),
     (["sets.intersects([[1], [2, 3]], [[1, 2], [2, 3]])"], 65),
+    # `cel-go/ext/lists.go`: 11 for a new list, and its size, squared where items are compared
+    (["[1, 2, 3].slice(1, 3)"], 10 + 11 + 2),
+    (["[1, 2, 3].slice(0, 3)"], 10 + 11 + 3),
+    (["[1, 2, 3].reverse()"], 10 + 11 + 3),
+    (["[1, 2, 3].distinct()"], 10 + 11 + 18),
+    (["[1, 2, 3].sort()", "[false, true, true].sort()"], 10 + 11 + 18),
+    (["['a', 'b', 'c'].sort()"], 10 + 11 + 19),
+    (["lists.range(5)"], 11 + 5),
+    (["lists.range(0)", "lists.range(-1)"], 11),
+    (["[[1], [2]].flatten()", "[[1], [2]].flatten(1)"], 30 + 11 + 2),
+    (["[[1], [2]].flatten(2)"], 30 + 11 + 4),
     (["semver('1.0.0')", "isSemver('1.0.0')"], 1),
     (["semver('1234.56789012345.67890123456789')", "isSemver('1234.56789012345.67890123456789')"], 4),
     ([f"semver('1.2.3').{name}()" for name in ("major", "minor", "patch")], 2),
@@ -103,10 +115,32 @@ COSTS: list[tuple[list[str], int]] = [
 ]  # fmt: skip
 
 
+RESOURCE = "authorizer.group('apps').resource('deployments').subresource('status').namespace('test').name('backend')"
+SELECTED = "'spec.nodeName=example-node-name.fully.qualified.domain.name.example.com'"
+
+COSTS += [
+    (["authorizer.path('/healthz')"], 2),
+    ([RESOURCE], 6),
+    ([f"authorizer.group('').resource('pods').{of}Selector({SELECTED})" for of in ("field", "label")], 1821),
+    (["authorizer.path('/healthz').check('get').allowed()"], 350_003),
+    ([f"{RESOURCE}.check('create').{name}()" for name in ("allowed", "reason", "errored", "error")], 350_007),
+    # bindings (`cel-go/ext/bindings.go`): an empty list, the value and the result
+    (["cel.bind(x, 1 + 1, x + x)"], 10 + 1 + 3),
+    (["cel.bind(x, [1, 2], x.all(y, true))"], 20 + 1 + 1 + 2 * 3),
+    # parts of literals
+    (["[1 + 1, 2 + 2]"], 12),
+    (["{'a' + 'b': 1 + 1}"], 32),
+    (["{'a': 1, 'b': 2}.all(k, true)"], 30 + 1 + 2 * 3),
+    (["dyn(1 + 1)"], 2),
+    (["true ? 1 + 1 : 1 + 1 + 1", "true ? 1 + 1 + 1 : 1 + 1", "1 > 2 ? 1 : 1 + 1"], 2),
+    (["[1, 2].all(x, x + 1 > 1)"], 10 + 1 + 2 * (3 + 3)),
+]
+
+
 def cost(text: str, root: DeclType | None = None) -> int:
     declared = root or DeclType(STRING)
-    node = parse(text)
-    check(text, node, {"self": declared.type})
+    node = parse(text, {**MACROS, **BINDINGS} if "cel.bind" in text else None)
+    check(text, node, {"self": declared.type, "authorizer": read("kubernetes.authorization.Authorizer")})
     return estimate(node, declared)
 
 
