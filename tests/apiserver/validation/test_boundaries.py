@@ -110,12 +110,12 @@ def test_the_longest_texts_of_an_event(field, limit):
         ({"podIPs": [{"ip": "10.0.0.1"}]}, []),
         ({"podIPs": [{"ip": "10.0.0.1"}, {"ip": "2001:db8::1"}]}, []),
         ({"podIPs": [{"ip": "10.0.0.1"}, {"ip": "2001:db8::1"}, {"ip": "10.0.0.2"}]},
-         ['status.podIPs: Invalid value: [{"ip":"10.0.0.1"},{"ip":"2001:db8::1"},{"ip":"10.0.0.2"}]: may specify no more than '
+         ['status.podIPs: Invalid value: [{"IP":"10.0.0.1"},{"IP":"2001:db8::1"},{"IP":"10.0.0.2"}]: may specify no more than '
           "one IP for each IP family"]),
         ({"podIPs": [{"ip": "10.0.0.1"}, {"ip": "10.0.0.2"}]},
-         ['status.podIPs: Invalid value: [{"ip":"10.0.0.1"},{"ip":"10.0.0.2"}]: may specify no more than one IP for each IP '
+         ['status.podIPs: Invalid value: [{"IP":"10.0.0.1"},{"IP":"10.0.0.2"}]: may specify no more than one IP for each IP '
           "family"]),
     ],
 )  # fmt: skip
 def test_the_addresses_of_a_pod_have_different_families(status, errors):
-    check_status("Pod", pod(), status, None, errors)
+    check_status("Pod", pod(), {**status, "qosClass": "BestEffort"}, {"qosClass": "BestEffort"}, errors)
