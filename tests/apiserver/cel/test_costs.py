@@ -8,7 +8,7 @@ from fakekube.apiserver.cel.cost import Estimator, estimate
 from fakekube.apiserver.cel.functioncosts import BY_FUNCTION, BY_OVERLOAD, STANDARD
 from fakekube.apiserver.cel.macros import BINDINGS, MACROS
 from fakekube.apiserver.cel.parser import parse
-from fakekube.apiserver.cel.sizes import HUGE, SizedNode, SizeEstimate
+from fakekube.apiserver.cel.sizes import HUGE, SizedNode, SizeEstimate, factor
 from fakekube.apiserver.cel.types import BYTES, INT, STRING, DeclType, Type, list_of, map_of, read
 
 INTS = "[1, 2, 3, 4, 5]"
@@ -191,6 +191,10 @@ def test_declared_sizes_bound_the_cost(root, text, expected):
         ("replace", (4, 4), [(0, 1), (0, 2)], (0, 14)),
         ("replace", (4, 4), [(1, 1), (1, 2)], (4, 8)),
         ("replace", (4, 4), [(1, 2), (1, 1)], (2, 4)),
+        ("replace", (3, 3), [(2, 2), (2, 2)], (3, 3)),
+        ("join", (2, 4), [(1, 3)], (1, 9)),  # of items without a declared type: the separators
+        ("join", (0, 0), [(1, 3)], (0, 0)),
+        ("join", (2, 4), [], (0, 0)),
         ("split", (3, 9), [(1, 1)], (0, 9)),
         ("find", (3, 9), [(1, 1)], (0, 9)),
         ("lowerAscii", (3, 9), [], (3, 9)),
@@ -212,3 +216,25 @@ def test_the_size_of_a_result(name, target, args, expected):
     rule = BY_FUNCTION.get(name) or BY_OVERLOAD.get(name) or STANDARD[name]
     found = rule(Estimator(DeclType(STRING)), None, target and part(target), [part(one) for one in args])
     assert found[1] == SizeEstimate(*expected)
+
+
+@pytest.mark.parametrize(
+    ("size", "by", "product"),
+    [(0, 0.1, 0), (1, 0.1, 1), (10, 0.1, 1), (11, 0.1, 2), (3, 2, 6), (HUGE, 2, HUGE), (HUGE // 2 + 1024, 2, HUGE)],
+)
+def test_a_cost_is_rounded_up_and_limited(size, by, product):
+    assert factor(size, by) == product
+
+
+def test_sizes_are_added_multiplied_and_united():
+    one, other = SizeEstimate(2, 5), SizeEstimate(1, 7)
+    assert one.plus(other) == other.plus(one) == SizeEstimate(3, 12)
+    assert one.times(other) == SizeEstimate(2, 35)
+    assert one.union(other) == other.union(one) == SizeEstimate(1, 7)
+    largest = SizeEstimate(HUGE, HUGE)
+    assert largest.plus(one) == largest.times(one) == largest
+
+
+@pytest.mark.parametrize(("text", "expected"), [("true ? 'a' : 'abcdefghijk'", 2), ("true ? 'abcdefghijk' : 'a'", 2)])
+def test_a_choice_is_as_large_as_its_larger_side(text, expected):
+    assert cost(f"'{'x' * 10}'.contains({text})") == expected
