@@ -129,6 +129,15 @@ def test_a_conversation_without_stdin_runs_to_its_end():
     assert open.done
 
 
+def test_a_conversation_without_input_is_asked_until_it_ends():
+    def counts():
+        for number in "12":
+            assert (yield ExecResult(number)) == b""
+        return ExecResult(exit_code=0)
+
+    assert InteractiveSession(counts(), ("count",), stdin=False).opened() == [b"\x011", b"\x012", SUCCESS]
+
+
 def test_a_conversation_that_is_refused_ends_with_the_status():
     open = InteractiveSession(conversation(refuses=True), ("cat",), stdin=True)
     open.opened()

@@ -260,5 +260,9 @@ def test_schemas_that_are_one_of_several_types(name, value, content):
 def set_fields(value):
     """Without the fields that are not set, which Go encodes as well."""
     if isinstance(value, dict):
-        return {key: found for key, one in value.items() if (found := set_fields(one)) not in ("", None, 0) or key == "additionalProperties"}
+        return {
+            key: found
+            for key, one in value.items()
+            if (found := set_fields(one)) not in ("", None, 0) or key == "additionalProperties"
+        }
     return [set_fields(one) for one in value] if isinstance(value, list) else value

@@ -62,7 +62,9 @@ def test_a_later_value_is_decoded_into_the_earlier_one(first, second, spec):
 
 
 def test_null_does_not_reset_the_structs_of_an_object():
-    found = decoded('"metadata":{"name":"a"},"metadata":null,"spec":{"nodeName":"b"},"spec":null,"status":{},"status":null')
+    found = decoded(
+        '"metadata":{"name":"a"},"metadata":null,"spec":{"nodeName":"b"},"spec":null,"status":{},"status":null'
+    )
     assert found == {"metadata": {"name": "a"}, "spec": {"nodeName": "b"}, "status": {}}
 
 

@@ -22,7 +22,9 @@ def test_fields_are_in_the_order_of_the_struct_and_maps_in_that_of_their_keys():
         "spec": {
             "nodeSelector": {"b": "1", "a": "2"},
             "unknown": {"z": 1, "y": 2},
-            "containers": [{"image": "i", "name": "c", "resources": {"requests": {"memory": "1", "cpu": "2"}, "limits": {}}}],
+            "containers": [
+                {"image": "i", "name": "c", "resources": {"requests": {"memory": "1", "cpu": "2"}, "limits": {}}}
+            ],
             "volumes": [{"secret": {"secretName": "s"}, "name": "v"}],
         },
         "metadata": {"labels": {"b": "1", "a": "2"}, "name": "p"},
@@ -47,7 +49,8 @@ def test_maps_of_structs_are_sorted_too():
 
 
 @pytest.mark.parametrize(
-    "obj", [{"spec": None}, {"spec": {"containers": None}}, {"spec": {"nodeSelector": "x"}}, {"spec": {"volumes": ["x"]}}]
+    "obj",
+    [{"spec": None}, {"spec": {"containers": None}}, {"spec": {"nodeSelector": "x"}}, {"spec": {"volumes": ["x"]}}],
 )
 def test_values_of_other_types_stay(obj):
     assert shown(obj) == obj

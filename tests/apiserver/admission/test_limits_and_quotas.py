@@ -289,7 +289,7 @@ def test_claims_by_their_class(api):
 def test_an_update_is_charged_with_what_it_adds(api):
     hard = {"requests.storage": "5Gi", "persistentvolumeclaims": "1"}
     api.ok("POST", QUOTAS, {"metadata": {"name": "q"}, "spec": {"hard": hard}})
-    zero = {name: "0" for name in hard}
+    zero = dict.fromkeys(hard, "0")
     api.ok("PATCH", f"{QUOTAS}/q/status", {"status": {"hard": hard, "used": zero}}, **MERGE)
     api.ok("POST", "/apis/storage.k8s.io/v1/storageclasses",
            {"metadata": {"name": "s"}, "provisioner": "p", "allowVolumeExpansion": True})  # fmt: skip
@@ -305,4 +305,7 @@ def test_an_update_is_charged_with_what_it_adds(api):
     api.ok("PATCH", f"{CLAIMS}/c", {"metadata": {"labels": {"a": "b"}}}, **MERGE)
     assert api.ok("GET", f"{QUOTAS}/q")["status"]["used"]["requests.storage"] == "4Gi"
     code, _, message = api.refused("PATCH", f"{CLAIMS}/c", resize("6Gi"), **MERGE)
-    assert (code, "exceeded quota: q, requested: requests.storage=2Gi, used: requests.storage=4Gi" in message) == (403, True)
+    assert (code, "exceeded quota: q, requested: requests.storage=2Gi, used: requests.storage=4Gi" in message) == (
+        403,
+        True,
+    )

@@ -54,7 +54,9 @@ def test_the_secrets_of_a_volume(source, names):
 
 def test_the_config_maps_of_volumes():
     sources = [{"configMap": {"name": "b"}}, {"secret": {"name": "s"}}, {"configMap": {}}]
-    found = podreferences.config_map_names(pod(volumes=[volume(configMap={"name": "a"}), volume(projected={"sources": sources})]))
+    found = podreferences.config_map_names(
+        pod(volumes=[volume(configMap={"name": "a"}), volume(projected={"sources": sources})])
+    )
     assert list(found) == ["a", "b"]
 
 

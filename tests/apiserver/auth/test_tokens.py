@@ -422,7 +422,8 @@ def test_a_token_of_a_secret_is_valid_as_long_as_the_secret_has_it(accounts):
 
 
 @pytest.mark.parametrize(
-    ("curve", "name", "size"), [(ec.SECP256R1(), "P-256", 32), (ec.SECP384R1(), "P-384", 48), (ec.SECP521R1(), "P-521", 66)]
+    ("curve", "name", "size"),
+    [(ec.SECP256R1(), "P-256", 32), (ec.SECP384R1(), "P-384", 48), (ec.SECP521R1(), "P-521", 66)],
 )
 def test_the_numbers_of_an_elliptic_key_have_the_size_of_its_curve(curve, name, size):
     """RFC 7518, 3.4 and 6.2.1: also numbers that begin with zeros."""

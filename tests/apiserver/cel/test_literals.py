@@ -4,7 +4,17 @@ import pytest
 
 from fakekube.apiserver.cel.lexer import StopParsing, tokens
 from fakekube.apiserver.cel.literals import LITERALS, InvalidLiteral
-from fakekube.apiserver.cel.tree import DEPTH_LIMIT, ISSUES_LIMIT, SNIPPET_LIMIT, BadExpression, Issue, call, depth, literal, shown
+from fakekube.apiserver.cel.tree import (
+    DEPTH_LIMIT,
+    ISSUES_LIMIT,
+    SNIPPET_LIMIT,
+    BadExpression,
+    Issue,
+    call,
+    depth,
+    literal,
+    shown,
+)
 
 
 @pytest.mark.parametrize(

@@ -429,11 +429,12 @@ def test_targets_of_an_autoscaler(kind, current, target, text):
     assert _average(kind, current, **target) == text
 
 
-@pytest.mark.parametrize(
-    ("count", "more"), [(1, ""), (2, ""), (3, " + 1 more..."), (5, " + 3 more...")]
-)
+@pytest.mark.parametrize(("count", "more"), [(1, ""), (2, ""), (3, " + 1 more..."), (5, " + 3 more...")])
 def test_an_autoscaler_shows_two_metrics(count, more):
-    metric = {"type": "Resource", "resource": {"name": "cpu", "target": {"type": "Utilization", "averageUtilization": 80}}}
+    metric = {
+        "type": "Resource",
+        "resource": {"name": "cpu", "target": {"type": "Utilization", "averageUtilization": 80}},
+    }
     cells = row("horizontalpodautoscalers.autoscaling", spec={"metrics": [metric] * count})
     assert cells["Targets"] == ", ".join(["cpu: <unknown>/80%"] * min(count, 2)) + more
 

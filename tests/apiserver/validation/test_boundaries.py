@@ -2,10 +2,13 @@
 
 import pytest
 
+from fakekube.apiserver.registry.apps.daemonset import prepare_daemon_set, prepare_daemon_set_update
 from fakekube.apiserver.registry.core.event import validate as validate_event
 from fakekube.apiserver.registry.core.pod.strategy import grace_period
 from fakekube.apiserver.registry.generic.validation.field import Field
-from tests.apiserver.validation.support import check_new, check_status, texts
+from fakekube.apiserver.response import Document, Response, outcome
+from fakekube.apiserver.schema import unstructured
+from tests.apiserver.validation.support import check_new, check_status, check_update, texts
 from tests.apiserver.validation.test_devices import claim, offered, opaque, request
 
 POD = {"containers": [{"name": "c", "image": "i"}]}
@@ -119,3 +122,100 @@ def test_the_longest_texts_of_an_event(field, limit):
 )  # fmt: skip
 def test_the_addresses_of_a_pod_have_different_families(status, errors):
     check_status("Pod", pod(), {**status, "qosClass": "BestEffort"}, {"qosClass": "BestEffort"}, errors)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "generation"),
+    [("1", "a", "1"), ("5", "a", "5"), ("5", "b", "6"), ("-3", "b", "2"), ("x", "a", "1"), (None, "b", "2")],
+)
+def test_the_generation_of_the_template_of_a_daemon_set(old, new, generation):
+    """`daemonSetStrategy.PrepareForUpdate`."""
+    key = "deprecated.daemonset.template.generation"
+    before = {"metadata": {"annotations": {} if old is None else {key: old}}, "spec": {"template": "a"}}
+    found = prepare_daemon_set_update({"metadata": {}, "spec": {"template": new}}, before)
+    assert found["metadata"]["annotations"] == {key: generation}
+    assert prepare_daemon_set(before)["metadata"]["annotations"][key] == (old if old in ("1", "5") else "1")
+
+
+@pytest.mark.parametrize(
+    ("code", "body", "shown"),
+    [
+        (200, {"kind": "Status", "reason": "R", "message": "m"}, ("", "", "")),
+        (399, {"reason": "R", "message": "m"}, ("", "", "")),
+        (400, {"reason": "R", "message": "m"}, ("", "R", "m")),
+        (404, {"reason": "R", "message": "m", "details": {"kind": "pods", "name": "a"}}, ("a", "R", "m")),
+        (404, {"reason": "R", "details": {"name": "a"}}, ("", "R", "")),
+        (500, {"details": None}, ("", "", "")),
+    ],
+)
+def test_the_outcome_of_a_request(code, body, shown):
+    assert outcome(Response(code, Document(body))) == shown
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "errors"),
+    [
+        (5, 5, []),
+        (5, 4, []),
+        (5, 6, ["spec.activeDeadlineSeconds: Invalid value: 6: must be less than or equal to previous value"]),
+        (None, 5, []),
+        (None, None, []),
+        (
+            5,
+            None,
+            ["spec.activeDeadlineSeconds: Invalid value: null: must not update from a positive integer to nil value"],
+        ),
+    ],
+)
+def test_a_deadline_may_only_be_shortened(before, after, errors):
+    old = pod() if before is None else pod(activeDeadlineSeconds=before)
+    check_update("Pod", old, {"spec": {"activeDeadlineSeconds": after}}, errors)
+
+
+@pytest.mark.parametrize(
+    ("limit", "errors"),
+    [
+        ("1", []),
+        (
+            "1500m",
+            [
+                'spec.resources.containers[0][cpu].limits: Invalid value: "1500m": must be less than or equal to pod limits of 1'
+            ],
+        ),
+    ],
+)
+def test_the_limit_of_a_container_is_at_most_that_of_its_pod(limit, errors):
+    check_new(
+        "Pod",
+        {
+            "spec": {
+                **resources(requests={"cpu": "1"}, limits={"cpu": limit})["spec"],
+                "resources": {"limits": {"cpu": "1"}},
+            }
+        },
+        errors,
+    )
+
+
+@pytest.mark.parametrize(
+    ("number", "bits", "wrapped"),
+    [
+        (2**31 - 1, 32, 2**31 - 1), (2**31, 32, -(2**31)), (-(2**31), 32, -(2**31)), (-(2**31) - 1, 32, 2**31 - 1), (2**32, 32, 0),
+        (2**63 - 1, 64, 2**63 - 1), (-(2**63), 64, -(2**63)), (2**63, 64, -(2**63)), (-(2**63) - 1, 64, -(2**63)), (2**63 - 1, 32, -1),
+        (2**70, 32, 0),
+    ],
+)  # fmt: skip
+def test_numbers_are_converted_as_go_does(number, bits, wrapped):
+    assert unstructured._wrapped(number, bits) == wrapped
+
+
+def test_the_longest_name_of_a_feature():
+    def node(length):
+        return {"status": {"declaredFeatures": ["A" + "b" * (length - 1)]}}
+
+    shown = "A" + "b" * 253
+    check_new("Node", node(253), [])
+    check_new("Node", node(254), [
+        f'status.declaredFeatures[0]: Invalid value: "{shown}": invalid feature name "{shown}": must be no more than 253 '
+        "characters",
+    ])  # fmt: skip

@@ -250,3 +250,17 @@ def test_large_indexed_jobs(completions, parallelism, mode, warned):
     spec = {"completions": completions, "parallelism": parallelism, "completionMode": mode}
     found = strategy("Job").warnings(complete("Job", {"spec": {**spec, "template": pod()}}))
     assert [text[:15] for text in found] == (["In Indexed Jobs"] if warned else [])
+
+
+@pytest.mark.parametrize(("size", "warned"), [("1Gi", False), ("1", False), ("500m", True), ("1500m", True)])
+@pytest.mark.parametrize("field", ["requests", "limits"])
+def test_claims_of_fractions_of_bytes(field, size, warned):
+    claim = complete("PersistentVolumeClaim", {"spec": {"resources": {field: {"storage": size}}}})
+    why = f'spec.resources.{field}[storage]: fractional byte value "{size}" is invalid, must be an integer'
+    assert strategy("PersistentVolumeClaim").warnings(claim) == ([why] if warned else [])
+
+
+def test_pods_of_fractions_of_bytes():
+    obj = as_new("Pod", container(resources={"requests": {"memory": "500m"}}))
+    why = 'fractional byte value "500m" is invalid, must be an integer'
+    assert strategy("Pod").warnings(obj) == [f"spec.containers[0].resources.requests[memory]: {why}"]
