@@ -457,3 +457,10 @@ def test_the_times_of_a_token(claims, error):
     except jsonwebtoken.BadToken as problem:
         found = str(problem)
     assert found == error
+
+
+@pytest.mark.parametrize(("seconds", "until"), [(600, "00:10:00"), (3600, "01:00:00"), (7200, "02:00:00")])
+def test_the_status_of_a_token_has_its_expiry(accounts, seconds, until):
+    found = accounts.ok("POST", TOKEN, {"spec": {"expirationSeconds": seconds}})
+    assert found["status"]["expirationTimestamp"] == f"2026-01-01T{until}Z"
+    assert claims(found["status"]["token"])["iat"] == 1767225600
