@@ -74,6 +74,12 @@ NEW = [
     ]),
     ("Secret", {"type": "kubernetes.io/dockercfg", "data": {".dockercfg": "WzFd"}}, ['data[.dockercfg]: Invalid value: "<secret contents redacted>": json: cannot unmarshal array into Go value of type map[string]interface {}']),
     ("Secret", {"type": "kubernetes.io/dockercfg", "data": {".dockercfg": "ew=="}}, ['data[.dockercfg]: Invalid value: "<secret contents redacted>": unexpected end of JSON input']),
+    ("Node", {"spec": {"podCIDRs": ["10.0.0.0/24", "2001:db8::/64"]}}, []),
+    ("Node", {"spec": {"podCIDRs": ["10.0.0.0/24"]}}, []),
+    ("Node", {"spec": {"podCIDRs": ["10.0.0.0/24", "2001:db8::/64", "10.0.1.0/24"]}}, [
+        'spec.podCIDRs: Invalid value: ["10.0.0.0/24","2001:db8::/64","10.0.1.0/24"]: may specify no more than one CIDR for '
+        "each IP family",
+    ]),
     ("Node", {"spec": {"podCIDRs": ["10.0.0.0/24", "10.0.0.0/24", "x"]}}, [
         'spec.podCIDRs[2]: Invalid value: "x": must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)',
         'spec.podCIDRs[1]: Duplicate value: "10.0.0.0/24"',
