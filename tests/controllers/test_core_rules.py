@@ -11,6 +11,7 @@ from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from fakekube.controllers.catalogue import named
 from fakekube.controllers.core.namespaceconditions import (
     SUCCESSES,
     Findings,
@@ -71,6 +72,17 @@ def test_conditions_of_a_namespace_keep_their_time_while_their_status_stays():
     assert updated_conditions(second, [Problem(remaining, "R", "two")], "t3") == second
     (done,) = [one for one in updated_conditions(second, [], "t4") if one not in second]
     assert (done["status"], done["reason"], done["lastTransitionTime"]) == ("False", "ContentRemoved", "t4")
+
+
+# --- which controllers there are
+
+
+def test_controllers_that_do_not_exist_or_do_not_run_here_cannot_be_chosen():
+    assert named("job") is named("job-controller")
+    with pytest.raises(ValueError, match=r"there is no controller 'x' \(known: serviceaccount-token, endpoint, "):
+        named("x")
+    with pytest.raises(ValueError, match="the controller 'nodeipam' of kube-controller-manager does not run here"):
+        named("nodeipam")
 
 
 # --- disruption budgets
@@ -287,6 +299,16 @@ def test_validity_of_certificates():
     assert signed(now=end - timedelta(hours=1)).not_valid_after_utc == end
     with pytest.raises(CannotSign, match="refusing to sign a certificate that expired in the past"):
         signed(now=end)
+
+
+def test_a_new_authority_is_valid_for_ten_years():
+    made = CertificateAuthority.created(NOW).certificate
+    assert made.not_valid_before_utc == NOW - timedelta(minutes=5)
+    assert made.not_valid_after_utc == NOW + timedelta(days=3650)
+    assert (made.subject.rfc4514_string(), made.serial_number) == ("CN=kubernetes", 1)
+    constraints = made.extensions.get_extension_for_class(x509.BasicConstraints)
+    assert (constraints.value.ca, constraints.value.path_length, constraints.critical) == (True, None, True)
+    made.verify_directly_issued_by(made)
 
 
 def test_what_a_certificate_says():
