@@ -176,7 +176,7 @@ def api_version(key):
     return key.rpartition("/")[0].removeprefix("/")
 
 
-@settings(max_examples=300)
+@settings(max_examples=100)
 @given(st.data(), st.sampled_from(KINDS))
 def test_what_is_encoded_is_decoded(data, key):
     kind, version = key.rpartition("/")[2], api_version(key)

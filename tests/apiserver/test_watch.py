@@ -201,7 +201,7 @@ STEPS = st.lists(
 )
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(STEPS)
 def test_watches_follow_the_state_in_any_order_of_writes_reads_and_compactions(steps):
     """Each watcher maintains objects from its events: after reading they equal those of the store."""

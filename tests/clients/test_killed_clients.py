@@ -114,6 +114,7 @@ def test_a_killed_operator_of_lightkube(fakekube):
     assert fakekube.exists("v1", "ConfigMap", "a")
 
 
+@pytest.mark.slow
 def test_a_killed_operator_of_the_official_async_client(fakekube):
     async def operate():
         configuration = aio.Configuration()

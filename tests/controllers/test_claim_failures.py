@@ -255,6 +255,7 @@ def day(fakekube, days):
     return (fakekube.clock.now() + timedelta(days=days)).date().isoformat()
 
 
+@pytest.mark.slow
 @TOKENS
 @pytest.mark.parametrize(
     ("last_used", "expected"),
@@ -277,6 +278,7 @@ def test_tokens_are_unused_by_the_day_of_their_last_use(fakekube, last_used, exp
     assert marked(fakekube) == expected
 
 
+@pytest.mark.slow
 @TOKENS
 @pytest.mark.parametrize(
     "reason", ["type", "account", "uid", "listed", "pod", "deleted", "untracked", "not a day", "unreadable", "conflict"]
@@ -320,6 +322,7 @@ def test_tokens_that_are_not_marked(fakekube, reason):
         assert marked(fakekube)
 
 
+@pytest.mark.slow
 @TOKENS
 @pytest.mark.parametrize(("days", "expected"), [(0, True), (1, True), (2, False), (100, False)])
 def test_the_use_of_tokens_must_be_recorded_for_a_year(fakekube, days, expected):
@@ -330,6 +333,7 @@ def test_the_use_of_tokens_must_be_recorded_for_a_year(fakekube, days, expected)
     assert marked(fakekube) == expected
 
 
+@pytest.mark.slow
 @TOKENS
 @pytest.mark.parametrize(("days", "gone"), [(0, True), (1, True), (2, False), (300, False), ("bad", False)])
 def test_marked_tokens_are_deleted_a_year_later(fakekube, days, gone):
@@ -343,6 +347,7 @@ def test_marked_tokens_are_deleted_a_year_later(fakekube, days, gone):
         assert found == day(fakekube, -1)  # the first check after a year
 
 
+@pytest.mark.slow
 @TOKENS
 @pytest.mark.parametrize("error", [409, 500])
 def test_a_marked_token_that_cannot_be_deleted_waits_for_the_next_day(fakekube, error):

@@ -243,7 +243,7 @@ def by_surge(states, most, wanted):
     return gone, nodes + candidates[: max(most - surging, 0)]
 
 
-@settings(max_examples=300)
+@settings(max_examples=100)
 @given(st.lists(st.tuples(STATES, st.booleans()), min_size=1, max_size=5), st.integers(0, 2), st.integers(0, 3))
 def test_rolling_updates_are_those_of_the_model(rows, most_surge, most_unavailable):
     names = "abcde"[: len(rows)]

@@ -168,7 +168,7 @@ def test_nothing_is_left_for_the_others_when_all_pods_are_given_out():
     assert scaled(deployment(10, 0, 1), sets) == {"a": 6, "b": 4}
 
 
-@settings(max_examples=300)
+@settings(max_examples=150)
 @given(
     st.integers(0, 30),
     st.integers(0, 4),

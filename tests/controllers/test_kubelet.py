@@ -609,6 +609,7 @@ def test_a_missing_secret_of_a_volume(fakekube):
     assert states(fakekube)[-1] == (31, "running")
 
 
+@pytest.mark.slow
 @pytest.mark.fakekube(nodes=1)
 def test_an_image_that_cannot_be_pulled(fakekube):
     web = fakekube.pods("app=web").always()
@@ -732,6 +733,7 @@ def test_a_pod_that_another_kubelet_has_started_goes_on():
     assert run.next_due() is None
 
 
+@pytest.mark.slow
 @pytest.mark.fakekube(nodes=2)
 def test_an_idle_cluster_writes_only_leases_and_node_statuses(fakekube):
     fakekube.create(pod())
@@ -757,11 +759,13 @@ def scenario(seed):
         return kube.log()
 
 
+@pytest.mark.slow
 def test_the_same_seed_gives_the_same_log():
     assert scenario(7) == scenario(7)
     assert scenario(7) != scenario(8)
 
 
+@pytest.mark.slow
 @pytest.mark.fakekube(nodes=1)
 def test_the_address_of_a_pod_that_has_ended_is_free(fakekube):
     """It stays in its status, as on a real node; the range of the node has room for 253."""

@@ -85,6 +85,7 @@ def test_a_second_slice_of_the_same_ports_is_deleted(fakekube):
     assert len(slices(fakekube)) == 1
 
 
+@pytest.mark.slow
 def test_at_most_a_thousand_addresses_of_a_subset_are_mirrored(fakekube):
     listed = [f"10.{number // 250}.{number % 250}.1" for number in range(1003)]
     begin(fakekube, endpoints(*listed[:1000]))

@@ -109,6 +109,7 @@ def test_a_finalizer_of_others_in_the_spec_keeps_the_namespace(fakekube):
     assert fakekube.get("v1", "Namespace", "team", "")["spec"]["finalizers"] == ["example.com/hold"]
 
 
+@pytest.mark.slow
 @pytest.mark.fakekube(controllers=["namespace"])
 def test_failures_are_retried_with_a_longer_delay_up_to_a_minute(fakekube):
     create_namespace(fakekube)

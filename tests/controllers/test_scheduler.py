@@ -78,6 +78,7 @@ def test_a_pod_is_bound_as_the_scheduler_does_it(fakekube):
     assert fakekube.requests(code=403) == []
 
 
+@pytest.mark.slow
 @pytest.mark.fakekube(controllers=SCHEDULER)
 def test_without_nodes_a_pod_waits_for_one(fakekube):
     assert place(fakekube, pod("web")) is None
@@ -543,6 +544,7 @@ def test_a_claim_that_waits_for_its_first_consumer_gets_the_node(fakekube):
     assert found["metadata"]["annotations"]["volume.kubernetes.io/selected-node"] == "a"
 
 
+@pytest.mark.slow
 def test_equal_nodes_are_chosen_by_the_seed():
     def chosen(seed):
         with FakeKube(controllers=SCHEDULER, seed=seed) as kube:
@@ -587,6 +589,7 @@ def _revision(version):
     return 0 if version is None else int(version["metadata"]["resourceVersion"])
 
 
+@pytest.mark.slow
 @given(STEPS)
 @settings(max_examples=25)
 def test_no_revision_has_more_on_a_node_than_it_can_take(steps):

@@ -101,6 +101,7 @@ def test_a_test_that_reads_the_errors_checks_them_itself(kube):
 # --- hot-loop ---
 
 
+@pytest.mark.slow
 def test_row16_a_hot_loop_ends_after_a_hundred_writes(kube):
     kube.apply(config_map("a"))
     with pytest.raises(HotLoop, match=r"has written .*/configmaps/a 100 times in reconciles of default/a that its own"):
@@ -126,6 +127,7 @@ def test_a_loop_of_requeues_is_reported(kube):
     assert text.endswith("configmaps/a 20 times in reconciles of default/a, while nothing else changed")
 
 
+@pytest.mark.slow
 def test_a_heartbeat_is_no_loop(kube):
     async def reconcile(request, client):
         seen = await read(client, request)
@@ -771,6 +773,7 @@ def test_a_warning_fails_the_test_where_warnings_are_errors(run_tests):
     run_tests(WRITES, "-W", "error").assert_outcomes(failed=1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "marker",
     [
@@ -783,6 +786,7 @@ def test_a_marker_sets_levels(run_tests, marker):
     run_tests(FAILS.replace("    def test", f"    {marker}\n    def test")).assert_outcomes(passed=1)
 
 
+@pytest.mark.slow
 def test_ini_values_options_and_markers_in_this_order(run_tests, pytester):
     pytester.makeini("[pytest]\nfakekube_detect = noop-write=error reconcile-error=off\n")
     run_tests(WRITES).assert_outcomes(failed=1)
@@ -792,6 +796,7 @@ def test_ini_values_options_and_markers_in_this_order(run_tests, pytester):
     run_tests(marked, "--fakekube-detect=noop-write=error").assert_outcomes(passed=1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("option", "said"),
     [

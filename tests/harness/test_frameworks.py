@@ -119,11 +119,13 @@ def of(framework="", fixture="pytest.fixture", mark=""):
     return ASYNC.replace("FRAMEWORK", framework).replace("FIXTURE", fixture).replace("MARK", mark)
 
 
+@pytest.mark.slow
 def test_row14_without_a_plugin(run):
     source = of().replace("async def test_order", "def test_order")
     run(source, "-pno:asyncio", "-pno:anyio").assert_outcomes(passed=7)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scope", ["function", "session"])
 def test_f12_pytest_asyncio_in_strict_mode(run, scope):
     source = of("import pytest_asyncio", "pytest_asyncio.fixture", "@pytest.mark.asyncio")
@@ -131,15 +133,18 @@ def test_f12_pytest_asyncio_in_strict_mode(run, scope):
     run(source, "-oasyncio_mode=strict", *options).assert_outcomes(passed=7)
 
 
+@pytest.mark.slow
 def test_f12_pytest_asyncio_in_strict_mode_without_marks(run):
     source = of().replace("async def test_order", "def test_order")
     run(source, "-oasyncio_mode=strict").assert_outcomes(passed=7)
 
 
+@pytest.mark.slow
 def test_row14_pytest_asyncio_in_auto_mode(run):
     run(of(), "-oasyncio_mode=auto").assert_outcomes(passed=7)
 
 
+@pytest.mark.slow
 def test_f12_anyio(run):
     source = of("import anyio", mark="@pytest.mark.anyio") + (
         "\n@pytest.fixture(scope='module')\ndef anyio_backend():\n    return 'asyncio'\n"
@@ -147,6 +152,7 @@ def test_f12_anyio(run):
     run(source).assert_outcomes(passed=7)
 
 
+@pytest.mark.slow
 def test_f12_anyio_in_auto_mode_with_options(run):
     source = of("import anyio") + (
         "\n@pytest.fixture(scope='module')\ndef anyio_backend():\n    return 'asyncio', {'debug': True}\n"
@@ -213,6 +219,7 @@ async def test_it(loop):
     ).assert_outcomes(passed=2)
 
 
+@pytest.mark.slow
 def test_row19_the_policy_of_uvloop(run):
     source = of("import uvloop\nasyncio.set_event_loop_policy(uvloop.EventLoopPolicy())")
     source = source.replace("async def test_order", "def test_order")
@@ -230,6 +237,7 @@ def test_the_example_of_the_page(run):
 # --- finalizers and survivors ----------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_f7_finalizers_run_whatever_another_raises(run):
     result = run(
         """
@@ -354,6 +362,7 @@ def test_plugins_and_options(run_apart, options, outcomes):
     assert "errors" not in found
 
 
+@pytest.mark.slow
 def test_last_failed(run, pytester):
     run(MIXED, "--lf").assert_outcomes(failed=2, passed=3)
     pytester.runpytest_inprocess(*IN_ORDER, "--lf").assert_outcomes(failed=2)

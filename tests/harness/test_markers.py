@@ -6,6 +6,7 @@ import fakekube.harness.cluster  # noqa: F401 - before pytester, which takes awa
 from tests.innerruns import LEAN
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("marker", ["fakekube", "fakekube_explore"])
 @pytest.mark.parametrize("arguments", ["colour='red'", "'red'"])
 def test_an_unknown_argument_is_an_error_of_its_test(pytester, monkeypatch, marker, arguments):

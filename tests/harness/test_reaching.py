@@ -52,6 +52,7 @@ def test_the_official_client(fakekube, fakekube_client):
     assert [r.verb for r in fakekube.requests(user_agent="OpenAPI-Generator*")] == ["create", "get"]
 
 
+@pytest.mark.slow
 def test_the_kubeconfig(fakekube, fakekube_kubeconfig):
     from kubernetes import client, config
 

@@ -94,6 +94,7 @@ def names(fakekube):
     return sorted(found["metadata"]["name"] for found in fakekube.list("v1", "Secret", namespace="default"))
 
 
+@pytest.mark.slow
 def test_operators_outside_are_quiet_when_their_watches_have_been_sent_all(fakekube, outside):
     outside(WATCHER)
     fakekube.processes.wait_for(verb="watch", resource="secrets")
@@ -103,6 +104,7 @@ def test_operators_outside_are_quiet_when_their_watches_have_been_sent_all(fakek
     assert fakekube.clock.monotonic() == 0
 
 
+@pytest.mark.slow
 async def test_an_async_test_waits_until_operators_outside_are_quiet(fakekube, outside):
     outside(WATCHER)
     await fakekube.processes.wait_for(verb="watch", resource="secrets")

@@ -118,6 +118,7 @@ def test_p1_a_mutating_webhook_in_a_real_thread(fakekube):
         assert fakekube.create(configmap(x="1"))["data"] == {"x": "1", "y": "2"}
 
 
+@pytest.mark.slow
 def test_p1_a_webhook_in_a_real_thread_is_called_for_the_writes_of_operators(fakekube):
     authority = Authority()
     with in_a_real_thread(authority, allow) as url:

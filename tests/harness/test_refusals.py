@@ -52,6 +52,7 @@ def run(pytester):
     return run
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("step", STEPS)
 def test_row5_a_step_that_is_not_awaited_fails_the_test(run, step):
     result = run(TEST.replace("STEP", step).replace("REST", ""))

@@ -57,6 +57,7 @@ def test_it(fakekube):
     assert report(pytester, body).count("create configmaps default/a") == 1
 
 
+@pytest.mark.slow
 def test_the_error_of_a_stuck_thread_shows_the_innermost_frames():
     lock = _thread.allocate_lock()
     lock.acquire()

@@ -84,6 +84,7 @@ def test_p1_a_server_in_a_thread_reads_the_cluster_while_it_answers(fakekube):
             fakekube.create(configmap("two", n="2"))
 
 
+@pytest.mark.slow
 def test_p1_an_event_loop_in_a_thread_serves_a_webhook(fakekube):
     authority = Authority()
     ports = []

@@ -105,6 +105,7 @@ def test_lists_again_five_seconds_after_a_failed_list(fakekube):
     ]
 
 
+@pytest.mark.slow
 def test_lists_again_when_the_history_is_gone(fakekube):
     copier = start(fakekube)
     fakekube.create(config_map("a"))

@@ -171,6 +171,7 @@ def test_a_head_has_the_headers_of_its_get_and_no_body():
     assert body
 
 
+@pytest.mark.slow
 def test_answers_that_refuse():
     conversation = HttpConversation(runner(tokens={"secret": User("alice")}))
     refused = answered(conversation.feed(ask("GET", "/version", "Authorization: Bearer wrong")))

@@ -88,6 +88,7 @@ async def test_it_serves_manifests_and_writes_a_kubeconfig(files, tmp_path):
             found.write_kubeconfig(path)
 
 
+@pytest.mark.slow
 @run
 async def test_tls_with_tokens(files):
     async with started(tls=True, token_auth_file=files(tokens=TOKENS), authorization_mode="RBAC") as found:

@@ -526,6 +526,7 @@ def test_o8_does_not_judge_where_the_test_depends_on_what_operators_make():
     assert observed.inconclusive
 
 
+@pytest.mark.slow
 def test_o8_is_judged_by_a_reference_without_the_steps_that_are_left_out():
     def scenario(kube):
         kube.apply(definition("Store", size="integer"))
@@ -580,6 +581,7 @@ def test_o9_a_status_that_is_better_than_before_is_correct():
     assert violations("rollback", resized(recovering)) == []
 
 
+@pytest.mark.slow
 def test_o9_an_operator_that_recovers_is_correct():
     assert violations("rollback") == []
     assert ran("rollback")[0].inconclusive  # it needs the reference
@@ -620,6 +622,7 @@ def logs(number):
     return {ran(f"{PLAN} + order")[1] for _ in range(number)}
 
 
+@pytest.mark.slow
 def test_a_plan_gives_the_same_log_each_time():
     found = logs(10)
     assert len(found) == 1

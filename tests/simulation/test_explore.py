@@ -90,6 +90,7 @@ def text_of(result):
     return "\n".join(result.outlines)
 
 
+@pytest.mark.slow
 def test_a_failure_names_the_oracle_and_replays(run):
     result = run(MARKED)
     result.assert_outcomes(failed=1)
@@ -114,6 +115,7 @@ def test_a_correct_operator_passes_and_what_was_tried_is_counted(run):
     assert re.search(r": 1 distinct atom exercised", text)
 
 
+@pytest.mark.slow
 def test_an_async_test(run):
     source = """
 @pytest.mark.fakekube_explore(runs=20)
@@ -200,6 +202,7 @@ def test_the_report_names_the_line_of_an_assertion_that_holds_only_without_fault
     assert "belongs under `if fakekube.exploration.calm:`" in text_of(result)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("plan", "problem"),
     [
@@ -259,6 +262,7 @@ def test_wrong_arguments_of_the_marker(run, arguments, problem):
     assert problem in text_of(result) + "\n".join(result.errlines)
 
 
+@pytest.mark.slow
 def test_only_the_named_faults_are_tried(run):
     result = run(MARKED.replace("runs=40", "runs=12, faults=['jump', 'race']"), "-rP")
     result.assert_outcomes(passed=1)
@@ -271,6 +275,7 @@ def test_a_declared_difference_is_no_failure(run):
     result.assert_outcomes(passed=1)
 
 
+@pytest.mark.slow
 def test_a_reference_that_fails_is_an_ordinary_failure(run):
     result = run(MARKED + "    assert fakekube.exists(API, 'Vault', 'b'), 'there is no b'\n")
     result.assert_outcomes(failed=1)
@@ -317,6 +322,7 @@ def test_steps_that_do_not_matter_are_left_out(run):
     assert "O2: secret/a" in text_of(replayed)
 
 
+@pytest.mark.slow
 def test_a_step_that_matters_stays(run):
     source = """
 @pytest.mark.fakekube_explore(runs=40)
@@ -332,6 +338,7 @@ def test_vault(fakekube):
     assert f"--fakekube-plan='{CRASH}'" in text_of(result)
 
 
+@pytest.mark.slow
 def test_items_of_an_outside_api_that_are_left(run):
     source = """
 def buckets(manager, made):
@@ -406,6 +413,7 @@ def test_broker(fakekube):
     assert "no operator takes part in leader election" not in text_of(replayed)
 
 
+@pytest.mark.slow
 def test_order_alone_is_explored(run):
     source = MARKED.replace("runs=40", "runs=6, faults=['order']").replace("(fakekube)", "(fakekube, bug=False)", 2)
     source = source.replace("def test_vault(fakekube, bug=False)", "def test_vault(fakekube)")
@@ -414,6 +422,7 @@ def test_order_alone_is_explored(run):
     assert "explored 4 plans in 6 runs" in text_of(result)
 
 
+@pytest.mark.slow
 def test_faults_that_cannot_occur_are_named(run):
     result = run(MARKED.replace("runs=40", "runs=6, faults=['zombie', 'hook']"))
     result.assert_outcomes(failed=1)

@@ -255,6 +255,7 @@ def test_the_loop_serves_as_a_loop_factory():
         assert runner.run(main()) == 3600
 
 
+@pytest.mark.slow
 def test_a_clock_has_one_loop():
     clock = VirtualClock()
     loop = VirtualTimeLoop(clock)

@@ -392,6 +392,7 @@ def test_each_use_of_a_socket_connects_it(loop, how):
     assert loop.run_until_complete(main()) == [b"ok"]
 
 
+@pytest.mark.slow
 def test_a_server_breaks_the_connections_of_given_routes(loop):
     async def main():
         accepted = []

@@ -83,6 +83,7 @@ def test_a_new_thread_is_alive_and_belongs_to_the_process_that_makes_it():
         thread.join()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("after", "patience", "suspended"),
     [(0.0, 1, True), (0.05, 1, True), (0.65, 1, True), (0.2, 0.1, False), (0.7, 0.6, False)],

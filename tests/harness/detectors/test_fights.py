@@ -76,6 +76,7 @@ def minding(fakekube, value, agent=None):
     return operate
 
 
+@pytest.mark.slow
 def test_n6_clients_without_reconciles(fakekube):
     fakekube.create(config_map("a"))
     fakekube.thread(minding(fakekube, "on"), name="left")
@@ -84,6 +85,7 @@ def test_n6_clients_without_reconciles(fakekube):
         fakekube.settle()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("agents", [(None, None), ("agent-a", "agent-b")])
 def test_threads_of_one_function_are_two_writers(fakekube, agents):
     fakekube.create(config_map("a"))
@@ -95,6 +97,7 @@ def test_threads_of_one_function_are_two_writers(fakekube, agents):
         fakekube.settle()
 
 
+@pytest.mark.slow
 def test_slow_threads_of_one_function_are_two_writers(fakekube):
     from kubernetes import client
 
@@ -142,6 +145,7 @@ def test_n6_controllers_that_take_turns_until_they_are_done_are_fine(fakekube):
     assert fakekube.get("v1", "ConfigMap", "a")["data"] == {"first": "150", "second": "150"}
 
 
+@pytest.mark.slow
 def test_n6_it_can_be_switched_off(fakekube):
     """Then the loop is found later, as any other."""
     from fakekube import FakeKube

@@ -69,6 +69,7 @@ def test_a_handler_of_kopf_that_waits(kube, delay):
     assert found(kube) == []
 
 
+@pytest.mark.slow
 def test_a_daemon_of_kopf_that_takes_an_hour_to_stop(kube):
     """kopf looks at it each minute."""
 
@@ -119,6 +120,7 @@ def test_a_program_that_has_ended(kube):
     assert found(kube) == []
 
 
+@pytest.mark.slow
 def test_an_operator_that_the_test_has_ended(kube):
     task = start_kopf(kube, adding(lambda **_: None))
     kube.delete(API, "Database", "a")
@@ -216,6 +218,7 @@ def test_a_task_that_is_cancelled_with_its_object(kube):
     assert found(kube) == []
 
 
+@pytest.mark.slow
 def test_a_task_of_the_startup_and_a_daemon(kube):
     def register(registry):
         @kopf.on.startup(registry=registry)

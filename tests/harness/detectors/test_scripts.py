@@ -23,6 +23,7 @@ def pod(name="web", app="web"):
     }
 
 
+@pytest.mark.slow
 def test_p7_a_selector_that_never_matches(kube):
     kube.pods("app=wbe").always().crash()
     kube.apply(pod())
