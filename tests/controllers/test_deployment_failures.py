@@ -380,3 +380,24 @@ def test_the_last_pod_that_is_deleted_reconciles_a_deployment_of_strategy_recrea
         fakekube.settle()
         counts.append(fakekube.controllers["deployment"].reconciles())
     assert [after - before for before, after in pairwise(counts)] == [0, 0, *looked]
+
+
+@pytest.mark.fakekube(controllers=["deployment"])
+def test_only_replica_sets_whose_present_spec_was_seen_are_deleted_from_the_history(fakekube):
+    """`deployment_controller.go`: cleanupDeployment."""
+    fakekube.create(deployment(0, revisionHistoryLimit=0))
+    fakekube.settle()
+    (made,) = fakekube.list("apps/v1", "ReplicaSet")
+    fakekube.controllers["deployment"].suspend()
+    for number, name in enumerate(("seen", "unseen"), 2):
+        meta = {"name": name, "namespace": "default", "labels": {"app": "web"}}
+        meta["ownerReferences"] = made["metadata"]["ownerReferences"]
+        other = {**made["spec"]["template"], "spec": template(f"nginx:{number}")["spec"]}
+        fakekube.create({**made, "metadata": meta, "spec": {**made["spec"], "template": other}})
+    for name in (made["metadata"]["name"], "seen"):
+        observed = {"status": {"replicas": 0, "observedGeneration": 1}}
+        fakekube.patch("apps/v1", "ReplicaSet", name, observed, subresource="status")
+    fakekube.controllers["deployment"].resume()
+    fakekube.advance("1s")
+    left = [one["metadata"]["name"] for one in fakekube.list("apps/v1", "ReplicaSet")]
+    assert sorted(left) == sorted([made["metadata"]["name"], "unseen"])
