@@ -22,6 +22,7 @@ from fakekube.controllers.core.namespaceconditions import (
 from fakekube.controllers.dynamicresources import podresourceclaims as dra
 from fakekube.controllers.garbagecollector import ownerpatches
 from fakekube.controllers.garbagecollector.dependencygraph import DependencyGraph, Identity
+from fakekube.controllers.servedresources import ServedResources
 from fakekube.controllers.signingrequests.approving import recognized
 from fakekube.controllers.signingrequests.certificateauthority import CannotSign, CertificateAuthority, lifetime
 from fakekube.controllers.signingrequests.cleaning import is_old
@@ -72,6 +73,14 @@ def test_conditions_of_a_namespace_keep_their_time_while_their_status_stays():
     assert updated_conditions(second, [Problem(remaining, "R", "two")], "t3") == second
     (done,) = [one for one in updated_conditions(second, [], "t4") if one not in second]
     assert (done["status"], done["reason"], done["lastTransitionTime"]) == ("False", "ContentRemoved", "t4")
+
+
+def test_versions_of_groups_that_do_not_answer_are_named_in_order():
+    failed = "stale GroupVersion discovery"
+    assert ServedResources(stale=["b.com/v1", "a.com/v1"]).problem == (
+        f"unable to retrieve the complete list of server APIs: a.com/v1: {failed}: a.com/v1, b.com/v1: {failed}: b.com/v1"
+    )
+    assert ServedResources().problem == ""
 
 
 # --- which controllers there are

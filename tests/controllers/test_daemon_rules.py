@@ -425,10 +425,10 @@ def test_a_revision_without_a_hash_gets_its_name_as_the_label(fakekube):
 
 @DAEMONS
 def test_revisions_that_pods_have_are_kept_beyond_the_limit(fakekube):
-    started(fakekube, nodes=2, revisionHistoryLimit=0, updateStrategy={"type": "OnDelete"})
+    started(fakekube, nodes=2, revisionHistoryLimit=2, updateStrategy={"type": "OnDelete"})
     for image in ("nginx:2", "nginx:3", "nginx:4"):
         set_image(fakekube, image)
-    assert sorted(one["revision"] for one in revisions(fakekube).values()) == [1, 4]
+    assert sorted(one["revision"] for one in revisions(fakekube).values()) == [1, 3, 4]
     fakekube.patch("apps/v1", "DaemonSet", "agent", {"metadata": {"annotations": {"why": "a change"}}})
     set_image(fakekube, "nginx:5")
     newest = max(revisions(fakekube).values(), key=lambda one: one["revision"])

@@ -363,6 +363,7 @@ def test_a_second_volume_of_a_claim_is_free_again_or_reclaimed(fakekube, annotat
     assert (set(present) if isinstance(reference, set) else present) == reference
     assert found["metadata"].get("annotations", {}) == left
     assert get_claim(fakekube)["status"]["phase"] == "Bound"
+    assert errors_of(fakekube, "pv") == []
 
 
 @pytest.mark.fakekube(controllers=BOTH, rbac=True)
