@@ -7,7 +7,7 @@ import contextlib
 import logging
 import socket
 import ssl
-from collections.abc import AsyncIterator, Callable, Coroutine
+from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
 from contextlib import asynccontextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -18,7 +18,7 @@ from aiohttp.http_exceptions import HttpProcessingError
 from fakekube.apiserver.damage import Damage, damaged
 from fakekube.apiserver.needs import Stream
 from fakekube.apiserver.response import Response, Upgrade
-from fakekube.apiserver.storage.watch import Watch, error_frame, error_line
+from fakekube.apiserver.storage.watch import Watch, WatchEvent, error_frame, error_line
 from fakekube.apiserver.wire import codec, warning
 from fakekube.apiserver.wire.hostport import join_host_port
 from fakekube.apiserver.wire.request import Request, is_escaped, parse_query
@@ -26,6 +26,7 @@ from fakekube.apiserver.wire.status import StatusError, too_large
 from fakekube.server import applications
 from fakekube.server.httpconnection import HttpConnection, HttpProtocols
 from fakekube.server.httpmessages import HEADERS, RequestHeaders, encode
+from fakekube.server.httpshortcut import Shortcut
 from fakekube.server.runner import ServerRunner
 
 if TYPE_CHECKING:
@@ -115,6 +116,7 @@ async def listen(
         max_field_size=MAX_HEADER_BYTES,
         max_headers=MAX_HEADERS,
     )
+    server.shortcut = Shortcut(runner)
     site_runner = web.ServerRunner(server, shutdown_timeout=SHUTDOWN_TIMEOUT)
     await site_runner.setup()
     try:
@@ -130,6 +132,7 @@ async def listen(
         await runner.aclose()
         await site_runner.cleanup()
         handler.retire()
+        server.shortcut = None
 
 
 @asynccontextmanager
@@ -288,6 +291,9 @@ class _Handler:
             http.protocol.streams = True
         try:
             await stream.prepare(http)
+            if self._runner.processes is None and http.transport is not None:
+                sink = _Sink(http.protocol, http.transport, write, chunked=stream.chunked)
+                self._runner.streams.deliver_in_place(watch, sink)
             async with contextlib.aclosing(self._runner.stream(watch)) as batches:  # type: ignore[type-var]
                 async for batch in batches:
                     await stream.write(b"".join([write(event) for event in batch]))
@@ -327,6 +333,22 @@ class _Handler:
             self._proxied.discard(task)
             await body.aclose()
         return stream
+
+
+class _Sink:
+    """The connection of a watch (`watchstreams.Sink`)."""
+
+    def __init__(
+        self, protocol: Any, transport: asyncio.Transport, encode: Callable[[Any], bytes], *, chunked: bool
+    ) -> None:
+        self._protocol, self._transport, self._encode, self._chunked = protocol, transport, encode, chunked
+
+    def is_ready(self) -> bool:
+        return not self._protocol.writing_paused and not self._transport.is_closing()
+
+    def send(self, events: Sequence[WatchEvent]) -> None:
+        data = b"".join([self._encode(event) for event in events])
+        self._transport.write(b"%x\r\n%b\r\n" % (len(data), data) if self._chunked else data)
 
 
 def _certificate(http: web.BaseRequest) -> ClientCertificate | None:

@@ -1,4 +1,5 @@
-"""The server's end of an HTTP connection, where it differs from aiohttp's: time-outs and half-closed connections."""
+"""The server's end of an HTTP connection, where it differs from aiohttp's: usual requests, time-outs and half-closed
+connections."""
 
 from __future__ import annotations
 
@@ -8,17 +9,26 @@ from typing import Any
 from aiohttp import web
 from aiohttp.web_protocol import RequestHandler
 
+from fakekube.server.httpshortcut import InPlace, Shortcut
+
 #: Seconds in which a client must send the head of a request (`ReadHeaderTimeout` of `SecureServingInfo.Serve`).
 HEADER_TIMEOUT = 32.0
 
 
 class HttpConnection(RequestHandler):
-    """A protocol of aiohttp. `streams`: the current response is a stream, which ends when the client does."""
+    """A protocol of aiohttp, which answers the usual requests itself until an unusual one comes.
 
-    __slots__ = ("_body", "_head_due", "_secure", "streams")
+    `streams`: the current response is a stream, which ends when the client does.
+    """
 
-    def __init__(self, *args: Any, **options: Any) -> None:
+    __slots__ = ("_body", "_certificate", "_delayed", "_head_due", "_later", "_secure", "_shortcut", "streams")
+
+    def __init__(self, *args: Any, shortcut: Shortcut | None = None, **options: Any) -> None:
         super().__init__(*args, **options)
+        self._shortcut = shortcut
+        self._certificate: Any = None
+        self._delayed: asyncio.Task[None] | None = None
+        self._later = b""
         self.streams: bool = False
         self._body: Any = None
         self._head_due: asyncio.TimerHandle | None = None
@@ -28,9 +38,59 @@ class HttpConnection(RequestHandler):
         super().connection_made(transport)
         # noted now: a transport of TLS that is being closed has no such information any longer, and raises
         self._secure = transport.get_extra_info("sslcontext") is not None
+        if self._secure:
+            self._certificate = getattr(transport.get_extra_info("ssl_object"), "client_certificate", None)
         self._expect_head()
 
     def data_received(self, data: bytes) -> None:
+        if self._delayed is not None:
+            self._later += data
+        elif self._shortcut is None or not self._answered(self._shortcut, data):
+            self._shortcut = None
+            self._received(data)
+
+    def _answered(self, shortcut: Shortcut, data: bytes) -> bool:
+        """Whether the request is answered in place."""
+        transport = self.transport
+        if transport is None or self._paused or self._close or self._force_close:
+            return False
+        try:
+            found = shortcut.answer(data, self._certificate)
+        except ConnectionResetError:
+            transport.abort()
+            return True
+        if found is None:
+            return False
+        self._head_arrived()
+        if found.waits:
+            self._delayed = self._loop.create_task(self._delivered(shortcut, found))
+        else:
+            self._write(found)
+        return True
+
+    def _write(self, found: InPlace) -> None:
+        if self.transport is not None:
+            self.transport.write(found.data)
+            if found.closes:
+                self.transport.close()
+
+    async def _delivered(self, shortcut: Shortcut, found: InPlace) -> None:
+        """Send an answer when the watches have got the events of the write."""
+        try:
+            await shortcut.events_sent()
+        finally:
+            self._delayed = None
+            self._write(found)
+            later, self._later = self._later, b""
+            if later:
+                self.data_received(later)
+
+    def _ended(self, _: asyncio.Task[None]) -> None:
+        if self.transport is not None:
+            self.transport.close()
+
+    def _received(self, data: bytes) -> None:
+        """What aiohttp answers."""
         before = self._request_count
         super().data_received(data)
         if self._request_count > before:
@@ -45,6 +105,9 @@ class HttpConnection(RequestHandler):
 
     def eof_received(self) -> bool | None:  # type: ignore[override]
         """The client sends no more. As Go's server does, answer the request that it has sent before closing."""
+        if self._delayed is not None and self.transport is not None and not self._secure:
+            self._delayed.add_done_callback(self._ended)
+            return True
         if self.streams or self._is_idle() or not self._is_complete() or self._secure:
             return None  # with TLS, asyncio closes both directions
         self.close()  # after the answer
@@ -76,5 +139,8 @@ class HttpConnection(RequestHandler):
 class HttpProtocols(web.Server):
     """As `web.Server`, with connections of this module."""
 
+    #: Answers the usual requests; None: aiohttp answers all.
+    shortcut: Shortcut | None = None
+
     def __call__(self) -> HttpConnection:
-        return HttpConnection(self, loop=self._loop, **self._kwargs)
+        return HttpConnection(self, loop=self._loop, shortcut=self.shortcut, **self._kwargs)

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Iterator, Mapping
+from datetime import datetime
+from email.utils import formatdate
 from functools import lru_cache
+from http import HTTPStatus
 from typing import Any
 
 import orjson
 
 from fakekube.apiserver.response import Cached, Response
-from fakekube.apiserver.wire import codec, yamlencoder
+from fakekube.apiserver.wire import codec, warning, yamlencoder
 from fakekube.apiserver.wire.negotiation import is_pretty
 from fakekube.apiserver.wire.request import Request
 
@@ -58,6 +61,36 @@ def encode(request: Request, response: Response) -> tuple[dict[str, str], bytes]
         headers["Content-Encoding"] = "gzip"
         headers["Vary"] = ", ".join(filter(None, (headers.get("Vary"), "Accept-Encoding")))
     return headers, body
+
+
+#: The phrases of Go's `net/http` where Python has others from 3.13 on.
+_PHRASES = {413: "Request Entity Too Large", 422: "Unprocessable Entity"}
+
+
+def message(request: Request, response: Response, now: datetime, *, closes: bool) -> tuple[bytes, bytes]:
+    """The head and the body of the whole answer. `closes`: it is the last one of its connection."""
+    headers, body = encode(request, response)
+    lines = [_status_line(response.status), f"Content-Length: {len(body)}", _date(int(now.timestamp()))]
+    lines += [f"{name}: {value}" for name, value in headers.items()]
+    if response.warnings:
+        lines += [f"Warning: {value}" for value in warning.header_values(response.warnings)]
+    if closes:
+        lines.append("Connection: close")
+    return "\r\n".join([*lines, "", ""]).encode(), body
+
+
+@lru_cache(maxsize=64)
+def _status_line(status: int) -> str:
+    try:
+        phrase = _PHRASES.get(status) or HTTPStatus(status).phrase
+    except ValueError:
+        phrase = ""
+    return f"HTTP/1.1 {status} {phrase}"
+
+
+@lru_cache(maxsize=4)
+def _date(seconds: int) -> str:
+    return f"Date: {formatdate(seconds, usegmt=True)}"
 
 
 def _compressed(body: bytes) -> bytes:
