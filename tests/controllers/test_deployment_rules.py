@@ -295,6 +295,12 @@ def test_completion(changes, complete):
     assert deploymentstatus.is_complete(deployment(3), COMPLETE | changes) is complete
 
 
+def test_a_deployment_that_was_never_observed_is_not_complete():
+    made = deployment(3)
+    made["metadata"]["generation"] = 1
+    assert not deploymentstatus.is_complete(made, {**COMPLETE, "observedGeneration": None})
+
+
 @pytest.mark.parametrize(
     ("before", "after", "progressing"),
     [

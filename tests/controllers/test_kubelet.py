@@ -289,8 +289,10 @@ def test_a_node_without_room_rejects_a_pod_that_is_bound_to_it(fakekube):
     container = {"name": "c", "image": "a", "resources": {"requests": {"cpu": "800m"}}}
     fakekube.create(pod("one", nodeName="small", containers=[container]))
     fakekube.create(pod("two", nodeName="small", containers=[container]))
+    rest = {**container, "resources": {"requests": {"cpu": "200m"}}}
+    fakekube.create(pod("rest", nodeName="small", containers=[rest]))
     fakekube.advance(2)
-    assert history(fakekube, "one")[-1] == (1, "Running")
+    assert history(fakekube, "one")[-1] == history(fakekube, "rest")[-1] == (1, "Running")
     found = status(fakekube, "two")
     assert (found["phase"], found["reason"]) == ("Failed", "OutOfcpu")
     expected = "Pod was rejected: Node didn't have enough resource: cpu, requested: 800, used: 800, capacity: 1000"
@@ -451,7 +453,7 @@ def test_init_containers_run_one_after_the_other(fakekube):
 @pytest.mark.parametrize(("policy", "phase"), [("Never", "Failed"), ("Always", "Pending")])
 def test_an_init_container_that_fails(policy, phase):
     with FakeKube(nodes=1) as kube:
-        kube.pods("app=web").always().crash(container="one")
+        kube.pods("app=web").always().crash(container="on*")
         kube.create(pod(initContainers=[{"name": "one", "image": "busybox"}], restartPolicy=policy))
         kube.advance(30)
         assert status(kube)["phase"] == phase
@@ -623,6 +625,11 @@ def test_an_image_that_cannot_be_pulled(fakekube):
         (31, "ErrImagePull"),
         (32, "ImagePullBackOff"),
     ]
+    texts = {reason: {one["message"] for one in fakekube.events(reason=reason)} for reason in ("BackOff", "Failed")}
+    assert texts == {
+        "BackOff": {'Back-off pulling image "nginx:1"'},
+        "Failed": {'Failed to pull image "nginx:1": no such host', "Error: ErrImagePull", "Error: ImagePullBackOff"},
+    }
     web.recover()
     fakekube.advance(60)
     assert states(fakekube)[-1] == (71, "running")

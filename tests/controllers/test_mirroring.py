@@ -138,3 +138,16 @@ def test_a_mirror_that_another_deletes_or_changes_comes_back(fakekube):
     fakekube.update({**found, "endpoints": []})
     fakekube.advance(1)
     assert mirrored(fakekube) == ["10.1.0.1"]
+
+
+def test_a_mirror_that_cannot_be_written_is_tried_fifteen_times_again(fakekube):
+    """`endpointslicemirroring_controller.go`: maxRetries."""
+    rule = fakekube.fault(verb="create", resource="endpointslices", error=500)
+    begin(fakekube, endpoints("10.1.0.1"))
+    fakekube.advance("1h")
+    assert len(fakekube.requests(verb="create", resource="endpointslices")) == 16
+    rule.disarm()
+    fakekube.advance("1h")
+    assert slices(fakekube) == []
+    replace(fakekube, endpoints("10.1.0.2"))
+    assert mirrored(fakekube) == ["10.1.0.2"]
