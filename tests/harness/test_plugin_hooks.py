@@ -133,7 +133,7 @@ def test_frames_of_the_package_and_repeated_tracebacks_are_shown_with_full_trace
 def test_after_its_teardown_a_test_keeps_no_cluster_and_what_killed_operators_left_is_freed(left, freed):
     class Left:
         def __del__(self):
-            warnings.warn("Unclosed client session", ResourceWarning)
+            warnings.warn("Unclosed client session", ResourceWarning, stacklevel=2)
 
     item = Item(Cluster(left=left))
     reported(item, ValueError(), when="call")
