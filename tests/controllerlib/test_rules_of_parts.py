@@ -1,0 +1,265 @@
+"""Small parts: JSON of models, blocking clients, task groups, deadlines of queues, credentials, lazy names."""
+
+import asyncio
+from base64 import b64decode
+from collections import OrderedDict, UserDict
+from datetime import date
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+import controllerlib.cache
+import controllerlib.client
+from controllerlib.cache.fifo import FIFO
+from controllerlib.cache.store import ThreadSafeStore
+from controllerlib.client.blocking import BlockingClient
+from controllerlib.client.credentials import Credentials
+from controllerlib.client.errors import ApiError
+from controllerlib.client.models import to_json
+from controllerlib.client.names import copy_json, has_metadata
+from controllerlib.client.restmapper import is_no_kind_match, no_kind_match
+from controllerlib.tasks import Tasks
+from controllerlib.workqueue import WorkQueue
+from controllerlib.workqueue.prioritystate import PriorityQueueState
+from controllerlib.workqueue.queuestate import WorkQueueState
+from tests.controllerlib.objects import pod
+
+
+class Model:
+    attribute_map = {"first_name": "firstName", "last_name": "lastName"}  # noqa: RUF012 - as the official models have it
+
+    def __init__(self, first: Any, last: Any = None) -> None:
+        self.first_name, self.last_name = first, last
+
+
+@pytest.mark.parametrize(
+    ("value", "json"),
+    [
+        (None, None),
+        (True, True),
+        (1.5, 1.5),
+        ([1, [Model("a")], "x"], [1, [{"firstName": "a"}], "x"]),
+        ((1, (2, Model("a"))), [1, [2, {"firstName": "a"}]]),
+        ({1: {"a": [Model("b")]}, "c": None}, {"1": {"a": [{"firstName": "b"}]}, "c": None}),
+        (UserDict({1: Model("b"), "c": 2}), {"1": {"firstName": "b"}, "c": 2}),
+        (OrderedDict(a=1), {"a": 1}),
+        (date(2026, 1, 2), "2026-01-02"),
+        (Model([Model("a", "b")]), {"firstName": [{"firstName": "a", "lastName": "b"}]}),
+    ],
+)
+def test_values_and_models_as_json(value: Any, json: Any) -> None:
+    found = to_json(value)
+    assert found == json
+    assert type(found) is type(json)
+    if isinstance(value, dict | list):
+        assert found is not value
+
+
+@pytest.mark.parametrize(
+    ("value", "has"),
+    [
+        ({"metadata": {}}, True),
+        ({"metadata": UserDict()}, True),
+        (UserDict(metadata={}), True),
+        ({}, False),
+        ({"metadata": None}, False),
+        (UserDict(metadata="x"), False),
+        ("metadata", False),
+        (None, False),
+    ],
+)
+def test_what_has_metadata(value: Any, has: bool) -> None:
+    assert has_metadata(value) is has
+
+
+def test_a_copy_of_json_shares_no_container() -> None:
+    inner: dict[str, Any] = {"a": [{"b": [1]}]}
+    for value in (inner, [inner], UserDict(inner)):
+        copied = copy_json(value)
+        assert copied == value
+        found = copied if isinstance(copied, dict) else copied[0]
+        assert type(found) is dict
+        assert found["a"] is not inner["a"]
+        assert found["a"][0]["b"] is not inner["a"][0]["b"]
+
+
+@pytest.mark.parametrize(
+    ("error", "no_match"),
+    [
+        (no_kind_match("v1", "Pod"), True),
+        (ApiError(404, "NotFound", "x"), False),
+        (ValueError("NoKindMatch"), False),
+    ],
+)
+def test_a_kind_that_is_not_served(error: BaseException, no_match: bool) -> None:
+    assert is_no_kind_match(error) is no_match
+
+
+def test_the_words_of_a_kind_that_is_not_served() -> None:
+    error = no_kind_match("a/v1", "Pod")
+    assert (error.code, error.reason, error.message) == (
+        404, "NoKindMatch", 'no matches for kind "Pod" in version "a/v1"',
+    )  # fmt: skip
+
+
+# --- blocking clients
+
+
+def test_a_blocking_client_waits_for_the_loop_from_another_thread_only() -> None:
+    async def answer() -> int:
+        return 3
+
+    async def main() -> None:
+        client = BlockingClient(SimpleNamespace(), asyncio.get_running_loop())  # type: ignore[arg-type]
+        assert await asyncio.to_thread(lambda: client.wait_for(answer())) == 3
+        work = answer()
+        with pytest.raises(RuntimeError, match="BlockingClient was called on the event loop: await the method of"):
+            client.wait_for(work)
+        assert work.cr_frame is None  # closed
+
+    asyncio.run(main())
+
+
+def test_a_loop_may_have_its_own_way_to_wait() -> None:
+    ran: list[Any] = []
+
+    def run_from_thread(work: Any) -> str:
+        ran.append(work)
+        work.close()
+        return "answer"
+
+    client = BlockingClient(SimpleNamespace(), SimpleNamespace(run_from_thread=run_from_thread))  # type: ignore[arg-type]
+
+    async def nothing() -> None: ...
+
+    assert client.wait_for(nothing()) == "answer"
+    assert len(ran) == 1
+
+
+# --- task groups
+
+
+async def test_a_group_that_has_ended_starts_nothing() -> None:
+    async def nothing() -> None: ...
+
+    group = Tasks()
+    before = nothing()
+    with pytest.raises(RuntimeError, match="the task group has ended"):
+        group.start(before, "early")
+    assert before.cr_frame is None  # closed
+    async with group:
+        task = group.start(nothing(), "one")
+        assert (len(group), task.get_name()) == (1, "one")
+    assert len(group) == 0
+
+
+# --- queues
+
+
+class Clock:
+    now_seconds = 10.0
+
+    def monotonic(self) -> float:
+        return self.now_seconds
+
+    async def sleep_until(self, deadline: float) -> None:
+        await asyncio.Event().wait()
+
+
+@pytest.mark.parametrize("state", [WorkQueueState, PriorityQueueState])
+async def test_the_deadlines_of_a_queue(state: Any) -> None:
+    clock = Clock()
+    queue: WorkQueue[str] = WorkQueue(state(), clock=clock)  # type: ignore[arg-type]
+    assert queue.next_deadline() is None
+    queue.add_after("a", 5.0)
+    queue.add_after("b", 2.0)
+    assert (queue.due("a"), queue.due("b"), queue.due("c"), queue.next_deadline()) == (15.0, 12.0, None, 12.0)
+    assert dict(queue.waiting()) == {"a": 15.0, "b": 12.0}
+    clock.now_seconds = 12.0
+    assert queue.next_deadline() == 15.0
+    assert dict(queue.waiting()) == {"a": 15.0}
+    assert queue.due("b") is None
+
+
+@pytest.mark.parametrize("state", [WorkQueueState, PriorityQueueState])
+def test_the_next_deadline_skips_what_is_no_longer_waiting(state: Any) -> None:
+    queue = state()
+    queue.add_after("a", 2.0, 0.0)
+    queue.add_after("a", 1.0, 0.0)
+    queue.add_after("b", 3.0, 0.0)
+    assert (queue.next_deadline(), queue.is_ready()) == (1.0, False)
+    queue.add_due(1.0)
+    assert (queue.next_deadline(), queue.is_ready()) == (3.0, True)
+    assert queue.pop(1.0) is not None
+    assert (queue.is_ready(), queue.is_processing()) == (False, True)
+
+
+@pytest.mark.parametrize("state", [WorkQueueState, PriorityQueueState])
+def test_a_deadline_that_moves_often_takes_no_memory(state: Any) -> None:
+    queue = state()
+    for number in range(1000):
+        queue.add_after("a", 2000.0 - number, 0.0)
+    heap = queue._heap if isinstance(queue, WorkQueueState) else queue._waiting
+    assert len(heap) <= 64 + 4 + 1
+    assert queue.next_deadline() == 1001.0
+
+
+def test_an_object_that_is_not_queued_is_appended_by_a_resync() -> None:
+    queue = FIFO()
+    a, b = pod("a", 1), pod("b", 1)
+    for obj in (a, b):
+        queue.add(obj)
+    queue.resync()
+    assert list(queue._line) == ["default/a", "default/b"]
+    queue._line.popleft()  # as while it is processed
+    queue.resync()
+    assert list(queue._line) == ["default/b", "default/a"]
+
+
+def test_a_store_counts_its_objects_and_knows_their_keys() -> None:
+    store = ThreadSafeStore()
+    assert (len(store), "default/a" in store) == (0, False)
+    store.put("default/a", pod("a", 1))
+    assert (len(store), "default/a" in store, "default/b" in store) == (1, True, False)
+
+
+# --- credentials
+
+
+@pytest.mark.parametrize(
+    ("configuration", "header"),
+    [
+        ({}, None),
+        ({"username": "ann", "password": "secret"}, "ann:secret"),
+        ({"username": "ann", "password": None}, "ann:"),
+        ({"api_key": {"authorization": "abc"}}, "Bearer abc"),
+        ({"api_key": {"authorization": "Basic abc"}}, "Basic abc"),
+        ({"api_key": {"authorization": "abc"}, "api_key_prefix": {"authorization": "Other"}}, "Other abc"),
+        ({"api_key": {"BearerToken": "abc"}, "username": "ann"}, "Bearer abc"),
+    ],
+)
+def test_the_header_of_an_authorization(configuration: dict[str, Any], header: str | None) -> None:
+    defaults: dict[str, Any] = {"api_key": {}, "api_key_prefix": {}, "username": "", "password": ""}
+    given = SimpleNamespace(_source=None, _configuration=SimpleNamespace(**{**defaults, **configuration}))
+    found = [*Credentials._authorization(given)]  # type: ignore[call-arg, arg-type]
+    if header is None:
+        assert found == []
+        return
+    [(name, value)] = found
+    shown = (
+        b64decode(value.removeprefix("Basic ")).decode()
+        if "username" in configuration and value.startswith("Basic")
+        else value
+    )
+    assert (name, shown) == ("Authorization", header)
+
+
+# --- lazy names
+
+
+@pytest.mark.parametrize("package", [controllerlib.client, controllerlib.cache])
+def test_each_public_name_is_there_and_others_are_not(package: Any) -> None:
+    assert all(getattr(package, name) is not None for name in package.__all__)
+    with pytest.raises(AttributeError, match=f"module {package.__name__!r} has no attribute 'no_such_name'"):
+        getattr(package, "no_such_name")  # noqa: B009 - mypy knows that there is none
