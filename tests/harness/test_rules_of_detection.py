@@ -1,16 +1,25 @@
 """What detectors are told and what counts for them, as functions of records."""
 
+import queue
 from types import SimpleNamespace
 
 import pytest
 
+from fakekube.apiserver.response import StoredObject
+from fakekube.harness.asserting import Assertions
 from fakekube.harness.audit import Audit
 from fakekube.harness.desks.faults import Faults
 from fakekube.harness.detectors.detection import Detection, _only_delays_events
+from fakekube.harness.detectors.known.objectcare.finalizers import Finalizers
+from fakekube.harness.detectors.known.objectcare.leakedsecrets import LeakedSecrets
 from fakekube.harness.detectors.known.objectcare.unremovedfinalizers import UnremovedFinalizers, _delays
+from fakekube.harness.detectors.known.reconciling.timestamps import QUICK, TimestampLoops
 from fakekube.harness.detectors.known.requesting.ignorederrors import IgnoredErrors, _is_refusal
 from fakekube.harness.detectors.texts.unchanged import _is_ignored, _is_of_server
-from fakekube.harness.members import When, _refusals, label, members_of
+from fakekube.harness.driving.externalwait import _fuse
+from fakekube.harness.faultinjection.disruptions import Disruptions
+from fakekube.harness.faultinjection.watchhold import Hold
+from fakekube.harness.members import When, _refusals, label, members_of, unknown
 from fakekube.harness.records.entrykeys import _pinned
 from fakekube.harness.stepping import Stepping
 
@@ -268,3 +277,119 @@ def test_work_in_real_time_is_driven_unless_an_async_test_awaits_it(is_async):
         with pytest.raises(StopIteration):  # nothing is left to wait for
             next(iter(found.__await__()))
     running.close()
+
+
+# --- finalizers that a reconcile adds, and times that it writes
+
+
+def test_finalizers_are_checked_in_their_order():
+    held, checked = {}, []
+    detector = SimpleNamespace(
+        _held=held, _by_key={}, _check_order=lambda doing, finalizer, uid: checked.append((finalizer, uid))
+    )
+    doing = SimpleNamespace(key="default/a", who=(1, "db", "default/a"))
+    meta = {"name": "a", "uid": "u", "finalizers": ["z/one", "a/two", "foregroundDeletion"]}
+    after = SimpleNamespace(object={"metadata": meta})
+    before = SimpleNamespace(object={"metadata": {**meta, "finalizers": ["z/one"]}})
+    change = SimpleNamespace(collection="pods", path="default/a", before=None, after=after)
+    Finalizers.committed(detector, change, doing)
+    assert checked == [("a/two", "u"), ("z/one", "u")]
+    assert [one.finalizer for one in held["pods", "default/a"]] == ["a/two", "z/one"]
+    assert detector._by_key == {doing.who: ("pods", "default/a")}
+    checked.clear()
+    held.clear()
+    Finalizers.committed(detector, SimpleNamespace(**{**vars(change), "before": before}), doing)
+    assert checked == [("a/two", "u")]
+    Finalizers.committed(SimpleNamespace(**{**vars(detector), "_held": {}}), change, None)
+    assert len(checked) == 1
+
+
+@pytest.mark.parametrize(
+    ("at", "alone", "quick"), [(10, True, 0), (10.5, True, 1), (10 + QUICK, True, 0), (9, True, 0), (10.5, False, 0)]
+)
+def test_a_write_of_times_alone_counts_if_the_reconcile_follows_at_once(at, alone, quick):
+    doing = SimpleNamespace(at=at, who="key", run=object())
+    suspect = SimpleNamespace(at=10, quick=0, probes=set())
+    detector = SimpleNamespace(suspects={"key": suspect}, _runs={id(doing.run): alone}, _echoes={}, is_probing=False)
+    TimestampLoops.finished(detector, doing, SimpleNamespace(error=None))
+    assert (suspect.quick, suspect.at) == (quick, at)
+    assert detector._runs == {}
+
+
+@pytest.mark.parametrize(
+    ("code", "stored", "looked"), [(200, True, True), (299, True, True), (300, True, False), (200, False, False)]
+)
+def test_only_objects_that_were_written_are_searched_for_secrets(code, stored, looked):
+    asked = []
+
+    class Values(dict):
+        def items(self):
+            asked.append(1)
+            return super().items()
+
+    obj = {"metadata": {"name": "a"}, "data": {"x": "y"}}
+    body = StoredObject(SimpleNamespace(object=obj), None) if stored else obj
+    exchange = SimpleNamespace(
+        response=SimpleNamespace(body=body), record=SimpleNamespace(code=code, resource="configmaps")
+    )
+    LeakedSecrets._wrote(SimpleNamespace(_values=Values()), exchange)
+    assert bool(asked) is looked
+
+
+# --- holds, waits and names
+
+
+@pytest.mark.parametrize(
+    ("at", "passed", "held"),
+    [(None, 9, 10), (10, 9, 10), (12, 10, 12), (8, 7, 8), (8, 8, 8), (8, 9, None), ("8", 9, None), ("8", 8, 8)],
+)
+def test_a_watch_cannot_be_held_before_what_it_has_been_delivered(at, passed, held):
+    made = []
+    streams = SimpleNamespace(wake_all=lambda: None)
+    watch = SimpleNamespace(revision=passed, client=("operator", None), resource="pods", namespace="default")
+    runner = SimpleNamespace(
+        apiserver=SimpleNamespace(store=SimpleNamespace(revision=10)), streams=streams, watches=[watch]
+    )
+    disruptions = SimpleNamespace(_runner=runner, _held=lambda hold: made.append(hold) or hold)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Hold, "applies", lambda self, watch: True)
+        if held is None:
+            with pytest.raises(ValueError, match=f"a watch has been delivered changes up to {passed}, and cannot go"):
+                Disruptions.hold(disruptions, None, "pods", "*", "*", at)
+        else:
+            Disruptions.hold(disruptions, None, "pods", "*", "*", at)
+    assert [hold.at for hold in made] == ([] if held is None else [held])
+    with pytest.raises(ValueError, match="at='x' must be a resourceVersion"):
+        Disruptions.hold(disruptions, None, "pods", "*", "*", "x")
+
+
+@pytest.mark.parametrize(("seconds", "interval", "calls"), [(0.02, 0.005, 4), (0.01, None, 1), (0.01, 1.0, 1)])
+def test_a_fuse_calls_at_an_interval_and_says_when_the_time_is_over(seconds, interval, calls):
+    found: queue.Queue[bool] = queue.Queue()
+    _fuse(seconds, interval, found.put, "a client")
+    assert [found.get(timeout=10) for _ in range(calls)] == [False] * (calls - 1) + [True]
+
+
+def test_a_predicate_is_a_function():
+    with pytest.raises(TypeError, match=r"True: pass a function of the cluster, like `lambda cluster: \.\.\.`"):
+        Assertions.eventually(SimpleNamespace(), True, "never", 1, str)
+
+
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [
+        ("_private", None),
+        ("nothing_like_it", None),
+        ("compact", ["faults.compact"]),
+        ("faults_compact", ["faults.compact"]),
+        ("compact_faults", ["faults.compact"]),
+    ],
+)
+def test_the_desk_that_has_a_name_is_suggested(name, meant):
+    text = unknown(SimpleNamespace, ("faults",), name)
+    assert text.startswith(f"'SimpleNamespace' object has no attribute {name!r}")
+    suggested = text.partition("did you mean ")[2].rstrip("?").split(" or ") if "did you mean" in text else []
+    if meant is not None:
+        assert suggested == [f"fakekube.{one}" for one in meant]
+    else:
+        assert suggested == []

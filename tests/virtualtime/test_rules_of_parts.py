@@ -15,6 +15,7 @@ from fakekube.virtualtime import Bubble, NotQuiescent, VirtualTimeLoop
 from fakekube.virtualtime.blocking import Blocking
 from fakekube.virtualtime.durations import microseconds
 from fakekube.virtualtime.errors import BubbleClosed
+from fakekube.virtualtime.patches import schedulers
 from fakekube.virtualtime.patches.commands.childprocesses import Children
 from fakekube.virtualtime.patches.commands.subprocesses import _cancelled_at_the_end
 from fakekube.virtualtime.patches.threadwaits import _named
@@ -27,6 +28,15 @@ from fakekube.virtualtime.watchdog import LoopBlocked, Watchdog
 def test_unknown_units_of_time_are_named_in_their_order():
     with pytest.raises(TypeError, match=r"\Aunknown unit of time: fortnights, months, years \(accepted: "):
         microseconds(1, years=1, fortnights=1, months=1)
+
+
+@pytest.mark.parametrize(("seconds", "how"), [(1.5, "virtual"), (0, "real"), (-1, "real")])
+def test_a_scheduler_lets_other_threads_run_in_real_time(monkeypatch, seconds, how):
+    slept = []
+    monkeypatch.setattr(schedulers, "virtual_sleep", lambda seconds: slept.append(("virtual", seconds)))
+    monkeypatch.setattr(schedulers, "real_sleep", lambda seconds: slept.append(("real", seconds)))
+    schedulers._delay(seconds)
+    assert slept == [(how, seconds)]
 
 
 # --- waiting in real time
