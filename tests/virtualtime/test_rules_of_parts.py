@@ -39,6 +39,38 @@ def test_a_scheduler_lets_other_threads_run_in_real_time(monkeypatch, seconds, h
     assert slept == [(how, seconds)]
 
 
+@pytest.mark.parametrize(
+    ("inside", "seconds", "done"),
+    [
+        (False, 2.0, ["advance 2.0"]),
+        (False, 0, ["advance 1e-06"]),
+        (True, 2.0, ["sleeping for 2 s, timeout 2.0"]),
+        (True, 1e-9, ["sleeping for 1e-09 s, timeout 1e-06"]),
+        (True, 0, ["turn: sleeping for 0 s"]),
+    ],
+)
+def test_how_a_sleep_passes(inside, seconds, done):
+    log = []
+    loop = SimpleNamespace(
+        threads=SimpleNamespace(current=lambda: "a thread" if inside else None),
+        drive=log.append,
+        advance=lambda seconds: f"advance {seconds}",
+    )
+    blocking = SimpleNamespace(
+        _loop=loop,
+        wait=lambda where, is_over, *, timeout: log.append(f"{where}, timeout {timeout}") or is_over(),
+        take_turn=lambda where: log.append(f"turn: {where}"),
+    )
+    Blocking.sleep(blocking, seconds)
+    assert log == done
+
+
+def test_callbacks_are_looked_at_only_while_a_process_is_stopped(loop):
+    for active in (True, False, False):
+        loop.divert(active)
+        assert ("_call_soon" in vars(loop)) is active
+
+
 # --- waiting in real time
 
 
