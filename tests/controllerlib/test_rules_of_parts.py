@@ -11,14 +11,19 @@ import pytest
 
 import controllerlib.cache
 import controllerlib.client
+from controllerlib.backoff import KeyedBackoff
+from controllerlib.cache.deltafifo import DeltaFIFO
 from controllerlib.cache.fifo import FIFO
+from controllerlib.cache.realfifo import RealFIFO
 from controllerlib.cache.store import ThreadSafeStore
 from controllerlib.client.blocking import BlockingClient
 from controllerlib.client.credentials import Credentials
+from controllerlib.client.difference import differences
 from controllerlib.client.errors import ApiError
 from controllerlib.client.models import to_json
 from controllerlib.client.names import copy_json, has_metadata
 from controllerlib.client.restmapper import is_no_kind_match, no_kind_match
+from controllerlib.client.selector import EVERYTHING, NOTHING, Requirement, Selector, parse_selector
 from controllerlib.tasks import Tasks
 from controllerlib.workqueue import WorkQueue
 from controllerlib.workqueue.prioritystate import PriorityQueueState
@@ -222,6 +227,88 @@ def test_a_store_counts_its_objects_and_knows_their_keys() -> None:
     assert (len(store), "default/a" in store) == (0, False)
     store.put("default/a", pod("a", 1))
     assert (len(store), "default/a" in store, "default/b" in store) == (1, True, False)
+
+
+@pytest.mark.parametrize("queue", [RealFIFO(), DeltaFIFO(), FIFO()], ids=lambda one: type(one).__name__)
+def test_a_queue_that_is_closed_says_so(queue: Any) -> None:
+    assert queue.closed is False
+    queue.close()
+    assert queue.closed is True
+
+
+def test_a_list_does_not_delete_again_what_is_queued_as_deleted() -> None:
+    queue = DeltaFIFO(emit_replaced=True)
+    for name in ("a", "b"):
+        queue.add(pod(name))
+    queue.delete(pod("a"))
+    queue.replace([pod("c")], "7")
+    queued = {key: [delta.type for delta in queue.queued(key)] for key in ("default/a", "default/b", "default/c")}
+    assert queued == {
+        "default/a": ["Added", "Deleted"], "default/b": ["Added", "Deleted"], "default/c": ["Replaced"],
+    }  # fmt: skip
+
+
+# --- back-off
+
+
+@pytest.mark.parametrize(
+    ("key", "event", "now", "waits"),
+    [
+        ("a", 100.0, 100.0, True), ("a", 100.0, 101.0, True), ("a", 100.0, 101.9, True), ("a", 100.0, 102.0, False),
+        ("a", 90.0, 91.5, True), ("a", 90.0, 92.5, False), ("b", 100.0, 100.0, False),
+    ],
+)  # fmt: skip
+def test_a_key_is_in_backoff_since_an_event(key: str, event: float, now: float, waits: bool) -> None:
+    backoff = KeyedBackoff(2.0, 60.0)
+    backoff.next("a", 90.0, 90.0)
+    assert backoff.is_in_backoff_since(key, event, now) is waits
+    assert not backoff.is_in_backoff_since("a", 90.0 + 121.0, 90.0 + 121.0)  # it starts over
+
+
+# --- selectors and differences
+
+
+@pytest.mark.parametrize(
+    ("selector", "everything", "selects"),
+    [
+        (Selector(), True, True),
+        (EVERYTHING, True, True),
+        (NOTHING, False, False),
+        (parse_selector("a"), False, True),
+        (parse_selector("!a"), False, False),
+        (Selector(parse_selector("a").requirements, nothing=True), False, False),
+    ],
+)
+def test_what_a_selector_selects(selector: Selector, everything: bool, selects: bool) -> None:
+    assert selector.is_everything is everything
+    assert selector.matches({"a": "1"}) is selects
+    assert selector.matches(None) is (not selector.nothing and (everything or not selects))
+
+
+@pytest.mark.parametrize(
+    ("operator", "value", "matches"),
+    [
+        ("gt", "4", False), ("gt", "5", False), ("gt", "6", True), ("gt", "x", False), ("gt", None, False),
+        ("lt", "4", True), ("lt", "5", False), ("lt", "6", False), ("lt", "", False), ("lt", None, False),
+        ("in", "5", True), ("in", "6", False), ("in", None, False), ("notin", "5", False), ("notin", "6", True),
+        ("notin", None, True), ("exists", "", True), ("exists", None, False), ("!exists", "", False), ("!exists", None, True),
+    ],
+)  # fmt: skip
+def test_what_a_requirement_requires(operator: Any, value: str | None, matches: bool) -> None:
+    labels = {} if value is None else {"a": value}
+    assert Requirement("a", operator, ("5",)).matches(labels) is matches
+
+
+@pytest.mark.parametrize(
+    ("left", "right", "paths"),
+    [
+        ([1, 2], [1, 2], []), ([1, 2], [1], ["[1]"]), ([1], [1, 2, 3], ["[1]", "[2]"]), ([1, 2], [3], ["[0]", "[1]"]),
+        ([], None, []), ([1], None, ["[0]"]),
+    ],
+)  # fmt: skip
+def test_where_lists_of_other_lengths_differ(left: Any, right: Any, paths: list[str]) -> None:
+    found = differences({"a": left}, {"a": right})
+    assert ["".join(path) for path in found] == [f"a{path}" for path in paths]
 
 
 # --- credentials
