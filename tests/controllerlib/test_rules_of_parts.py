@@ -3,6 +3,7 @@
 import asyncio
 from base64 import b64decode
 from collections import OrderedDict, UserDict
+from dataclasses import astuple
 from datetime import date
 from types import SimpleNamespace
 from typing import Any
@@ -13,10 +14,13 @@ import controllerlib.cache
 import controllerlib.client
 from controllerlib.backoff import KeyedBackoff
 from controllerlib.cache.deltafifo import DeltaFIFO
+from controllerlib.cache.deltaqueue import PopQueue
 from controllerlib.cache.fifo import FIFO
 from controllerlib.cache.realfifo import RealFIFO
+from controllerlib.cache.reflector import Reflector
 from controllerlib.cache.store import ThreadSafeStore
 from controllerlib.client.blocking import BlockingClient
+from controllerlib.client.client import Client
 from controllerlib.client.credentials import Credentials
 from controllerlib.client.difference import differences
 from controllerlib.client.errors import ApiError
@@ -26,6 +30,7 @@ from controllerlib.client.restmapper import is_no_kind_match, no_kind_match
 from controllerlib.client.selector import EVERYTHING, NOTHING, Requirement, Selector, parse_selector
 from controllerlib.tasks import Tasks
 from controllerlib.workqueue import WorkQueue
+from controllerlib.workqueue.cause import Cause
 from controllerlib.workqueue.prioritystate import PriorityQueueState
 from controllerlib.workqueue.queuestate import WorkQueueState
 from tests.controllerlib.objects import pod
@@ -246,6 +251,108 @@ def test_a_list_does_not_delete_again_what_is_queued_as_deleted() -> None:
     assert queued == {
         "default/a": ["Added", "Deleted"], "default/b": ["Added", "Deleted"], "default/c": ["Replaced"],
     }  # fmt: skip
+
+
+def test_the_causes_of_an_item_that_is_queued_already_are_added() -> None:
+    queue: WorkQueueState[str] = WorkQueueState()
+    causes = [Cause("create"), Cause("update"), Cause("resync")]
+    for cause in (causes[0], None, causes[1]):
+        queue.add("a", 1.0, cause=cause)
+    work = queue.pop(2.0)
+    assert work is not None
+    assert list(work.causes) == causes[:2]
+    queue.add("a", 3.0, cause=causes[2])  # while it is processed
+    queue.done("a", 4.0)
+    work = queue.pop(5.0)
+    assert work is not None
+    assert list(work.causes) == causes[2:]
+
+
+def test_an_object_wakes_one_consumer_that_still_waits() -> None:
+    class Future:
+        def __init__(self, *, cancelled: bool = False) -> None:
+            self.woken, self.cancelled = False, cancelled
+
+        def done(self) -> bool:
+            return self.woken or self.cancelled
+
+        def set_result(self, result: None) -> None:
+            self.woken = True
+
+    waiting = [Future(cancelled=True), Future(), Future(), Future(), Future()]
+    queue = SimpleNamespace(_waiting=list(waiting))
+    for count, woken in ((0, 0), (1, 1), (2, 3), (9, 4)):
+        PopQueue._wake(queue, count)  # type: ignore[arg-type]
+        assert sum(one.woken for one in waiting) == woken
+    assert queue._waiting == []
+
+
+def test_names_of_indices_that_are_in_use_are_named_in_order() -> None:
+    store = ThreadSafeStore({name: lambda obj: [] for name in ("b", "a", "c")})
+    with pytest.raises(ValueError, match=r"\Aindexer conflict: a, b\Z"):
+        store.add_indexers({"b": lambda obj: [], "d": lambda obj: [], "a": lambda obj: []})
+    assert list(store.indexers()) == ["b", "a", "c"]
+
+
+def test_the_second_list_of_a_reflector_is_one_again() -> None:
+    events: list[Any] = []
+    reflector = SimpleNamespace(
+        _lists=0, _name="pods", resource_version="7", _observer=SimpleNamespace(informer=events.append)
+    )
+    for kind in ("list", "watch", "list", "watch"):
+        Reflector._seen(reflector, kind, 3)  # type: ignore[arg-type]
+    assert [astuple(event) for event in events] == [
+        ("pods", kind, "7", 3, again, None)
+        for kind, again in (("list", False), ("watch", False), ("list", True), ("watch", False))
+    ]
+
+
+class Observer:
+    """Notes the calls of a client."""
+
+    def __init__(self) -> None:
+        self.log: list[Any] = []
+
+    async def before_call(self, call: Any) -> None:
+        self.log.append(("before", call))
+
+    async def after_call(self, call: Any, code: int, answer: Any) -> None:
+        self.log.append(("after", call, code, answer))
+
+
+@pytest.mark.parametrize("call", [None, "a call"])
+@pytest.mark.parametrize("before", [False, True])
+@pytest.mark.parametrize(
+    "answer", [(200, {"a": 1}), (200, "text"), (404, {"reason": "NotFound", "code": 404}), OSError("x")]
+)
+async def test_an_observer_is_told_before_and_after_each_call(call: Any, before: bool, answer: Any) -> None:
+    async def request(*_: Any, **options: Any) -> Any:
+        assert options["headers"] == {"User-Agent": "agent", "Accept": "other"}
+        if isinstance(answer, OSError):
+            raise answer
+        return answer[0], {}, answer[1]
+
+    observer = Observer()
+    client = SimpleNamespace(
+        user_agent="agent",
+        _call=lambda *_: call,
+        _observer=observer,
+        _observes_before=before,
+        _transport=SimpleNamespace(request=request),
+    )
+    work = Client._send(client, "get", "GET", "/a", headers={"Accept": "other"})  # type: ignore[arg-type]
+    if isinstance(answer, OSError):
+        with pytest.raises(OSError, match="x"):
+            await work
+    elif answer[0] == 404:
+        with pytest.raises(ApiError) as caught:
+            await work
+        assert (caught.value.code, caught.value.reason) == (404, "NotFound")
+    else:
+        assert await work == (answer[1] if isinstance(answer[1], dict) else {})
+    after = (0, answer) if isinstance(answer, OSError) else answer
+    expected = [*([("before", call)] if before else []), ("after", call, *after)]
+    assert observer.log == ([] if call is None else expected)
 
 
 # --- back-off

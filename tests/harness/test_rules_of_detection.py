@@ -1,6 +1,8 @@
 """What detectors are told and what counts for them, as functions of records."""
 
 import queue
+import threading
+import weakref
 from types import SimpleNamespace
 
 import pytest
@@ -14,12 +16,15 @@ from fakekube.harness.detectors.known.objectcare.finalizers import Finalizers
 from fakekube.harness.detectors.known.objectcare.leakedsecrets import LeakedSecrets
 from fakekube.harness.detectors.known.objectcare.unremovedfinalizers import UnremovedFinalizers, _delays
 from fakekube.harness.detectors.known.reconciling.timestamps import QUICK, TimestampLoops
+from fakekube.harness.detectors.known.remaining.threadleaks import Started, Threads
 from fakekube.harness.detectors.known.requesting.ignorederrors import IgnoredErrors, _is_refusal
 from fakekube.harness.detectors.texts.unchanged import _is_ignored, _is_of_server
 from fakekube.harness.driving.externalwait import _fuse
 from fakekube.harness.faultinjection.disruptions import Disruptions
 from fakekube.harness.faultinjection.watchhold import Hold
+from fakekube.harness.ledger import Ledger
 from fakekube.harness.members import When, _refusals, label, members_of, unknown
+from fakekube.harness.pods.simulatedpods import SimulatedPods
 from fakekube.harness.records.entrykeys import _pinned
 from fakekube.harness.stepping import Stepping
 
@@ -382,14 +387,85 @@ def test_a_predicate_is_a_function():
         ("nothing_like_it", None),
         ("compact", ["faults.compact"]),
         ("faults_compact", ["faults.compact"]),
+        ("watches_hold", ["faults.hold_watches"]),
+        ("watches", ["faults.cut_watches", "faults.disturb_watches", "faults.hold_watches"]),
         ("compact_faults", ["faults.compact"]),
     ],
 )
 def test_the_desk_that_has_a_name_is_suggested(name, meant):
     text = unknown(SimpleNamespace, ("faults",), name)
     assert text.startswith(f"'SimpleNamespace' object has no attribute {name!r}")
-    suggested = text.partition("did you mean ")[2].rstrip("?").split(" or ") if "did you mean" in text else []
+    suggested = sorted(text.partition("did you mean ")[2].rstrip("?").split(" or ")) if "did you mean" in text else []
     if meant is not None:
         assert suggested == [f"fakekube.{one}" for one in meant]
     else:
         assert suggested == []
+
+
+# --- records and threads
+
+
+def test_finished_reconciles_and_heartbeats_are_in_the_order_of_their_ends():
+    def reconcile(name, started, duration):
+        return SimpleNamespace(name=name, started=started, duration=duration)
+
+    class Kept(list):
+        def read(self):
+            return list(self)
+
+    others = Kept([reconcile("a", 0, 9), reconcile("b", 5, 1)])
+    ledger = SimpleNamespace(_keep=lambda: None, _others=others, _heartbeats=Kept())
+    assert [one.name for one in Ledger._kept(ledger)] == ["a", "b"]
+    ledger._heartbeats.append(reconcile("beat", 3, 4))
+    assert [one.name for one in Ledger._kept(ledger)] == ["b", "beat", "a"]
+
+
+def test_pods_that_are_not_found_are_listed_in_order():
+    runs = {name: SimpleNamespace(namespace="default", name=name) for name in ("b", "a")}
+    kubelets = SimpleNamespace(runs=runs)
+    pods = SimpleNamespace(
+        _present=list,
+        _always=False,
+        _text="a",
+        _selector=SimpleNamespace(name=""),
+        _scope=SimpleNamespace(kubelets=kubelets),
+    )
+    with pytest.raises(LookupError) as caught:
+        SimulatedPods._uids(pods)
+    assert str(caught.value) == (
+        "no pod on a simulated node matches pods('a') (pods: default/a, default/b); this is a label selector: use "
+        "pods(name='a') for the pod of this name"
+    )
+    pods._text = "c"
+    with pytest.raises(LookupError, match=r"use .always\(\) for pods that are created later"):
+        SimulatedPods._uids(pods)
+    runs.clear()
+    with pytest.raises(LookupError, match=r"\(pods: none\)"):
+        SimulatedPods._uids(pods)
+    pods._always = True
+    assert SimulatedPods._uids(pods) == []
+
+
+def work(): ...
+
+
+@pytest.mark.parametrize("ended", [None, False, True])
+def test_threads_that_are_left_are_those_of_an_operator_or_of_none(monkeypatch, ended):
+    before, left, of_bubble = (threading.Thread(target=work) for _ in range(3))
+    monkeypatch.setattr(threading, "enumerate", lambda: [before, left, of_bubble])
+    process = None if ended is None else SimpleNamespace(ended=ended)
+    started = Started(None, process)
+    reported = []
+    detector = SimpleNamespace(
+        _has_own=bool,
+        _started=[(weakref.ref(left), started)],
+        _before=frozenset({id(before)}),
+        _left=[],
+        _is_of_bubble=lambda thread: thread is of_bubble,
+        _report=lambda one: reported.append(one.thread),
+    )
+    Threads.finish(detector)
+    assert [(one.thread, one.by.process, one.is_orphan) for one in detector._left] == [
+        (left, process, bool(ended)), (of_bubble, None, False),
+    ]  # fmt: skip
+    assert reported == [of_bubble]

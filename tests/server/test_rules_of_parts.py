@@ -10,11 +10,15 @@ from aiohttp import web
 from OpenSSL import SSL
 
 from fakekube.apiserver.needs import Delay, Post, Reply
+from fakekube.apiserver.user import ANONYMOUS
+from fakekube.apiserver.wire.status import StatusError
 from fakekube.server import webhookclient
 from fakekube.server.direct import DirectTransport, _Ended
 from fakekube.server.http import _addresses, _reporting
+from fakekube.server.httpconnection import HttpConnection
 from fakekube.server.runner import ServerRunner
 from fakekube.server.tlsconnection import _text
+from fakekube.server.watchstreams import WatchEnded, WatchStreams
 from fakekube.server.webhookclient import WebhookClient, go_message, trusting
 
 
@@ -245,3 +249,142 @@ def test_the_addresses_of_a_connection():
     transport = SimpleNamespace(get_extra_info={"peername": ("a", 1), "sockname": ("b", 2)}.get)
     assert _addresses(SimpleNamespace(transport=transport)) == (("a", 1), ("b", 2))
     assert _addresses(SimpleNamespace(transport=None)) == (None, None)
+
+
+# --- who sends a request, and whether one is answered
+
+
+USER = object()
+
+
+@pytest.mark.parametrize(
+    ("valid", "user", "authorization", "found"),
+    [
+        (None, None, None, "anonymous"), (None, None, "Bearer a", "of the token"), (None, None, "Bearer none", "anonymous"),
+        (True, USER, None, "of the certificate"), (True, USER, "Bearer a", "of the certificate"),
+        (True, None, None, "anonymous"), (True, None, "Bearer a", "of the token"),
+        (False, USER, None, "refused"), (False, USER, "Bearer a", "of the token"), (False, USER, "Bearer none", "refused"),
+    ],
+)  # fmt: skip
+def test_a_certificate_comes_before_a_token(valid, user, authorization, found):
+    token = object()
+    users = {"Bearer a": token, "Bearer none": ANONYMOUS}
+    runner = SimpleNamespace(
+        clock=SimpleNamespace(now=lambda: "now"),
+        apiserver=SimpleNamespace(user_of=lambda authorization, now: users[authorization]),
+        _context=SimpleNamespace(now=lambda: "now"),
+    )
+    certificate = None if valid is None else SimpleNamespace(is_valid=lambda now: valid, user=user)
+    if found == "refused":
+        with pytest.raises(StatusError) as caught:
+            ServerRunner.authenticate(runner, authorization, certificate)
+        assert caught.value.code == 401
+    else:
+        meant = {"anonymous": ANONYMOUS, "of the token": token, "of the certificate": USER}[found]
+        assert ServerRunner.authenticate(runner, authorization, certificate) is meant
+
+
+@pytest.mark.parametrize(
+    ("count", "waiter", "messages", "upgraded", "idle"),
+    [
+        (0, None, [], False, True), (1, None, [], False, False), (1, True, [], False, False), (1, False, [], False, True),
+        (1, False, ["a request"], False, False), (1, False, [], True, False), (0, False, ["a request"], True, True),
+    ],
+)  # fmt: skip
+def test_whether_a_connection_answers_no_request(count, waiter, messages, upgraded, idle):
+    """waiter: None if the connection does not wait for a request, else whether one has arrived."""
+    waiting = None if waiter is None else SimpleNamespace(done=lambda: waiter)
+    connection = SimpleNamespace(_waiter=waiting, _request_count=count, _messages=messages, _upgraded=upgraded)
+    assert HttpConnection._is_idle(connection) is idle
+
+
+# --- watches
+
+
+class Fault:
+    """The fault of a watch, which notes what it is asked."""
+
+    def __init__(self, *, ends_before="", gone=False, ends_now=False, delay=0.0):
+        self._ends_before, self._gone, self._ends_now = ends_before, gone, ends_now
+        self.delay, self.delivered = delay, 0
+
+    def ends_before(self, kind, name):
+        return f"{kind} {name}" == self._ends_before
+
+    def is_gone(self):
+        return self._gone
+
+    def ends_now(self):
+        return self._ends_now
+
+
+def event(kind, name):
+    entry = SimpleNamespace(object={"metadata": {"name": name}})
+    return SimpleNamespace(type=kind, entry=entry)
+
+
+EVENTS = [event("ADDED", "a"), event("BOOKMARK", ""), event("DELETED", "b")]
+
+
+@pytest.mark.parametrize(
+    ("fault", "delivered", "counted", "end"),
+    [
+        ({}, 3, 2, None),
+        ({"ends_before": "ADDED a"}, 0, 0, WatchEnded),
+        ({"ends_before": "DELETED b"}, 2, 1, WatchEnded),
+        ({"ends_before": "BOOKMARK "}, 3, 2, None),
+        ({"ends_now": True}, 3, 2, WatchEnded),
+        ({"gone": True}, 0, 0, LookupError),
+    ],
+)
+@pytest.mark.parametrize("delay", [0.0, 2.0])
+@pytest.mark.parametrize("intercepted", [None, 0.0, 3.0])
+def test_the_events_of_a_watch_with_a_fault(fault, delivered, counted, end, delay, intercepted):
+    clock, seen = Clock(), []
+
+    async def held(watch, fault):
+        seen.append("held")
+
+    async def fall_behind(fault, event):
+        raise LookupError("gone")
+
+    interception = None if intercepted is None else SimpleNamespace(before_event=lambda watch, event: intercepted)
+    streams = SimpleNamespace(_held=held, _fall_behind=fall_behind, interception=interception, _clock=clock)
+    watch = SimpleNamespace(fault=Fault(**fault, delay=delay))
+
+    async def main():
+        async for events in WatchStreams._disturbed(streams, watch, EVENTS):
+            assert len(events) == 1
+            seen.extend(events)
+
+    if end is None:
+        run(main())
+    else:
+        with pytest.raises(end):
+            run(main())
+    assert [one for one in seen if one != "held"] == EVENTS[:delivered]
+    assert seen[:1] == ["held"]
+    assert watch.fault.delivered == counted
+    assert clock.now == 100.0 + delivered * (delay + (intercepted or 0.0))
+
+
+class Key:
+    """A watch or a waiter."""
+
+    def __init__(self, **attributes):
+        vars(self).update(attributes)
+
+
+def test_a_watch_that_is_forgotten_does_not_wait_any_more():
+    log = []
+    waiter, other = Key(close=lambda: log.append("closed")), Key(close=lambda: log.append("another"))
+    watch, unknown, kept = Key(collection="pods"), Key(collection="pods"), Key(collection="pods")
+    streams = SimpleNamespace(
+        open={watch: (waiter, 9.0), kept: (other, 9.0)},
+        _waiters={"pods": {waiter: None, other: None}},
+        _idle={waiter: None, other: None},
+    )
+    for one in (unknown, watch, watch):
+        WatchStreams.forget(streams, one)
+    assert log == ["closed"]
+    assert (list(streams.open), list(streams._waiters["pods"]), list(streams._idle)) == ([kept], [other], [other])
