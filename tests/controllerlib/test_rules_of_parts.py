@@ -12,7 +12,8 @@ import pytest
 
 import controllerlib.cache
 import controllerlib.client
-from controllerlib.backoff import KeyedBackoff
+from controllerlib.backoff import Backoff, KeyedBackoff
+from controllerlib.cache.delta import Delta
 from controllerlib.cache.deltafifo import DeltaFIFO
 from controllerlib.cache.deltaqueue import PopQueue
 from controllerlib.cache.fifo import FIFO
@@ -28,12 +29,16 @@ from controllerlib.client.models import to_json
 from controllerlib.client.names import copy_json, has_metadata
 from controllerlib.client.restmapper import is_no_kind_match, no_kind_match
 from controllerlib.client.selector import EVERYTHING, NOTHING, Requirement, Selector, parse_selector
+from controllerlib.controller.event import CreateEvent, DeleteEvent, GenericEvent, UpdateEvent
+from controllerlib.controller.handler import HandlerFuncs
 from controllerlib.tasks import Tasks
 from controllerlib.workqueue import WorkQueue
 from controllerlib.workqueue.cause import Cause
 from controllerlib.workqueue.prioritystate import PriorityQueueState
 from controllerlib.workqueue.queuestate import WorkQueueState
 from tests.controllerlib.objects import pod
+
+OBJ = pod("a")
 
 
 class Model:
@@ -355,7 +360,69 @@ async def test_an_observer_is_told_before_and_after_each_call(call: Any, before:
     assert observer.log == ([] if call is None else expected)
 
 
+def test_waiting_keys_are_in_the_order_of_their_deadlines_and_priorities() -> None:
+    queue: PriorityQueueState[Any] = PriorityQueueState()
+    keys = [{"a"}, {"b"}, {"c"}, {"d"}]  # no order is defined
+    for key, after, priority in zip(map(frozenset, keys), (3.0, 2.0, 2.0, 2.0), (9, 1, 2, 1), strict=True):
+        queue.add(key, 0.0, after, priority=priority)
+    assert list(queue.waiting().items()) == [
+        (frozenset("c"), 2.0), (frozenset("b"), 2.0), (frozenset("d"), 2.0), (frozenset("a"), 3.0),
+    ]  # fmt: skip
+
+
+def test_what_cannot_be_in_a_batch_is_taken_alone() -> None:
+    queue = RealFIFO()
+    queue._items.extend(
+        [Delta("Bookmark", None), Delta("Added", pod("a")), Delta("Added", pod("b")), Delta("Bookmark", 0)]
+    )
+    taken = []
+    while (batch := queue.take()) is not None:
+        taken.append([delta.type for delta in batch.deltas])
+        queue.finish(batch)
+    assert taken == [["Bookmark"], ["Added", "Added"], ["Bookmark"]]
+
+
+def test_the_first_list_is_processed_with_the_deletions_that_it_causes() -> None:
+    known: Any = SimpleNamespace(list_keys=lambda: ["default/b", "default/c"], get_by_key=lambda key: pod(key[-1]))
+    queue = DeltaFIFO(known=known, emit_replaced=True)
+    queue.resync()
+    queue.replace([pod("a")], "1")
+    synced = []
+    while (batch := queue.take()) is not None:
+        queue.finish(batch)
+        synced.append(queue.has_synced())
+    assert synced == [False, False, True]
+
+
+def test_each_type_of_event_has_its_function() -> None:
+    calls: list[Any] = []
+
+    def noting(name: str) -> Any:
+        return lambda event, queue: calls.append((name, type(event), queue))
+
+    names = {
+        "create": CreateEvent(OBJ),
+        "update": UpdateEvent(OBJ, OBJ),
+        "delete": DeleteEvent(OBJ),
+        "generic": GenericEvent(OBJ),
+    }
+    queue: Any = SimpleNamespace(priority=0, with_options=lambda **_: queue)
+    for name, event in names.items():
+        handler = HandlerFuncs(**{name: noting(name)})
+        for other in names.values():
+            handler.handle(other, queue)
+        assert [call[:2] for call in calls] == [(name, type(event))]
+        assert calls.pop()[2] is not None
+
+
 # --- back-off
+
+
+@pytest.mark.parametrize(
+    ("jitter", "fraction", "delay"), [(0.0, 1.0, 2.0), (0.5, 0.5, 2.5), (2.0, 1.0, 6.0), (-1.0, 1.0, 2.0)]
+)
+def test_a_delay_is_extended_by_a_fraction_of_the_jitter(jitter: float, fraction: float, delay: float) -> None:
+    assert Backoff(duration=2.0, factor=2.0, jitter=jitter, steps=3).step(fraction) == delay
 
 
 @pytest.mark.parametrize(
