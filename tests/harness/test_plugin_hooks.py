@@ -10,9 +10,9 @@ from types import SimpleNamespace
 import pytest
 
 from fakekube import pytest_plugin
-from fakekube.pytest_plugin import clusterport, fixtures, hooks, internals, reports, testsettings
+from fakekube.pytest_plugin import clusterport, explorations, fixtures, hooks, internals, reports, testsettings
 from fakekube.pytest_plugin.itemkeys import CLUSTER, FAILURES, PROBLEM, RAISED
-from fakekube.simulation.stash import PLAN
+from fakekube.simulation.stash import PLAN, SHARD
 from fakekube.virtualtime.compatibility.privatename import IncompatibleVersion, PrivateName
 
 
@@ -308,6 +308,68 @@ def test_a_test_without_a_cluster_of_its_own_is_not_explored(names):
     assert pytest_plugin.pytest_runtest_protocol(item, None) is None
 
 
+@pytest.mark.parametrize(("workers", "names", "divided"), [
+    (None, ["fakekube"], False), ("2", ["tmp_path"], False), ("2", ["fakekube"], True), (None, [], False),
+])  # fmt: skip
+def test_only_tests_with_a_cluster_are_divided_among_workers(monkeypatch, workers, names, divided):
+    found = []
+    monkeypatch.delenv("PYTEST_XDIST_WORKER_COUNT", raising=False)
+    if workers is not None:
+        monkeypatch.setenv("PYTEST_XDIST_WORKER_COUNT", workers)
+    monkeypatch.setattr("fakekube.pytest_plugin.explorations.divide", found.append)
+    metafunc = made(fixturenames=names)
+    pytest_plugin.pytest_generate_tests(metafunc)
+    assert found == ([metafunc] if divided else [])
+
+
+@pytest.mark.parametrize(("workers", "marked", "explored", "shards"), [
+    ("1", True, "", []), ("2", False, "", []), ("2", True, "", ["shard 1 of 2", "shard 2 of 2"]),
+    ("3", False, "pr", ["shard 1 of 3", "shard 2 of 3", "shard 3 of 3"]), (None, True, "pr", []),
+])  # fmt: skip
+def test_an_explored_test_has_a_shard_for_each_of_several_workers(monkeypatch, workers, marked, explored, shards):
+    monkeypatch.delenv("PYTEST_XDIST_WORKER_COUNT", raising=False)
+    if workers is not None:
+        monkeypatch.setenv("PYTEST_XDIST_WORKER_COUNT", workers)
+    found = []
+    metafunc = made(
+        definition=made(get_closest_marker=lambda name: "a marker" if marked else None),
+        config=made(option=made(fakekube_explore=explored)),
+        fixturenames=[],
+        parametrize=lambda name, values, *, ids, indirect: found.append((name, values, ids, indirect)),
+    )
+    explorations.divide(metafunc)
+    numbers = [(number, len(shards)) for number in range(len(shards))]
+    assert found == ([(SHARD, numbers, shards, True)] if shards else [])
+    assert metafunc.fixturenames == ([SHARD] if shards else [])
+
+
+@pytest.mark.parametrize(
+    ("given", "ini", "said"),
+    [
+        ({}, None, None),
+        ({}, "failed", None),
+        ({}, "some", "fakekube_timeline_for='some'"),
+        ({"timeline_for": "some"}, None, "fakekube_timeline_for='some'"),
+        ({"plan": "no plan"}, None, "--fakekube-plan"),
+        ({"explore": "never"}, None, "--fakekube-explore"),
+    ],
+)
+def test_options_that_cannot_be_read_end_the_run(given, ini, said):
+    lines = []
+    config = made(
+        addinivalue_line=lambda name, line: lines.append(line.partition("(")[0]),
+        getoption=lambda name, default: given.get(name.removeprefix("fakekube_")),
+        getini=lambda name: ini,
+        option=made(fakekube_plan=given.get("plan", ""), fakekube_explore=given.get("explore", "")),
+    )
+    if said is None:
+        pytest_plugin.pytest_configure(config)
+    else:
+        with pytest.raises(pytest.UsageError, match=said):
+            pytest_plugin.pytest_configure(config)
+    assert lines == ["fakekube", "fakekube_explore"]
+
+
 async def coroutine(): ...
 
 
@@ -340,15 +402,13 @@ def test_a_fixture_is_bound_to_the_instance_of_its_test():
 
 @pytest.mark.parametrize("error", [None, ValueError(), asyncio.CancelledError()])
 def test_only_runs_of_an_explored_test_are_observed(monkeypatch, error):
-    from fakekube.pytest_plugin.explorations import end_run
-
     seen = []
     monkeypatch.setattr("fakekube.simulation.protocol.observe", lambda item, error: seen.append(error))
     item = Item()
-    end_run(item, error)
+    explorations.end_run(item, error)
     assert seen == []
     item.stash[PLAN] = "a plan"
-    end_run(item, error)
+    explorations.end_run(item, error)
     assert seen == ([] if isinstance(error, asyncio.CancelledError) else [error])
 
 
@@ -374,3 +434,18 @@ def test_missing_names_are_reported_once_in_a_run(monkeypatch, request):
     assert lines == [str(lacking)]
     assert internals._problem(item, lacking) == str(lacking)
     assert internals._problem(item, internals.RUN_PROTOCOL) == ""
+
+
+@pytest.mark.parametrize(
+    ("plan", "cluster", "seeded"), [(True, True, [9]), (True, False, []), (False, True, []), (None, True, [])]
+)
+def test_only_a_run_of_an_explored_test_is_seeded_anew(monkeypatch, plan, cluster, seeded):
+    found = []
+    monkeypatch.setattr("fakekube.virtualtime.patches.randomness.seed_functions", found.append)
+    item = Item(Cluster() if cluster else None)
+    if cluster:
+        item.stash[CLUSTER]._engine.bubble.seed = 9
+    if plan is not None:
+        item.stash[PLAN] = "a plan" if plan else None
+    explorations.seed(item)
+    assert found == seeded

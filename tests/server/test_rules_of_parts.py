@@ -6,7 +6,8 @@ from types import SimpleNamespace
 
 import aiohttp
 import pytest
-from aiohttp import web
+from aiohttp import HttpVersion10, HttpVersion11, hdrs, web
+from aiohttp.http import HttpProcessingError
 from OpenSSL import SSL
 
 from fakekube.apiserver.needs import Delay, Post, Reply
@@ -14,9 +15,11 @@ from fakekube.apiserver.user import ANONYMOUS
 from fakekube.apiserver.wire.status import StatusError
 from fakekube.server import webhookclient
 from fakekube.server.direct import DirectTransport, _Ended
-from fakekube.server.http import _addresses, _reporting
+from fakekube.server.directhttp import NeedsTime, _unchunked
+from fakekube.server.http import _addresses, _body, _reporting
 from fakekube.server.httpconnection import HttpConnection
 from fakekube.server.runner import ServerRunner
+from fakekube.server.servercontext import ServerContext
 from fakekube.server.tlsconnection import _text
 from fakekube.server.watchstreams import WatchEnded, WatchStreams
 from fakekube.server.webhookclient import WebhookClient, go_message, trusting
@@ -388,3 +391,108 @@ def test_a_watch_that_is_forgotten_does_not_wait_any_more():
         WatchStreams.forget(streams, one)
     assert log == ["closed"]
     assert (list(streams.open), list(streams._waiters["pods"]), list(streams._idle)) == ([kept], [other], [other])
+
+
+# --- bodies
+
+
+@pytest.mark.parametrize(
+    ("text", "at", "body"),
+    [
+        (b"0\r\n\r\n", 0, b""),
+        (b"3\r\nabc\r\n0\r\n\r\n", 0, b"abc"),
+        (b"head3\r\nabc\r\n0\r\n\r\n", 4, b"abc"),
+        (b"a;name=value\r\n0123456789\r\n2\r\n\r\n\r\n0\r\n\r\nrest", 0, b"0123456789\r\n"),
+        (b"", 0, None),
+        (b"3\r\n", 0, None),
+        (b"3\r\nabc\r", 0, None),
+        (b"3\r\nabc\r\n", 0, None),
+        (b"3\r\nabc\r\n0\r\n\r", 0, None),
+    ],
+)
+def test_a_body_in_chunks(text, at, body):
+    assert _unchunked(bytearray(text), at) == body
+
+
+@pytest.mark.parametrize("text", [b"\r\n", b"x\r\nabc", b"3\r\nabc\r\nno\r\n"])
+def test_a_malformed_chunk(text):
+    with pytest.raises(NeedsTime, match="a malformed body"):
+        _unchunked(bytearray(text), 0)
+
+
+@pytest.fixture
+def body_of(monkeypatch):
+    """Reads a body that arrives in pieces, with at most 10 bytes; `broken`: what is raised after them."""
+    monkeypatch.setattr("fakekube.apiserver.wire.codec.MAX_BODY", 10)
+
+    def read(*pieces, length=None, expect="", version=HttpVersion11, broken=None):
+        async def chunks():
+            for piece in pieces:
+                yield piece
+            if broken is not None:
+                raise broken
+
+        async def write(data):
+            written.append(data)
+
+        written = []
+        writer = SimpleNamespace(write=write, output_size=99)
+        http = SimpleNamespace(
+            content_length=length,
+            headers={hdrs.EXPECT: expect} if expect else {},
+            version=version,
+            writer=writer,
+            content=SimpleNamespace(iter_any=chunks),
+        )
+        return run(_body(http)), written, writer.output_size
+
+    return read
+
+
+@pytest.mark.parametrize(
+    ("pieces", "length", "body"),
+    [
+        ([], None, b""), ([b"abc"], 3, b"abc"), ([b"abc", b"def"], None, b"abcdef"), ([b"0123456789"], 10, b"0123456789"),
+        ([b"01234", b"56789"], None, b"0123456789"), ([], 11, None), ([b"0123456789a"], None, None),
+        ([b"01234", b"56789", b"a"], None, None),
+    ],
+)  # fmt: skip
+def test_a_body_has_a_limit(body_of, pieces, length, body):
+    if body is None:
+        with pytest.raises(StatusError, match="Request entity too large: limit is 10") as caught:
+            body_of(*pieces, length=length)
+        assert caught.value.code == 413
+    else:
+        assert body_of(*pieces, length=length) == (body, [], 99)
+
+
+@pytest.mark.parametrize(
+    ("expect", "version", "continued"),
+    [("100-continue", HttpVersion11, True), ("100-Continue", HttpVersion11, True), ("100-continue", HttpVersion10, False),
+     ("other", HttpVersion11, False), ("", HttpVersion11, False)],
+)  # fmt: skip
+def test_a_client_that_waits_for_it_is_told_to_continue(body_of, expect, version, continued):
+    written = [b"HTTP/1.1 100 Continue\r\n\r\n"] if continued else []
+    assert body_of(b"abc", expect=expect, version=version) == (b"abc", written, 0 if continued else 99)
+
+
+@pytest.mark.parametrize("broken", [web.PayloadAccessError("cut off"), HttpProcessingError(message="cut off")])
+def test_a_body_that_cannot_be_read(body_of, broken):
+    with pytest.raises(StatusError, match=r"unable to read the request body: [\s\S]*cut off") as caught:
+        body_of(b"abc", broken=broken)
+    assert (caught.value.code, caught.value.reason) == (400, "BadRequest")
+
+
+def test_requests_read_the_clock_that_a_server_uses():
+    clock, random = object(), object()
+    runner = SimpleNamespace(clock=object(), _context=ServerContext(object(), random))
+    ServerRunner.use_clock(runner, clock)
+    assert (runner.clock, runner._context.clock, runner._context.random) == (clock, clock, random)
+
+
+def test_what_is_intercepted_decides_about_a_request():
+    interception = SimpleNamespace(before_request=lambda *given: given)
+    runner = SimpleNamespace(interception=None, client="the client")
+    assert ServerRunner._choose(runner, "request", "info") is None
+    runner.interception = interception
+    assert ServerRunner._choose(runner, "request", "info") == ("request", "info", "the client")
