@@ -260,7 +260,7 @@ def test_a_list_does_not_delete_again_what_is_queued_as_deleted() -> None:
 
 def test_the_causes_of_an_item_that_is_queued_already_are_added() -> None:
     queue: WorkQueueState[str] = WorkQueueState()
-    causes = [Cause("create"), Cause("update"), Cause("resync")]
+    causes = [Cause("added"), Cause("updated"), Cause("resync")]
     for cause in (causes[0], None, causes[1]):
         queue.add("a", 1.0, cause=cause)
     work = queue.pop(2.0)
@@ -503,7 +503,7 @@ def test_where_lists_of_other_lengths_differ(left: Any, right: Any, paths: list[
 def test_the_header_of_an_authorization(configuration: dict[str, Any], header: str | None) -> None:
     defaults: dict[str, Any] = {"api_key": {}, "api_key_prefix": {}, "username": "", "password": ""}
     given = SimpleNamespace(_source=None, _configuration=SimpleNamespace(**{**defaults, **configuration}))
-    found = [*Credentials._authorization(given)]  # type: ignore[call-arg, arg-type]
+    found = [*Credentials._authorization(given)]  # type: ignore[arg-type]
     if header is None:
         assert found == []
         return

@@ -12,12 +12,14 @@ from fakekube.harness.asserting import Assertions
 from fakekube.harness.audit import Audit
 from fakekube.harness.desks.faults import Faults
 from fakekube.harness.detectors.detection import Detection, _only_delays_events
+from fakekube.harness.detectors.known.objectcare.children import Children
 from fakekube.harness.detectors.known.objectcare.finalizers import Finalizers
 from fakekube.harness.detectors.known.objectcare.leakedsecrets import LeakedSecrets
 from fakekube.harness.detectors.known.objectcare.unremovedfinalizers import UnremovedFinalizers, _delays
 from fakekube.harness.detectors.known.reconciling.timestamps import QUICK, TimestampLoops
 from fakekube.harness.detectors.known.remaining.threadleaks import Started, Threads
 from fakekube.harness.detectors.known.requesting.ignorederrors import IgnoredErrors, _is_refusal
+from fakekube.harness.detectors.knowndetectors import defaults_of
 from fakekube.harness.detectors.texts.unchanged import _is_ignored, _is_of_server
 from fakekube.harness.driving.externalwait import _fuse
 from fakekube.harness.faultinjection.disruptions import Disruptions
@@ -26,6 +28,7 @@ from fakekube.harness.ledger import TOGETHER, Ledger
 from fakekube.harness.members import When, _refusals, label, members_of, unknown
 from fakekube.harness.pods.simulatedpods import SimulatedPods
 from fakekube.harness.records.entrykeys import _pinned
+from fakekube.harness.state import golden
 from fakekube.harness.stepping import Stepping
 
 # --- which hooks are called
@@ -499,3 +502,37 @@ def test_threads_that_are_left_are_those_of_an_operator_or_of_none(monkeypatch, 
         (left, process, bool(ended)), (of_bubble, None, False),
     ]  # fmt: skip
     assert reported == [of_bubble]
+
+
+@pytest.mark.parametrize(
+    ("code", "answer", "looked"), [(201, {}, True), (200, {}, False), (201, "text", False), (409, "text", False)]
+)
+def test_only_objects_that_were_created_are_children(monkeypatch, code, answer, looked):
+    asked = []
+
+    def child_of(doing, answer):
+        asked.append(answer)
+        return SimpleNamespace(api_version="v1", kind="Pod")
+
+    monkeypatch.setattr("fakekube.harness.detectors.known.objectcare.children.child_of", child_of)
+    doing = SimpleNamespace(operator=SimpleNamespace(owned={}), run=SimpleNamespace(controller="db"))
+    Children.called(SimpleNamespace(), doing, None, code, answer)
+    assert asked == ([answer] if looked else [])
+
+
+def test_levels_are_in_the_order_of_their_names_and_each_has_one():
+    one, other = (
+        SimpleNamespace(__name__=name, levels=levels)
+        for name, levels in (("One", {"b": "error"}), ("Other", {"a": "warn", "b": "error"}))
+    )
+    assert list(defaults_of([one, other]).items()) == [("a", "warn"), ("b", "error")]
+    other.levels["b"] = "warn"
+    with pytest.raises(ValueError, match="Other: 'b' has the default level 'error' in another detector"):
+        defaults_of([one, other])
+
+
+@pytest.mark.parametrize("more", [-1, 0, 1, 5])
+def test_long_texts_say_how_much_they_leave_out(more):
+    lines = [f"line {number}" for number in range(golden._LINES + more)]
+    shown = golden._shortened(lines).splitlines()
+    assert shown == lines[: golden._LINES] + ([f"... {more} more lines"] if more > 0 else [])
