@@ -277,6 +277,7 @@ class _Handler:
         write = _line if response.content_type == codec.JSON else _frame
         headers = {**HEADERS, **response.headers, "Content-Type": response.content_type}
         stream = web.StreamResponse(status=200, headers=headers)
+        _add_warnings(stream, response)
         if http.version >= HttpVersion11:
             stream.enable_chunked_encoding()
         else:
@@ -414,12 +415,16 @@ async def _body(http: web.BaseRequest) -> bytes:
 def _plain(request: Request, response: Response) -> web.StreamResponse:
     headers, body = encode(request, response)
     answer = web.Response(body=body, status=response.status, headers=headers)
-    if response.warnings:
-        for value in warning.header_values(response.warnings):
-            answer.headers.add("Warning", value)
+    _add_warnings(answer, response)
     if response.status == 413:
         answer.force_close()
     return answer
+
+
+def _add_warnings(answer: web.StreamResponse, response: Response) -> None:
+    if response.warnings:
+        for value in warning.header_values(response.warnings):
+            answer.headers.add("Warning", value)
 
 
 def _bad_url() -> web.StreamResponse:

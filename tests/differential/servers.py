@@ -167,6 +167,8 @@ class Local:
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)
         headers = {"content-type": response.content_type}
+        if response.warnings:
+            headers["warning"] = ", ".join(warning.header_values(response.warnings))
         return Answer(response.status, headers, events(b"\n".join(found)))
 
 

@@ -84,7 +84,8 @@ def _assign_addresses(allocator: Allocator, spec: Object, service: Object, old: 
         return
     held: list[str] = []
     if old is not None and spec_of(old).get("type") != "ExternalName":
-        if is_headless(old) or len(spec.get("ipFamilies") or ()) <= len(spec_of(old).get("ipFamilies") or ()):
+        upgraded = len(spec_of(old).get("ipFamilies") or ()) == 1 and len(spec.get("ipFamilies") or ()) == 2
+        if is_headless(old) or not upgraded:
             return
         held = (spec_of(old).get("clusterIPs") or [])[:1]
     families, asked = spec.get("ipFamilies") or (), list(spec.get("clusterIPs") or ())
