@@ -212,7 +212,9 @@ class SchemaValidator:
             strange = self._out_of_range(bound, label, path)
             result.add(*strange)
             whole = not strange and isinstance(value, int) and not isinstance(value, WholeFloat)
-            problem = _bounded(key, float(value) if strange else value, int(bound) if whole else float(bound), node, path)
+            problem = _bounded(
+                key, float(value) if strange else value, int(bound) if whole else float(bound), node, path
+            )
             if problem is not None:
                 result.add(problem)
         result.matches += 1
@@ -328,7 +330,9 @@ def _exceeds(value: float, kind: str, form: str) -> bool:
     """Whether a number is none of a type and format."""
     if kind == "integer":
         limit = 2**31 if form == "int32" else INT64
-        return not float(value).is_integer() or not -limit <= value < limit or (type(value) is float and value == -INT64)
+        return (
+            not float(value).is_integer() or not -limit <= value < limit or (type(value) is float and value == -INT64)
+        )
     return form == "float" and abs(value) > FLOAT32
 
 

@@ -150,9 +150,8 @@ def is_email(text: str) -> bool:
 #: A label with at most one dash after its first character, or labels that end with a dot, and a last one of letters
 #: (`strfmt.HostnamePattern`): `a-b-c` alone is none.
 _SIGN = r"a-zA-Z0-9\p{S}\p{L}"
-_HOSTNAME = (
-    rf"^([{_SIGN}]((-?[{_SIGN}]{{0,62}})?)|([{_SIGN}](([-{_SIGN}]{{0,61}}[{_SIGN}])?)(\.)){{1,}}([a-zA-Z\p{{L}}]){{2,63}})$"
-)
+_LABEL = rf"[{_SIGN}](([-{_SIGN}]{{0,61}}[{_SIGN}])?)"
+_HOSTNAME = rf"^([{_SIGN}]((-?[{_SIGN}]{{0,62}})?)|({_LABEL}(\.)){{1,}}([a-zA-Z\p{{L}}]){{2,63}})$"
 
 
 def is_hostname(text: str) -> bool:

@@ -329,9 +329,7 @@ class Store:
 
     # --- writing -----------------------------------------------------------------------------------------------------
 
-    def create(
-        self, collection: str, path: str, obj: Object, version: str = "", *, incomplete: bool = False
-    ) -> Change:
+    def create(self, collection: str, path: str, obj: Object, version: str = "", *, incomplete: bool = False) -> Change:
         """Creates an object, stored in an API version. The caller has checked that `path` does not exist."""
         return self._commit(collection, path, None, obj, version, incomplete=incomplete)
 

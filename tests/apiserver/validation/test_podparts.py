@@ -61,11 +61,17 @@ OWN = {"spec": {"resources": {"limits": {"cpu": "3"}}}}
             [": Forbidden: windows pods cannot be resized"],
         ),
         (OWN, {"spec": {"resources": {"limits": {"cpu": "4"}, "requests": {"cpu": "2"}}}}, []),
-        (OWN, {"spec": {"resources": {"limits": {"cpu": None, "memory": "1Gi"}}}},
-         ["spec.resources.limits: Forbidden: pod-level resource limits cannot be removed"]),
+        (
+            OWN,
+            {"spec": {"resources": {"limits": {"cpu": None, "memory": "1Gi"}}}},
+            ["spec.resources.limits: Forbidden: pod-level resource limits cannot be removed"],
+        ),
         (OWN, {"spec": {"resources": None}}, ["spec.resources: Forbidden: pod-level resources cannot be removed"]),
-        (OWN, {"spec": {"resources": {"limits": {"hugepages-2Mi": "2Mi"}}}},
-         ["spec: Forbidden: only cpu and memory resources are mutable at pod-level"]),
+        (
+            OWN,
+            {"spec": {"resources": {"limits": {"hugepages-2Mi": "2Mi"}}}},
+            ["spec: Forbidden: only cpu and memory resources are mutable at pod-level"],
+        ),
     ],
 )
 def test_resizes(before, change, expected):

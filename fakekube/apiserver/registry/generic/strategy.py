@@ -123,8 +123,8 @@ class Strategy:
     mark_deleted: Callable[[Object, str], Object] | None = None
     """Marks an object as terminating, given the time; None: as for most kinds."""
     stored_incomplete: Callable[[Object], bool] = never
-    """Whether the storage of kube-apiserver lacks defaults of a new object, which reads set: its first update changes it,
-    even if it changes nothing else."""
+    """Whether the storage of kube-apiserver lacks defaults of a new object, which reads set: its first update changes
+    it, even if it changes nothing else."""
     fields: Fields = field(default_factory=dict)
     fields_message: str = "known"
     default: Callable[[Object], None] = no_defaults
