@@ -1,8 +1,8 @@
 """JSON Patch (RFC 6902) as implemented by the real server's library (evanphx/json-patch v4).
 
 A missing member equals null in a test, is added by a replace, and is copied as null; negative list indexes count from
-the end. Operations change a copy of the document in place, so that thousands of them on a large map take as long as they
-have to; the given document is never modified.
+the end. Operations change a copy of the document in place, so that thousands of them on a large map are quick; the
+given document is never modified.
 
 A test compares the texts of strings and numbers: `1.0` does not equal `1`, nor does `"\\u00e9"` equal `"é"`. If the
 text of the patch is known, its tests are evaluated on `RawText` values instead of decoded ones.
@@ -167,7 +167,7 @@ class _Draft:
         self._passed: dict[int, dict[str, Any]] = {}
 
     def edit(self, pointer: str, change: Callable[[Any, str], None]) -> None:
-        """Calls `change(parent, last token)`. Raises _NoContainer if there is no such parent, and what `change` raises."""
+        """Calls `change(parent, last token)`. Raises _NoContainer if there is no such parent; see also `change`."""
         *tokens, last = _tokens(pointer)
         parent = self.document
         for token in tokens:

@@ -43,7 +43,7 @@ def validate_label_selector(selector: Field, *, any_values: bool = False) -> Non
 def validate_requirement(
     requirement: Field, *, any_values: bool, comparisons: bool = False, any_operator: bool = False
 ) -> None:
-    """`comparisons` admits the operators Gt and Lt, which node selectors have, `any_operator` those of newer clients."""
+    """`comparisons` admits the operators Gt and Lt, which node selectors have, `any_operator` unknown ones."""
     operator, values = requirement["operator"], requirement["values"]
     match operator.value:
         case "In" | "NotIn":
