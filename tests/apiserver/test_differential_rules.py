@@ -418,3 +418,17 @@ def test_an_integer_below_int64_is_a_float(api: Api) -> None:
     """Go writes it with the fewest digits that tell it from its neighbours."""
     text = gojson.encode(gojson.with_body_numbers(orjson.loads(b"[-9223372036854775809, -9223372036854775808]")))
     assert text == b"[-9223372036854776000,-9223372036854775808]"
+
+
+def test_ports_of_one_name_cannot_get_the_same_node_port(api: Api) -> None:
+    port = {"port": 80, "name": "a"}
+    api.ok("POST", SERVICES, {"metadata": {"name": "a"}, "spec": {"type": "NodePort", "ports": [port]}})
+    code, _, message = api.refused("PATCH", f"{SERVICES}/a", {"spec": {"ports": [port, port]}}, **MERGE)
+    number = api.ok("GET", f"{SERVICES}/a")["spec"]["ports"][0]["nodePort"]
+    assert (code, message) == (500, f"duplicate nodePort: {{TCP {number}}}")
+
+
+def test_a_refused_patch_is_quoted_with_the_escapes_of_go(api: Api) -> None:
+    api.ok("POST", "/api/v1/namespaces/default/configmaps", {"metadata": {"name": "a"}, "data": {"a": "<&>é\u2028"}})
+    _, _, message = api.refused("PATCH", "/api/v1/namespaces/default/configmaps/a", {"data": {"b": 1}}, **MERGE)
+    assert r"\\u003c\\u0026\\u003eé\\u2028" in message

@@ -139,7 +139,7 @@ class Local:
             authorization_mode="RBAC",
             options=ClusterOptions(service_cluster_ip_range=services),
         )
-        self.runner = ServerRunner(self.apiserver, clock, random)
+        self.runner = ServerRunner(self.apiserver, clock, random, tokens={"admin-token": ADMIN})
 
     async def _answered(self, sent: Sent) -> tuple[Request, Response]:
         headers = {name.lower(): value for name, value in sent.headers.items()} | {"user-agent": AGENT}

@@ -13,6 +13,11 @@ import orjson
 _HTML = str.maketrans({char: f"\\u{ord(char):04x}" for char in "<>&\u2028\u2029"})
 
 
+def escaped(text: str) -> str:
+    """JSON with the signs of HTML and the line separators escaped, as Go's `json.Marshal` does."""
+    return text.translate(_HTML)
+
+
 class Pairs(list[tuple[str, Any]]):
     """The fields of an object in the order of the document, repeated ones included."""
 

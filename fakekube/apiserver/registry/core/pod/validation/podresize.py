@@ -73,7 +73,7 @@ def _validate_containers(spec: Field, old_spec: Field) -> None:
     for container, old in pairs["initContainers"] + pairs["containers"]:
         _validate_kept(container["resources"], old["resources"])
     for container, old in pairs["containers"]:
-        if _unresized(container, old) != old.value:
+        if _of_container(container, old) != old.value:
             spec.forbidden(NOT_MUTABLE)
     for container, old in pairs["initContainers"]:
         _validate_init_container(container, old)
@@ -90,13 +90,19 @@ def _validate_kept(resources: Field, old: Field, which: str = "") -> None:
 
 
 def _validate_init_container(container: Field, old: Field) -> None:
-    if _unresized(container, old) != old.value:
+    if _of_container(container, old) != old.value:
         container.forbidden("only cpu and memory resources for init or sidecar containers are mutable")
     if container.value != old.value and container["restartPolicy"].value != "Always":
         for policy in container["resizePolicy"]:
             if policy["restartPolicy"].value == "RestartContainer":
                 why = "non-sidecar init containers with a resize policy of RestartContainer cannot be resized"
                 container.forbidden(why)
+
+
+def _of_container(container: Field, old: Field) -> Object:
+    """The container with its old cpu and memory; claims are not compared (`dropCPUMemoryResourcesFromContainer`)."""
+    found = _unresized(container, old)
+    return {**found, "resources": {key: value for key, value in found["resources"].items() if key != "claims"}}
 
 
 def _unresized(container: Field, old: Field) -> Object:
