@@ -76,8 +76,17 @@ class Made:
         return completed(self.encoding())
 
     def encoding(self) -> Parts:
-        """`encode` in parts."""
-        return gojson.encode((yield from self.make()))
+        """`encode` in parts, if the last member of the document is its rows."""
+        whole = yield from self.make()
+        rows = whole.get("rows")
+        if not rows:
+            return gojson.encode(whole)
+        head, encoded = gojson.encode({**whole, "rows": []}), list[bytes]()
+        for part in parted(rows):
+            if encoded:
+                yield
+            encoded.append(gojson.encode(part)[1:-1])
+        return head[:-2] + b",".join(encoded) + b"]}"
 
     def marshal(self) -> bytes:
         return envelope.encode(self.to_object())

@@ -26,9 +26,9 @@ MAX_HISTORY_BYTES = 64 * 1024 * 1024
 PART = 100
 
 
-def parted(entries: Sequence[Entry]) -> Iterator[Sequence[Entry]]:
+def parted(items: Sequence[T]) -> Iterator[Sequence[T]]:
     """Slices of a list, each of which is encoded quickly."""
-    return (entries[at : at + PART] for at in range(0, len(entries), PART))
+    return (items[at : at + PART] for at in range(0, len(items), PART))
 
 
 class Entry:
