@@ -25,7 +25,7 @@ from fakekube.apiserver.wire.request import Request, is_escaped, parse_query
 from fakekube.apiserver.wire.status import StatusError, too_large
 from fakekube.server import applications
 from fakekube.server.httpconnection import HttpConnection, HttpProtocols
-from fakekube.server.httpmessages import HEADERS, RequestHeaders, encode
+from fakekube.server.httpmessages import HEADERS, RequestHeaders, encode, encoding
 from fakekube.server.httpshortcut import Shortcut
 from fakekube.server.runner import ServerRunner
 
@@ -248,7 +248,18 @@ class _Handler:
             return await _web_socket(http, response.upgrade, partial(runner.silence, *_addresses(http)))
         if response.damage is not None:
             return await self._damaged(http, request, response, response.damage)
-        return _plain(request, response)
+        return await self._encoded(request, response)
+
+    async def _encoded(self, request: Request, response: Response) -> web.StreamResponse:
+        """The answer of a request. Other requests have their turn between the parts of a large body."""
+        steps = encoding(request, response)
+        try:
+            while True:
+                next(steps)
+                await self._runner.pause()
+        except StopIteration as end:
+            headers, body = end.value
+        return _message(response, headers, body)
 
     async def _damaged(
         self, http: web.BaseRequest, request: Request, response: Response, damage: Damage
@@ -280,6 +291,7 @@ class _Handler:
         write = _line if response.content_type == codec.JSON else _frame
         headers = {**HEADERS, **response.headers, "Content-Type": response.content_type}
         stream = web.StreamResponse(status=200, headers=headers)
+        _add_warnings(stream, response)
         if http.version >= HttpVersion11:
             stream.enable_chunked_encoding()
         else:
@@ -434,14 +446,21 @@ async def _body(http: web.BaseRequest) -> bytes:
 
 
 def _plain(request: Request, response: Response) -> web.StreamResponse:
-    headers, body = encode(request, response)
+    return _message(response, *encode(request, response))
+
+
+def _message(response: Response, headers: dict[str, str], body: bytes) -> web.StreamResponse:
     answer = web.Response(body=body, status=response.status, headers=headers)
-    if response.warnings:
-        for value in warning.header_values(response.warnings):
-            answer.headers.add("Warning", value)
+    _add_warnings(answer, response)
     if response.status == 413:
         answer.force_close()
     return answer
+
+
+def _add_warnings(answer: web.StreamResponse, response: Response) -> None:
+    if response.warnings:
+        for value in warning.header_values(response.warnings):
+            answer.headers.add("Warning", value)
 
 
 def _bad_url() -> web.StreamResponse:

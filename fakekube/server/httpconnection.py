@@ -14,6 +14,9 @@ from fakekube.server.httpshortcut import InPlace, Shortcut
 #: Seconds in which a client must send the head of a request (`ReadHeaderTimeout` of `SecureServingInfo.Serve`).
 HEADER_TIMEOUT = 32.0
 
+#: The bytes of later requests that are read while an answer is being made.
+MAX_LATER = 64 * 1024
+
 
 class HttpConnection(RequestHandler):
     """A protocol of aiohttp, which answers the usual requests itself until an unusual one comes.
@@ -45,6 +48,8 @@ class HttpConnection(RequestHandler):
     def data_received(self, data: bytes) -> None:
         if self._delayed is not None:
             self._later += data
+            if len(self._later) > MAX_LATER and self.transport is not None:
+                self.transport.pause_reading()
         elif self._shortcut is None or not self._answered(self._shortcut, data):
             self._shortcut = None
             self._received(data)
@@ -62,28 +67,29 @@ class HttpConnection(RequestHandler):
         if found is None:
             return False
         self._head_arrived()
-        if found.waits:
+        if found.waits or found.rest is not None:
             self._delayed = self._loop.create_task(self._delivered(shortcut, found))
         else:
-            self._write(found)
+            self._write(found.data, found)
         return True
 
-    def _write(self, found: InPlace) -> None:
+    def _write(self, data: bytes, found: InPlace) -> None:
         if self.transport is not None:
-            self.transport.write(found.data)
+            self.transport.write(data)
             if found.closes:
                 self.transport.close()
 
     async def _delivered(self, shortcut: Shortcut, found: InPlace) -> None:
-        """Send an answer when the watches have got the events of the write."""
+        """Send an answer that is not complete, or whose events watches have not got yet."""
         try:
-            await shortcut.events_sent()
+            self._write(await shortcut.completed(found), found)
         finally:
             self._delayed = None
-            self._write(found)
             later, self._later = self._later, b""
-            if later:
-                self.data_received(later)
+            if self.transport is not None:
+                self.transport.resume_reading()
+                if later:
+                    self.data_received(later)
 
     def _ended(self, _: asyncio.Task[None]) -> None:
         if self.transport is not None:
@@ -101,6 +107,8 @@ class HttpConnection(RequestHandler):
 
     def connection_lost(self, exc: BaseException | None) -> None:
         self._head_arrived()
+        if self._delayed is not None:
+            self._delayed.cancel()
         super().connection_lost(exc)
 
     def eof_received(self) -> bool | None:  # type: ignore[override]

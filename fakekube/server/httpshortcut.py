@@ -8,6 +8,7 @@ the connection then.
 from __future__ import annotations
 
 import re
+from collections.abc import Generator
 from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -15,7 +16,7 @@ from fakekube.apiserver.response import Response
 from fakekube.apiserver.wire import codec
 from fakekube.apiserver.wire.request import Request, parse, parse_query
 from fakekube.apiserver.wire.status import StatusError
-from fakekube.server.httpmessages import RequestHeaders, message
+from fakekube.server.httpmessages import RequestHeaders, messaging
 from fakekube.server.runner import ServerRunner, Suspended
 
 if TYPE_CHECKING:
@@ -52,11 +53,15 @@ class Head(NamedTuple):
 
 
 class InPlace(NamedTuple):
-    """An answer. `closes`: it is the last one of its connection. `waits`: watches get the events of the write first."""
+    """An answer. `closes`: it is the last one of its connection. `waits`: watches get the events of the write first.
+
+    `rest`: the steps that encode a large one, between which other requests have their turn; `data` is empty then.
+    """
 
     data: bytes
     closes: bool
     waits: bool
+    rest: Generator[None, None, tuple[bytes, bytes]] | None = None
 
 
 class Shortcut:
@@ -65,9 +70,18 @@ class Shortcut:
     def __init__(self, runner: ServerRunner) -> None:
         self._runner = runner
 
-    async def events_sent(self) -> None:
-        """Wait until watches have sent the events of the last write (`ServerRunner.events_sent`)."""
-        await self._runner.events_sent()
+    async def completed(self, found: InPlace) -> bytes:
+        """The data of an answer that is not sent at once."""
+        if found.waits:
+            await self._runner.events_sent()
+        if found.rest is None:
+            return found.data
+        try:
+            while True:
+                await self._runner.pause()
+                next(found.rest)
+        except StopIteration as end:
+            return b"".join(end.value)
 
     def answer(self, data: bytes, certificate: ClientCertificate | None) -> InPlace | None:
         """The answer to the request that `data` is; None: it is not a usual one, and nothing has been done.
@@ -117,10 +131,13 @@ class Shortcut:
 
     def _encoded(self, request: Request, response: Response) -> InPlace:
         closes = response.status == 413
-        now = self._runner.clock.now()
-        data = b"".join(message(request, response, now, closes=closes))
-        waits = self._runner.woken and not self._runner.streams.sent_in_place()
-        return InPlace(data, closes, waits)
+        steps = messaging(request, response, self._runner.clock.now(), closes=closes)
+        try:
+            next(steps)
+        except StopIteration as end:
+            waits = self._runner.woken and not self._runner.streams.sent_in_place()
+            return InPlace(b"".join(end.value), closes, waits)
+        return InPlace(b"", closes, self._runner.woken, steps)
 
 
 @lru_cache(maxsize=1024)

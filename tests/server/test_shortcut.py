@@ -7,6 +7,7 @@ import orjson
 import pytest
 
 from fakekube.apiserver.faults import FaultRule
+from fakekube.apiserver.storage.store import PART
 from fakekube.server.direct import DirectTransport
 from fakekube.server.httpshortcut import Shortcut
 from tests.server.rig import CONFIGMAPS, FUSE, closed, new_runner, on_a_loop, served
@@ -178,5 +179,43 @@ async def test_an_unusual_request_may_follow_a_usual_one_on_its_connection():
                     head = await reader.readuntil(b"\r\n\r\n")
                     assert head.startswith(b"HTTP/1.1 200 OK\r\n")
                     assert orjson.loads(await reader.readuntil(b"}\n"))["data"] == {"b": "c"}
+        finally:
+            await closed(writer)
+
+
+@on_a_loop
+async def test_a_large_list_leaves_the_loop_to_others_between_its_parts():
+    runner = new_runner()
+    shortcut = Shortcut(runner)
+    for number in range(PART + 1):
+        one = {**MAP, "metadata": {"name": f"a{number}"}}
+        shortcut.answer(post(orjson.dumps(one)), None)
+    found = shortcut.answer(message(f"GET {CONFIGMAPS} HTTP/1.1"), None)
+    assert (found.data, found.waits) == (b"", False)
+    making = asyncio.ensure_future(shortcut.completed(found))
+    await asyncio.sleep(0)  # noqa: TID251 - it has begun
+    assert not making.done()
+    head, _, body = (await making).partition(b"\r\n\r\n")
+    assert f"Content-Length: {len(body)}\r\n".encode() in head
+    assert len(orjson.loads(body)["items"]) == PART + 1
+
+
+@on_a_loop
+async def test_what_comes_while_an_answer_is_made_is_answered_after_it():
+    async with served() as server:
+        for number in range(PART + 1):
+            await server.call("POST", CONFIGMAPS, {**MAP, "metadata": {"name": f"a{number}"}})
+        reader, writer = await server.dial()
+        try:
+            writer.write(message(f"GET {CONFIGMAPS} HTTP/1.1"))
+            await server.until(lambda: any(record.verb == "list" for record in server.runner.log))
+            writer.write(GET.replace(b"/a ", b"/a0 "))
+            kinds = []
+            async with asyncio.timeout(FUSE):
+                for _ in range(2):
+                    head = await reader.readuntil(b"\r\n\r\n")
+                    length = int(head.partition(b"Content-Length: ")[2].partition(b"\r\n")[0])
+                    kinds.append(orjson.loads(await reader.readexactly(length))["kind"])
+            assert kinds == ["ConfigMapList", "ConfigMap"]
         finally:
             await closed(writer)
