@@ -92,9 +92,9 @@ def test_indexes_that_are_in_both_sets_are_found(ours, theirs):
         (f"nginx@sha256:{'0' * 64}", "", "IfNotPresent"),
         (f"nginx:latest@sha256:{'0' * 64}", "latest", "Always"),
         ("NGINX", "", "IfNotPresent"),
-        ("a" * 255, "latest", "Always"),
-        ("a" * 256, "", "IfNotPresent"),
-        ("a" * 255 + ":v1", "v1", "IfNotPresent"),
+        ("a" * 247, "latest", "Always"),
+        ("a" * 248, "", "IfNotPresent"),
+        ("a" * 247 + ":v1", "v1", "IfNotPresent"),
         ("a" * 64, "", "IfNotPresent"),  # the identifier of an image
         ("a" * 63, "latest", "Always"),
         ("a:" + "b" * 128, "b" * 128, "IfNotPresent"),
