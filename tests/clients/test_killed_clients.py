@@ -45,6 +45,7 @@ def kopf_operator(fakekube, seen):
     return kopf.operator(registry=registry, namespaces=["default"], standalone=True)
 
 
+@pytest.mark.slow
 def test_a_killed_kopf_operator(fakekube):
     """Its timers, watches and its own shutdown procedure end; a new operator takes over what it has left."""
     seen, again = [], []

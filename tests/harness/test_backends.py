@@ -144,6 +144,7 @@ def test_an_operator_can_be_stopped(kube):
     assert operator["minder"].reconciles(f"{kube.namespace}/a") == 0
 
 
+@pytest.mark.slow
 def test_an_operator_acts_as_a_user(kube):
     kube.apply(ROLE, definition(), BACKUP)
     code, _, body = kube.run(
@@ -258,6 +259,7 @@ def test_what_an_operator_has_created_is_removed(connection):
     assert "made-for-a" not in everything(connection)
 
 
+@pytest.mark.slow
 def test_definitions_can_be_left(connection):
     with selection.cluster_of(connection, {}, "keeping", {"keep_crds": True}) as kube:
         kube.apply(definition("Kept"), ROLE)

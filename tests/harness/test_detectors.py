@@ -738,6 +738,7 @@ WRITES = """
 """
 
 
+@pytest.mark.slow
 def test_row6_a_finding_fails_the_test_and_not_its_tear_down(run_tests):
     result = run_tests(FAILS)
     result.assert_outcomes(failed=1)
@@ -745,6 +746,7 @@ def test_row6_a_finding_fails_the_test_and_not_its_tear_down(run_tests):
     result.stdout.fnmatch_lines(['*fakekube.findings.allow("reconcile-error", reason=...)*'])
 
 
+@pytest.mark.slow
 def test_in_an_async_test_too(run_tests):
     result = run_tests(
         """
@@ -756,6 +758,7 @@ def test_in_an_async_test_too(run_tests):
     result.stdout.fnmatch_lines(["*reconcile-error]*it failed*"])
 
 
+@pytest.mark.slow
 def test_a_failing_test_shows_its_findings_too(run_tests):
     result = run_tests(FAILS + "        assert 1 == 2\n")
     result.assert_outcomes(failed=1)
@@ -763,12 +766,14 @@ def test_a_failing_test_shows_its_findings_too(run_tests):
     result.stdout.fnmatch_lines(["*fakekube findings*", "*reconcile-error]*it failed*"])
 
 
+@pytest.mark.slow
 def test_a_warning_does_not_fail_the_test(run_tests):
     result = run_tests(WRITES, "-W", "default")
     result.assert_outcomes(passed=1, warnings=1)
     result.stdout.fnmatch_lines(["*test_a_warning_does_not_fail_the_test.py:14: FindingWarning: ?noop-write? *"])
 
 
+@pytest.mark.slow
 def test_a_warning_fails_the_test_where_warnings_are_errors(run_tests):
     run_tests(WRITES, "-W", "error").assert_outcomes(failed=1)
 

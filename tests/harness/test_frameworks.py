@@ -160,6 +160,7 @@ def test_f12_anyio_in_auto_mode_with_options(run):
     run(source, "-oanyio_mode=auto").assert_outcomes(passed=7)
 
 
+@pytest.mark.slow
 def test_f12_a_task_group_of_anyio_around_a_test(run):
     run(
         """
@@ -184,6 +185,7 @@ async def test_it(fakekube, group):
     ).assert_outcomes(passed=2)
 
 
+@pytest.mark.slow
 def test_f12_trio_is_refused_at_set_up(run):
     result = run(
         """
@@ -228,6 +230,7 @@ def test_row19_the_policy_of_uvloop(run):
     result.assert_outcomes(passed=8)
 
 
+@pytest.mark.slow
 def test_the_example_of_the_page(run):
     page = (Path(__file__).parents[2] / "docs" / "concepts" / "test-frameworks.md").read_text()
     (example,) = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
@@ -270,6 +273,7 @@ def test_two(fakekube):
     result.assert_outcomes(passed=4, errors=2)
 
 
+@pytest.mark.slow
 def test_f7_a_cluster_that_a_test_leaves_open(run):
     result = run(
         """
@@ -288,6 +292,7 @@ def test_two(fakekube):
     result.stdout.fnmatch_lines(["*test_one left its cluster open, and it was closed now: use the fixture*"])
 
 
+@pytest.mark.slow
 def test_f7_a_cluster_of_a_module_is_left_alone(run):
     run(
         """

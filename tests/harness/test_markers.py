@@ -44,6 +44,7 @@ def test_a_marker_without_the_fixture_is_warned_of(pytester, marker):
     result.stdout.fnmatch_lines(["*has no effect: the test does not use the fixture `fakekube`"])
 
 
+@pytest.mark.slow
 def test_a_marker_of_a_module_concerns_the_tests_with_a_cluster(pytester):
     pytester.makepyfile(
         """

@@ -133,6 +133,7 @@ def test_help_and_markers_are_documented(run):
     run("", "--help").stdout.fnmatch_lines(["*--fakekube-seed*", "*--fakekube-controllers*"])
 
 
+@pytest.mark.slow
 def test_an_unraised_failure_fails_the_test(run):
     result = run(
         """
@@ -150,6 +151,7 @@ def test_an_unraised_failure_fails_the_test(run):
     result.stdout.fnmatch_lines(["*LookupError: it broke*"])
 
 
+@pytest.mark.slow
 def test_a_failing_test_leaves_the_next_one_a_fresh_cluster(run):
     run(
         """

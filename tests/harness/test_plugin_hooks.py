@@ -129,6 +129,7 @@ def test_frames_of_the_package_and_repeated_tracebacks_are_shown_with_full_trace
     assert counts == ([3, 3, 3] if fulltrace else [1, 1, 3])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("left", "freed"), [((), False), (("client",), True)])
 def test_after_its_teardown_a_test_keeps_no_cluster_and_what_killed_operators_left_is_freed(left, freed):
     class Left:

@@ -58,6 +58,7 @@ def test_a_marker_without_effect_is_warned_of_at_the_test(pytester):
     assert any(":3: PytestWarning: @pytest.mark.fakekube has no effect" in line for line in lines)
 
 
+@pytest.mark.slow
 def test_after_an_exception_that_pytest_does_not_expect_the_latest_fixture_still_ends_first(pytester):
     pytester.makepyfile(
         """
@@ -97,6 +98,7 @@ def test_after_an_exception_that_pytest_does_not_expect_the_latest_fixture_still
     pytester.runpytest_inprocess(*LEAN).assert_outcomes(passed=2, errors=1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("enabled", [True, False])
 def test_the_collector_of_garbage_is_as_before_after_the_report_of_a_failure(pytester, enabled):
     pytester.makepyfile(

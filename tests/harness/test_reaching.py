@@ -94,6 +94,7 @@ def test_kubectl(fakekube):
     assert fakekube.clock.monotonic() == 0
 
 
+@pytest.mark.slow
 @pytest.mark.fakekube(rbac=True)
 def test_users_have_their_permissions(fakekube):
     from kubernetes import client

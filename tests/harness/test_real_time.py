@@ -27,6 +27,7 @@ def foreign(fakekube):
     process.wait()
 
 
+@pytest.mark.slow
 def test_wait_for_requests_of_another_process(fakekube, foreign):
     fakekube.processes.wait_for(verb="create", resource="configmaps", user_agent="foreign/*", times=2)
     assert fakekube.exists("v1", "ConfigMap", "b")

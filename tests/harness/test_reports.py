@@ -34,6 +34,7 @@ def test_the_frames_of_the_package_are_not_shown(pytester, call):
     assert "cluster.py" in report(pytester, body, "--full-trace")
 
 
+@pytest.mark.slow
 def test_the_code_of_the_operator_is_shown(pytester):
     body = """
 def operator():

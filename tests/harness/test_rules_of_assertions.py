@@ -405,6 +405,7 @@ def test_versions_of_collections_are_read_in_order():
     assert every[5].entry().object["data"] == "6" * 10
 
 
+@pytest.mark.slow
 def test_the_oldest_versions_are_dropped_beyond_the_limit_of_bytes():
     versions = Versions(limit=2000)
     for number in range(1, 2001):

@@ -113,6 +113,7 @@ def test_a_module_that_prepares_nothing(run):
     ).assert_outcomes(passed=2)
 
 
+@pytest.mark.slow
 def test_a_session_is_shared_by_modules(run):
     source = """
         def test_it(fakekube_session, prepared, fakekube_namespace):
@@ -257,6 +258,7 @@ def test_controllers_of_a_module_run_in_each_test(run):
     ).assert_outcomes(passed=2)
 
 
+@pytest.mark.slow
 def test_a_failing_test_shows_the_timeline_of_its_own_cluster(run):
     result = run(
         test_module="""

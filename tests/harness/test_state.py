@@ -83,6 +83,7 @@ def test_load_builds_a_kustomization_with_the_program_that_is_installed(
     assert [one["metadata"]["name"] for one in kube.state.load(kustomization)] == [f"built-by-{program}"]
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not (shutil.which("kubectl") or shutil.which("kustomize")), reason="needs kubectl or kustomize")
 def test_load_builds_a_kustomization(kube, kustomization):
     assert [one["metadata"]["name"] for one in kube.state.load(kustomization / "kustomization.yaml")] == ["test-a"]

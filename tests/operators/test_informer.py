@@ -68,6 +68,7 @@ def secrets(kube):
     return [found["metadata"]["name"] for found in kube.list("v1", "Secret")]
 
 
+@pytest.mark.slow
 def test_resyncs_every_ten_minutes(fakekube):
     fakekube.create(config_map("a"))
     copier = start(fakekube)

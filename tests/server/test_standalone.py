@@ -211,6 +211,7 @@ def test_the_reason_of_an_error_is_that_of_the_system(error, text):
 # --- a command beside the server
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("code", "status"),
     [("pass", 0), ("raise SystemExit(3)", 3), ("import os, signal; os.kill(os.getpid(), signal.SIGKILL)", 137)],

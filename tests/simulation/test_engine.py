@@ -423,6 +423,7 @@ def test_dup_is_not_repeated_for_what_it_has_written_itself():
     assert observed.final["cm/a"]["data"]["number"] == "2"
 
 
+@pytest.mark.slow
 def test_order_makes_events_and_requests_late_by_milliseconds():
     calm, _ = ran("")
     late = {tuple(one.at for one in ran("order", seed=seed)[0].by_operators()) for seed in range(8)}
@@ -590,6 +591,7 @@ def test_o9_an_operator_that_recovers_is_correct():
 # --- predicates, and streams
 
 
+@pytest.mark.slow
 def test_o11_a_predicate_that_does_not_hold_after_the_last_step_is_a_violation():
     def scenario(kube):
         kube.always(lambda c: len(c.list("v1", "ConfigMap")) < 2, "at most one")

@@ -133,6 +133,7 @@ async def test_vault(fakekube):
 # --- replay
 
 
+@pytest.mark.slow
 def test_a_plan_that_no_oracle_objects_to(run):
     result = run(MARKED, "--fakekube-plan", "FK1 seed=0 crash@create secret/a#1", "-rP")
     result.assert_outcomes(passed=1)
@@ -140,6 +141,7 @@ def test_a_plan_that_no_oracle_objects_to(run):
     assert "not exercised" not in text_of(result)
 
 
+@pytest.mark.slow
 def test_a_plan_that_is_not_exercised(run):
     result = run(MARKED, "--fakekube-plan", "FK1 seed=0 crash@create secret/b#1", "-rP")
     result.assert_outcomes(failed=1)
@@ -168,6 +170,7 @@ def test_late(fakekube):
 """
 
 
+@pytest.mark.slow
 def test_a_test_that_does_not_wait_for_a_late_watch_says_nothing_about_the_operator(run):
     """The watch is late until the operator does what it cannot do before, so for five minutes."""
     plan = "FK1 seed=0 hold(vault, update vault/a{spec.size}#1..update secret/a{data.size}#1)"
@@ -177,12 +180,14 @@ def test_a_test_that_does_not_wait_for_a_late_watch_says_nothing_about_the_opera
 IDLE = "def test_idle(fakekube):\n    fakekube.advance(60)\n"
 
 
+@pytest.mark.slow
 def test_a_marked_test_without_an_operator_fails(run):
     result = run(f"@pytest.mark.fakekube_explore(runs=40)\n{IDLE}")
     result.assert_outcomes(failed=1)
     assert "nothing was explored: no operator has written, read or watched anything" in text_of(result)
 
 
+@pytest.mark.slow
 def test_the_option_does_not_fail_a_test_without_an_operator(run):
     result = run(IDLE, "--fakekube-explore=smoke", "-rP")
     result.assert_outcomes(passed=1)
@@ -230,6 +235,7 @@ def test_an_option_that_cannot_be_read(run, option, problem):
     assert problem in "\n".join(result.errlines)
 
 
+@pytest.mark.slow
 def test_an_unrealistic_plan_runs_with_the_flag(run):
     source = MARKED.replace("runs=40", "unrealistic=True")
     result = run(source, "--fakekube-plan", "FK1 seed=0 error(409, 1)@create secret/a#1")

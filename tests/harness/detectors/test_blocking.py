@@ -335,6 +335,7 @@ def test_a_wait_for_what_has_happened_already(kube):
     assert texts(kube) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ends", ["close", "kill"])
 def test_a_pool_that_an_operator_keeps_logs_no_error_when_its_workers_end(caplog, ends):
     def build(manager):

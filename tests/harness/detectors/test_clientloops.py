@@ -97,6 +97,7 @@ def test_the_time_that_is_written_for_each_event(kube):
     )
 
 
+@pytest.mark.slow
 def test_the_time_of_a_change(kube):
     async def respond(seen):
         return {"seen": now()} if "status" not in seen else None

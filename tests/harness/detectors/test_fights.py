@@ -44,6 +44,7 @@ def test_n6_two_controllers_of_one_operator(fakekube):
     assert 200 < sum(1 for one in fakekube.requests(verb="patch")) < 210
 
 
+@pytest.mark.slow
 def test_n6_two_operators_with_controllers_of_one_name(fakekube):
     fakekube.create(config_map("a"))
     fakekube.start(one("minder", writes("mode", "on")), name="left")

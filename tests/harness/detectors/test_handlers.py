@@ -44,6 +44,7 @@ def test_a_handler_of_kopf_that_never_removes_its_finalizer(kube):
     assert f"keeps the finalizer {FINALIZER}, which this client has added (patch databases default/a -> 200)" in text
 
 
+@pytest.mark.slow
 def test_a_handler_of_kopf_that_removes_it(kube):
     def removes(meta, patch, **_):
         if meta.get("deletionTimestamp") and FINALIZER in meta["finalizers"]:
@@ -161,6 +162,7 @@ def starting(work, *, on=(kopf.on.create,), kept=None):
     return register
 
 
+@pytest.mark.slow
 def test_a_task_that_outlives_the_object_of_its_handler(kube):
     start_kopf(kube, starting(forever))
     delete(kube)
@@ -181,6 +183,7 @@ def test_a_task_of_each_change(kube):
     assert text.endswith("that still run: await or cancel them")
 
 
+@pytest.mark.slow
 def test_a_task_of_an_object_that_exists(kube):
     start_kopf(kube, starting(forever))
     resize(kube)

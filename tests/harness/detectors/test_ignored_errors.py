@@ -341,6 +341,7 @@ def core():
     return kubernetes.client.CoreV1Api()
 
 
+@pytest.mark.slow
 def test_a_handler_of_kopf_that_swallows_an_error(kube):
     def handler(**_):
         create(core(), INVALID)

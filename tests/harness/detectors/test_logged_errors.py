@@ -45,6 +45,7 @@ def test_a_handler_of_kopf_that_fails_for_ever(kube):
     )
 
 
+@pytest.mark.slow
 def test_a_handler_of_a_deletion_that_fails_for_ever(kube):
     start_kopf(kube, handling(ConnectionError("backend"), on=kopf.on.delete))
     kube.delete(API, "Database", "a")

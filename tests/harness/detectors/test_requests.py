@@ -297,6 +297,7 @@ def test_p9_a_timer_of_kopf_that_polls(kube, seconds, expected):
     assert [text.partition("]")[0] for text in texts(kube)] == (["[poll-list"] if expected else [])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("changes", "expected"), [(False, True), (True, False)])
 def test_p9_a_program_that_polls_what_changes_all_the_time(kube, changes, expected):
     """Polling every second what others change every second costs no more than a watch."""

@@ -58,6 +58,7 @@ def test_p7_an_eviction_concerns_only_pods_that_exist(kube):
     assert len(texts(kube)) == 1
 
 
+@pytest.mark.slow
 def test_p7_pods_that_exist_already_or_come_later_or_have_gone_again(kube):
     kube.apply(pod("first", "one"))
     kube.advance(5)
