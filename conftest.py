@@ -25,6 +25,7 @@ sys.dont_write_bytecode = False
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 _DESCRIPTORS = "/proc/self/fd"
+_has_descriptors = os.path.isdir(_DESCRIPTORS)
 _real_sleep = time.sleep  # noqa: TID251 - compared, not called
 _real_time = time.monotonic  # noqa: TID251 - tests freeze the module's
 
@@ -84,7 +85,7 @@ def _state():
 
 def _descriptors():
     """The open descriptors, each with what it refers to."""
-    return set(os.listdir(_DESCRIPTORS)) if os.path.isdir(_DESCRIPTORS) else set()
+    return set(os.listdir(_DESCRIPTORS)) if _has_descriptors else set()
 
 
 def _left(before):
