@@ -8,15 +8,17 @@ import signal
 import stat
 import sys
 import tempfile
-from collections.abc import Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Sequence
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar
 
 import click
 
 from fakekube.apiserver.features import RECORDED
 from fakekube.apiserver.versions import UnknownVersion
 from fakekube.clustersettings import SETTINGS, text_of
+from fakekube.server.listening import CannotServe, taken
 
 if TYPE_CHECKING:
     from fakekube.server.standalone import Options, Running
@@ -97,6 +99,14 @@ _STAGES = click.option(
     metavar="FILE",
 )
 
+_LOG_FORMAT = click.option(
+    "--log-format",
+    type=click.Choice(["text", "json"]),
+    default="text",
+    show_default=True,
+    help="Format of the lines on standard error.",
+)
+
 _SERVER_OPTIONS = (
     _CONTROLLERS,
     _NODES,
@@ -167,6 +177,28 @@ _SERVER_OPTIONS = (
     ),
     click.option("--tls", is_flag=True, help="Serve HTTPS with a newly created certificate authority."),
     click.option(
+        "--tls-san", multiple=True, metavar="NAME", help="Further name or address in the server's certificate."
+    ),
+    click.option(
+        "--user",
+        multiple=True,
+        metavar="NAME[=GROUP,...]",
+        help="User with a token and a context NAME in the kubeconfig. May be repeated.",
+    ),
+    click.option(
+        "--wait-file",
+        type=click.Path(path_type=Path),
+        metavar="FILE",
+        help="File that appears, with the URL, when the server is ready; it is removed at the end.",
+    ),
+    click.option(
+        "-v",
+        "--verbose",
+        count=True,
+        help="A line on standard error for each request; -vv: also for those of the cluster's own controllers.",
+    ),
+    _LOG_FORMAT,
+    click.option(
         "--service-cluster-ip-range",
         default=SETTINGS["service_cluster_ip_range"].default,
         show_default=True,
@@ -222,10 +254,7 @@ def main() -> None:
 @_server_options
 def serve(**options: Any) -> None:
     """Serve the Kubernetes API until interrupted."""
-    from fakekube.server.standalone import Options
-
-    beside = Beside(options.pop("controllers"), options.pop("nodes"), options.pop("stages"))
-    _finished(_serve(Options(**options), beside))
+    _finished(lambda: _served(options, _serve))
 
 
 @main.command(context_settings={"ignore_unknown_options": True})
@@ -236,10 +265,7 @@ def run(command: tuple[str, ...], **options: Any) -> None:
 
     Example: fakekube run --manifests deploy/ -- ./smoke.sh
     """
-    from fakekube.server.standalone import Options
-
-    beside = Beside(options.pop("controllers"), options.pop("nodes"), options.pop("stages"))
-    sys.exit(_finished(_run(Options(**options), beside, command)))
+    sys.exit(_finished(lambda: _served(options, partial(_run, command))))
 
 
 @main.command()
@@ -253,22 +279,53 @@ def run(command: tuple[str, ...], **options: Any) -> None:
 @_CONTROLLERS
 @_NODES
 @_STAGES
-def controllers(kubeconfig: Path, controllers: tuple[str, ...], nodes: int | None, stages: tuple[Path, ...]) -> None:
+@_LOG_FORMAT
+def controllers(
+    kubeconfig: Path,
+    controllers: tuple[str, ...],
+    nodes: int | None,
+    stages: tuple[Path, ...],
+    log_format: Literal["text", "json"],
+) -> None:
     """Run the cluster's own controllers against a cluster until interrupted, as kube-controller-manager does.
 
     Example: fakekube controllers --kubeconfig F --controllers '*'
     """
-    _finished(_controllers(kubeconfig, Beside(controllers, nodes, stages)))
+    _logged(log_format)
+    _finished(lambda: _controllers(kubeconfig, Beside(controllers, nodes, stages)))
 
 
-def _finished(work: Coroutine[Any, Any, T]) -> T:
+def _finished(work: Callable[[], Coroutine[Any, Any, T]]) -> T:
     """Run `work`; reports CannotServe as an error of the command line."""
-    from fakekube.server.standalone import CannotServe
-
     try:
-        return asyncio.run(work)
+        return asyncio.run(work())
     except CannotServe as error:
         raise click.ClickException(str(error)) from None
+
+
+def _logged(log_format: Literal["text", "json"]) -> None:
+    """Write errors to standard error until the command ends."""
+    from fakekube.server import serverlog
+
+    click.get_current_context().call_on_close(serverlog.configure(log_format))
+
+
+async def _served(options: dict[str, Any], then: Callable[[Options, Beside, Running], Coroutine[Any, Any, T]]) -> T:
+    """Serve what the options select, and call `then`. The address is taken before the large modules are imported."""
+    sock = taken(options["bind_address"], options.get("port", 0))
+    verbose, log_format = options.pop("verbose"), options.pop("log_format")
+    beside = Beside(options.pop("controllers"), options.pop("nodes"), options.pop("stages"))
+    from fakekube.controllers.realtime import cluster
+    from fakekube.server.serverlog import RequestLines
+    from fakekube.server.standalone import Options
+
+    _logged(log_format)
+    made = Options(**options)
+    async with cluster(made, *beside, sock=sock) as found:
+        runner = found.server.runner
+        if verbose:
+            runner.on_answer(RequestLines(runner, log_format, own=verbose > 1).answered)
+        return await then(made, beside, found)
 
 
 def _stop_signals() -> asyncio.Event:
@@ -292,7 +349,8 @@ async def _controllers(kubeconfig: Path, beside: Beside) -> None:
     from fakekube.controllers.realtime import against
 
     stop = _stop_signals()
-    running = asyncio.create_task(against(kubeconfig, beside.controllers or ("*",), beside.nodes, beside.stages))
+    names = beside.controllers or ("*",)
+    running = asyncio.create_task(against(kubeconfig, names, beside.nodes, beside.stages))
     stopping = asyncio.create_task(stop.wait())
     click.echo(f"running controllers against {kubeconfig}; press Ctrl-C to stop")
     sys.stdout.flush()
@@ -304,17 +362,16 @@ async def _controllers(kubeconfig: Path, beside: Beside) -> None:
         await running
 
 
-async def _serve(options: Options, beside: Beside) -> None:
-    stop = _stop_signals()
+async def _serve(options: Options, beside: Beside, found: Running) -> None:
     from fakekube.controllers.catalogue import selection
-    from fakekube.controllers.realtime import cluster
 
-    async with cluster(options, *beside) as found:
-        for line in _greeting(found, options, [one.name for one in selection(beside.controllers, beside.nodes)]):
-            click.echo(line)
-        sys.stdout.flush()
-        await stop.wait()
-        click.echo("stopping")
+    stop = _stop_signals()
+    click.echo(f"ready {found.server.url}")
+    for line in _greeting(found, options, [one.name for one in selection(beside.controllers, beside.nodes)]):
+        click.echo(line)
+    sys.stdout.flush()
+    await stop.wait()
+    click.echo("stopping")
 
 
 def _greeting(found: Running, options: Options, controllers: Sequence[str]) -> list[str]:
@@ -354,18 +411,16 @@ def _token_file_warnings(path: Path, mode: str) -> list[str]:
     return lines
 
 
-async def _run(options: Options, beside: Beside, command: Sequence[str]) -> int:
-    from fakekube.controllers.realtime import cluster
+async def _run(command: Sequence[str], options: Options, beside: Beside, found: Running) -> int:
     from fakekube.server.child import CannotRun, Signals
 
     signals = Signals()
     with tempfile.TemporaryDirectory(prefix="fakekube-") as folder:
-        async with cluster(options, *beside) as found:
-            path = Path(folder, "kubeconfig")
-            found.write_kubeconfig(path)
-            try:
-                env = {**os.environ, "KUBECONFIG": str(path), "FAKEKUBE_URL": found.server.url}
-                return await signals.run(command, env)
-            except CannotRun as error:
-                click.echo(f"fakekube run: {error}", err=True)
-                return error.status
+        path = Path(folder, "kubeconfig")
+        found.write_kubeconfig(path)
+        try:
+            env = {**os.environ, "KUBECONFIG": str(path), "FAKEKUBE_URL": found.server.url}
+            return await signals.run(command, env)
+        except CannotRun as error:
+            click.echo(f"fakekube run: {error}", err=True)
+            return error.status

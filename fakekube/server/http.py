@@ -26,6 +26,7 @@ from fakekube.apiserver.wire.status import StatusError, too_large
 from fakekube.server import applications
 from fakekube.server.httpconnection import HttpConnection, HttpProtocols
 from fakekube.server.httpmessages import HEADERS, RequestHeaders, encode
+from fakekube.server.listening import EVERY_ADDRESS, listening
 from fakekube.server.runner import ServerRunner
 
 if TYPE_CHECKING:
@@ -42,18 +43,11 @@ KEEPALIVE_TIMEOUT = 3600.0
 MAX_HEADER_BYTES = 1 << 20
 MAX_HEADERS = 10_000
 
-#: The maximum number of connections that wait to be accepted.
-BACKLOG = 128
-
 _READS_BODY = frozenset({"POST", "PUT", "PATCH", "DELETE"})
 
 #: The logger of aiohttp. Malformed HTTP is answered but not logged.
 _log = logging.getLogger(f"{__name__}.http")
 _log.addFilter(lambda record: not (record.exc_info and isinstance(record.exc_info[1], HttpProcessingError)))
-
-
-#: The wildcard addresses, and the loopback addresses that reach a server which listens on them.
-EVERY_ADDRESS = {"0.0.0.0": "127.0.0.1", "::": "::1"}
 
 
 class HttpServer:
@@ -183,12 +177,6 @@ def _reporting(handler: Callable[[Any], Any], failed: Callable[[Exception], None
         return response
 
     return handle
-
-
-def listening(host: str, port: int) -> socket.socket:
-    """A socket that listens on an address. Raises OSError if it is not available."""
-    family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0]
-    return socket.create_server(address, family=family, backlog=BACKLOG)
 
 
 class _Handler:

@@ -70,6 +70,8 @@ class Suspended(NamedTuple):
     step: Step
     need: Need
     client: ClientProcess | None = None
+    began: float = 0.0
+    """When the server began to process it."""
 
     def abandon(self) -> None:
         """Abandon the request. It changes nothing and does not count for faults."""
@@ -122,6 +124,8 @@ class ServerRunner:
         self._answering: tuple[RequestInfo, ClientProcess | None] | None = None
         self.serials: Iterator[int] = itertools.count(1)
         """The numbers that order requests and what listeners record."""
+        self.took: float = 0.0
+        """Seconds that the request took which is answered at this moment; for listeners."""
         self._compactor = Compactor(apiserver.store, clock.monotonic())
         apiserver.on_commit = self._committed
         apiserver.on_release = self.streams.wake_all
@@ -150,26 +154,27 @@ class ServerRunner:
     def begin(self, request: Request, client: ClientProcess | None = None) -> Response | Suspended:
         """Run a request of a client until it is answered or has to wait."""
         info = parse(request)
+        began = self.clock.monotonic()
         if info.verb != "get":  # a GET neither changes the revision nor reads an old one
-            self._compactor.observe(self.clock.monotonic())
+            self._compactor.observe(began)
         outer, self._answering = self._answering, (info, client)
         version = features.use(self.apiserver.features)
         try:
             request = self._impersonated(request, info)
             step = self.apiserver.answer(request, info, request.user, self._context)
-            return Suspended(request, info, step, next(step), client)
+            return Suspended(request, info, step, next(step), client, began)
         except StopIteration as end:
             end.value.flow = (request.user, info)
-            return self._logged(request, info, end.value, client)
+            return self._logged(request, info, end.value, client, began)
         except Exception as error:  # a request becomes a response, whatever happens
-            return self._logged(request, info, _failed(request, error), client)
+            return self._logged(request, info, _failed(request, error), client, began)
         finally:
             features.leave(version)
             self._answering = outer
 
     async def complete(self, suspended: Suspended) -> Response:
         """Resume a suspended request until it is answered."""
-        request, info, step, need, client = suspended
+        request, info, step, need, client, began = suspended
         try:
             response = await self._resumed(step, need, (info, client))
         except ServerStopped:
@@ -180,7 +185,7 @@ class ServerRunner:
         if client is not None and client.fenced:
             response = Response(reset=True)
         response.flow = (request.user, info)
-        return self._logged(request, info, response, client)
+        return self._logged(request, info, response, client, began)
 
     async def _resumed(
         self,
@@ -325,8 +330,15 @@ class ServerRunner:
         return self._logged(request, parse(request), refusal(error, request))
 
     def _logged(
-        self, request: Request, info: RequestInfo, response: Response, client: ClientProcess | None = None
+        self,
+        request: Request,
+        info: RequestInfo,
+        response: Response,
+        client: ClientProcess | None = None,
+        began: float | None = None,
     ) -> Response:
+        at = self.clock.monotonic()
+        self.took = at - began if began is not None else 0.0
         if self.interception is not None:
             response = self.interception.answered(request, info, client, response)
         name, reason, message = outcome(response) if response.status != 200 else ("", "", "")
@@ -339,7 +351,7 @@ class ServerRunner:
             if self.interception is not None:
                 self.interception.watching(response.watch, request.user_agent, client)
         record = requestlog.record(
-            self.clock.monotonic(),
+            at,
             info,
             request.user.name,
             request.user_agent,

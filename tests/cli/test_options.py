@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import sys
 import threading
@@ -41,8 +42,8 @@ def parsed(command, *arguments):
 
 def test_the_defaults_of_a_server():
     options = parsed(cli.serve)
-    beside = {name: options.pop(name) for name in ("controllers", "nodes", "stages")}
-    assert beside == {"controllers": (), "nodes": None, "stages": ()}
+    beside = {name: options.pop(name) for name in ("controllers", "nodes", "stages", "verbose", "log_format")}
+    assert beside == {"controllers": (), "nodes": None, "stages": (), "verbose": 0, "log_format": "text"}
     assert Options(**options) == Options(port=8001)
     assert options["kubernetes_version"] == RECORDED
     assert (options["history_window"], options["service_cluster_ip_range"]) == (20_000, "10.0.0.0/12")
@@ -79,6 +80,11 @@ def test_the_defaults_of_a_server():
         (["--service-account-signing-key-file", "a"], "service_account_signing_key_file", Path("a")),
         (["--webhook-service", "a/b=c"], "webhook_service", ("a/b=c",)),
         (["--tls"], "tls", True),
+        (["--tls-san", "a", "--tls-san", "10.0.0.7"], "tls_san", ("a", "10.0.0.7")),
+        (["--user", "a=b,c", "--user", "d"], "user", ("a=b,c", "d")),
+        (["--wait-file", "a"], "wait_file", Path("a")),
+        (["-vv"], "verbose", 2),
+        (["--log-format", "json"], "log_format", "json"),
         (["--bind-address", "::"], "bind_address", "::"),
     ],
 )
@@ -225,11 +231,14 @@ def test_it_serves_until_a_signal(tmp_path, number):
         os.kill(os.getpid(), number)
 
     thread = once(path, ask_and_end)
-    code, output = invoked("serve", "--port", "0", "--kubeconfig", path, "--kubernetes-version", "1.31")
+    code, output = invoked("serve", "--port", "0", "--kubeconfig", path, "--kubernetes-version", "1.31", "-v")
     thread.join()
     assert (code, seen) == (0, ["31"])
+    [line] = [line for line in output.splitlines() if " get /version " in line]
+    assert re.fullmatch(r"\S+Z Python-urllib/\S+ get /version - 200 \d+\.\dms", line)
     lines = output.splitlines()
-    assert lines[0].startswith("fakekube serves the Kubernetes API v1.31.0+fakekube at http://127.0.0.1:")
+    assert lines[0] == f"ready {lines[1].rpartition(' at ')[2]}"
+    assert lines[1].startswith("fakekube serves the Kubernetes API v1.31.0+fakekube at http://127.0.0.1:")
     assert lines[-1] == "stopping"
 
 

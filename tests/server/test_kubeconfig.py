@@ -23,7 +23,7 @@ def test_the_official_client_reads_it(tmp_path):
 
 def test_empty_fields_are_omitted(tmp_path):
     content = kubeconfig.content("http://127.0.0.1:1")
-    assert content["clusters"][0]["cluster"] == {"server": "http://127.0.0.1:1"}
+    assert content["clusters"][0]["cluster"] == {"server": "http://127.0.0.1:1", "insecure-skip-tls-verify": True}
     assert content["users"][0]["user"] == {}
     assert content["current-context"] == content["contexts"][0]["name"]
 
