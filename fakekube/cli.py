@@ -18,11 +18,15 @@ import click
 from fakekube.apiserver.features import RECORDED
 from fakekube.apiserver.versions import UnknownVersion
 from fakekube.clustersettings import SETTINGS, text_of
-from fakekube.server.listening import CannotServe, taken
+from fakekube.server.process.listening import CannotServe, taken
 
 if TYPE_CHECKING:
+    from fakekube.controllers.controllermanager import ControllerManager
+    from fakekube.server.process.child import Signals
+    from fakekube.server.process.pacedloop import PacedClock
     from fakekube.server.standalone import Options, Running
 
+S = TypeVar("S")
 T = TypeVar("T")
 
 
@@ -33,6 +37,16 @@ def _known_version(context: click.Context, parameter: click.Parameter, value: st
         return bootstrap.version_of(value)
     except UnknownVersion as problem:
         raise click.BadParameter(str(problem)) from None
+
+
+def _known_mode(context: click.Context, parameter: click.Parameter, value: str) -> str:
+    from fakekube.server.process.pacedloop import rate_of
+
+    try:
+        rate_of(value)
+    except ValueError as problem:
+        raise click.BadParameter(str(problem)) from None
+    return value
 
 
 def _known_modes(context: click.Context, parameter: click.Parameter, value: str) -> str:
@@ -192,6 +206,21 @@ _SERVER_OPTIONS = (
         help="File that appears, with the URL, when the server is ready; it is removed at the end.",
     ),
     click.option(
+        "--clock",
+        default="real",
+        show_default=True,
+        callback=_known_mode,
+        metavar="real|x60|stepped",
+        help="How time passes for the server, its controllers and nodes; the control API moves a stepped clock.",
+    ),
+    click.option(
+        "--control",
+        type=click.Choice(["on", "off"]),
+        default="on",
+        show_default=True,
+        help="Serve the control API at /_fakekube/v1; beyond this machine with the administrator's token only.",
+    ),
+    click.option(
         "-v",
         "--verbose",
         count=True,
@@ -254,7 +283,7 @@ def main() -> None:
 @_server_options
 def serve(**options: Any) -> None:
     """Serve the Kubernetes API until interrupted."""
-    _finished(lambda: _served(options, _serve))
+    _finished(lambda: _served(options, _stop_signals, _serve), options["clock"])
 
 
 @main.command(context_settings={"ignore_unknown_options": True})
@@ -265,7 +294,9 @@ def run(command: tuple[str, ...], **options: Any) -> None:
 
     Example: fakekube run --manifests deploy/ -- ./smoke.sh
     """
-    sys.exit(_finished(lambda: _served(options, partial(_run, command))))
+    from fakekube.server.process.child import Signals
+
+    sys.exit(_finished(lambda: _served(options, Signals, partial(_run, command)), options["clock"]))
 
 
 @main.command()
@@ -295,37 +326,52 @@ def controllers(
     _finished(lambda: _controllers(kubeconfig, Beside(controllers, nodes, stages)))
 
 
-def _finished(work: Callable[[], Coroutine[Any, Any, T]]) -> T:
-    """Run `work`; reports CannotServe as an error of the command line."""
+def _finished(work: Callable[[], Coroutine[Any, Any, T]], clock: str = "real") -> T:
+    """Run `work` in a mode of the clock; reports CannotServe as an error of the command line."""
+    from fakekube.server.process.pacedloop import PacedLoop, rate_of
+
     try:
-        return asyncio.run(work())
+        with asyncio.Runner(loop_factory=partial(PacedLoop, rate_of(clock))) as runner:
+            return runner.run(work())
     except CannotServe as error:
         raise click.ClickException(str(error)) from None
 
 
 def _logged(log_format: Literal["text", "json"]) -> None:
     """Write errors to standard error until the command ends."""
-    from fakekube.server import serverlog
+    from fakekube.server.process import serverlog
 
     click.get_current_context().call_on_close(serverlog.configure(log_format))
 
 
-async def _served(options: dict[str, Any], then: Callable[[Options, Beside, Running], Coroutine[Any, Any, T]]) -> T:
-    """Serve what the options select, and call `then`. The address is taken before the large modules are imported."""
+async def _served(
+    options: dict[str, Any],
+    handled: Callable[[], S],
+    then: Callable[[S, Options, Beside, Running], Coroutine[Any, Any, T]],
+) -> T:
+    """Serve what the options select, and call `then`. The address is taken before the large modules are imported.
+
+    `handled` is called before anything else, so that no signal is lost; `then` gets what it returns.
+    """
+    signals = handled()
     sock = taken(options["bind_address"], options.get("port", 0))
     verbose, log_format = options.pop("verbose"), options.pop("log_format")
+    del options["clock"]
     beside = Beside(options.pop("controllers"), options.pop("nodes"), options.pop("stages"))
-    from fakekube.controllers.realtime import cluster
-    from fakekube.server.serverlog import RequestLines
+    from fakekube.controllers.realtime import cluster, unsteered
+    from fakekube.server.process.pacedloop import PacedClock
+    from fakekube.server.process.serverlog import RequestLines
     from fakekube.server.standalone import Options
 
     _logged(log_format)
     made = Options(**options)
-    async with cluster(made, *beside, sock=sock) as found:
+    clock = PacedClock(asyncio.get_running_loop())
+    steer = partial(_steered, made, clock) if made.control == "on" else unsteered
+    async with cluster(made, *beside, sock=sock, clock=clock, steer=steer) as found:
         runner = found.server.runner
         if verbose:
             runner.on_answer(RequestLines(runner, log_format, own=verbose > 1).answered)
-        return await then(made, beside, found)
+        return await then(signals, made, beside, found)
 
 
 def _stop_signals() -> asyncio.Event:
@@ -362,10 +408,24 @@ async def _controllers(kubeconfig: Path, beside: Beside) -> None:
         await running
 
 
-async def _serve(options: Options, beside: Beside, found: Running) -> None:
+def _steered(options: Options, clock: PacedClock, found: Running, controllers: ControllerManager | None) -> None:
+    """Answer the requests for the control API from now on."""
+    from fakekube.control.api import ControlApi
+    from fakekube.control.guard import Guard
+    from fakekube.control.steering import Beside as RunningBeside
+    from fakekube.control.steering import Steering
+    from fakekube.server.process.listening import LOOPBACK
+    from fakekube.server.process.pacedloop import PacedLoop
+
+    loop = asyncio.get_running_loop()
+    beside = RunningBeside(controllers, loop if isinstance(loop, PacedLoop) else None)
+    guard = Guard(is_local=options.bind_address in LOOPBACK, tokens=found.administrators)
+    found.server.runner.control = ControlApi(Steering(found, clock, beside), guard)
+
+
+async def _serve(stop: asyncio.Event, options: Options, beside: Beside, found: Running) -> None:
     from fakekube.controllers.catalogue import selection
 
-    stop = _stop_signals()
     click.echo(f"ready {found.server.url}")
     for line in _greeting(found, options, [one.name for one in selection(beside.controllers, beside.nodes)]):
         click.echo(line)
@@ -411,10 +471,9 @@ def _token_file_warnings(path: Path, mode: str) -> list[str]:
     return lines
 
 
-async def _run(command: Sequence[str], options: Options, beside: Beside, found: Running) -> int:
-    from fakekube.server.child import CannotRun, Signals
+async def _run(command: Sequence[str], signals: Signals, options: Options, beside: Beside, found: Running) -> int:
+    from fakekube.server.process.child import CannotRun
 
-    signals = Signals()
     with tempfile.TemporaryDirectory(prefix="fakekube-") as folder:
         path = Path(folder, "kubeconfig")
         found.write_kubeconfig(path)

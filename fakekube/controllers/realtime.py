@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import socket
-from collections.abc import AsyncIterator, Awaitable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
@@ -23,10 +23,16 @@ from fakekube.server.standalone import Options, Running, running
 
 if TYPE_CHECKING:
     from controllerlib.client.transport import Headers, Query, Response, Transport
+    from fakekube.controllers.controllermanager import ControllerManager
+    from fakekube.server.process.pacedloop import PacedClock
 
 log: logging.Logger = logging.getLogger(__name__)
 
 _NONE: Mapping[str, str] = MappingProxyType({})
+
+
+def unsteered(running: Running, controllers: ControllerManager | None) -> None:
+    """Without a control API there is nothing to do."""
 
 
 @asynccontextmanager
@@ -37,23 +43,29 @@ async def cluster(
     stages: Sequence[Path] = (),
     *,
     sock: socket.socket | None = None,
+    clock: PacedClock | None = None,
+    steer: Callable[[Running, ControllerManager | None], None] = unsteered,
 ) -> AsyncIterator[Running]:
     """A server that listens until the context ends, with the selected controllers on its event loop.
 
     Each controller acts as its own service account. With simulated nodes the scheduler and the kubelet run too, and
     RBAC has the Node authorizer before it. `stages`: files of stages of their pods. `sock`: what `taken` has returned
-    for the address. Raises CannotServe, and ValueError for an unknown name.
+    for the address. `clock`: of the server and its controllers. `steer` is called with both before the controllers
+    start. Raises CannotServe, and ValueError for an unknown name.
     """
     plugins = [one for one in admission_plugins(controllers) if one not in options.disable_admission_plugins]
     options = replace(options, enable_admission_plugins=(*options.enable_admission_plugins, *plugins))
     names = [one.name for one in selection(controllers, nodes)]
     if "kubelet" in names:
         options = replace(options, authorization_mode=with_node_mode(options.authorization_mode))
-    async with running(options, sock) as server:
+    async with running(options, sock, clock) as server:
         if not names:
+            steer(server, None)
             yield server
             return
-        task = asyncio.create_task(_beside(server, controllers, nodes, stages), name="controllers of the cluster")
+        found = _beside(server, controllers, nodes, stages, {} if clock is None else {"clock": clock})
+        steer(server, found)
+        task = asyncio.create_task(found.manager.start(), name="controllers of the cluster")
         try:
             yield server
         finally:
@@ -62,9 +74,12 @@ async def cluster(
                 await task
 
 
-async def _beside(server: Running, names: Sequence[str], nodes: int | None, stages: Sequence[Path]) -> None:
+def _beside(
+    server: Running, names: Sequence[str], nodes: int | None, stages: Sequence[Path], more: Mapping[str, Any]
+) -> ControllerManager:
     from fakekube.controllers.componentusers import component_user
     from fakekube.controllers.controllermanager import controller_manager
+    from fakekube.controllers.scalingmetrics import Metrics
     from fakekube.controllers.settings import Settings
     from fakekube.server.certificates import Authority
     from fakekube.server.direct import DirectTransport
@@ -77,11 +92,12 @@ async def _beside(server: Running, names: Sequence[str], nodes: int | None, stag
         signing_ca=(authority.certificate, authority.key),
         nodes=None if nodes is None else numbered(nodes),
         stages=stages,
+        metrics=Metrics(),
     )
-    found = controller_manager(names, lambda user: DirectTransport(runner, user=component_user(user)), settings)
+    found = controller_manager(names, lambda user: DirectTransport(runner, user=component_user(user)), settings, **more)
     if "kubelet" in found.parts:
         found.parts["kubelet"].answers.install(runner.apiserver.kubelet)
-    await found.manager.start()
+    return found
 
 
 class Watched:

@@ -9,6 +9,7 @@ import socket
 import ssl
 from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
+from fnmatch import fnmatchcase
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -24,9 +25,10 @@ from fakekube.apiserver.wire.hostport import join_host_port
 from fakekube.apiserver.wire.request import Request, is_escaped, parse_query
 from fakekube.apiserver.wire.status import StatusError, too_large
 from fakekube.server import applications
+from fakekube.server.controldoor import PREFIX, Asked, Control
 from fakekube.server.httpconnection import HttpConnection, HttpProtocols
 from fakekube.server.httpmessages import HEADERS, RequestHeaders, encode
-from fakekube.server.listening import EVERY_ADDRESS, listening
+from fakekube.server.process.listening import EVERY_ADDRESS, listening
 from fakekube.server.runner import ServerRunner
 
 if TYPE_CHECKING:
@@ -64,11 +66,19 @@ class HttpServer:
         self._server = server
         self._scheme = "https" if secure else "http"
 
-    def abort_connections(self) -> None:
-        """Break all connections, as the end of the process does."""
-        for connection in self._server.connections if self._server is not None else ():
-            if connection.transport is not None:
-                connection.transport.abort()
+    def abort_connections(self, user_agent: str = "*") -> int:
+        """Break the connections of clients with this User-Agent (a shell pattern), as the end of the process does.
+
+        Those to the control API stay. Returns their number.
+        """
+        broken = 0
+        for one in list(self._server.connections) if self._server is not None else ():
+            if not isinstance(one, HttpConnection) or one.transport is None:
+                continue
+            if not one.controls and fnmatchcase(one.agent, user_agent):
+                one.transport.abort()
+                broken += 1
+        return broken
 
     @property
     def url(self) -> str:
@@ -202,11 +212,11 @@ class _Handler:
         del self._runner
 
     async def handle(self, http: web.BaseRequest) -> web.StreamResponse:
-        if http.version < HttpVersion10:
-            return _malformed(http)
-        if not is_escaped(http.rel_url.raw_path):
-            return _bad_url()
+        if (early := _unreadable(http)) is not None:
+            return early
         runner, url, headers = self._runner, http.rel_url, RequestHeaders(http.headers)
+        if runner.control is not None and _controls(http):
+            return await self._controlled(http, runner.control)
         client = runner.processes.connected(*_addresses(http)) if runner.processes is not None else None
         if runner.is_down or (client is not None and client.fenced):
             return _broken(http)
@@ -234,6 +244,22 @@ class _Handler:
         if response.damage is not None:
             return await self._damaged(http, request, response, response.damage)
         return _plain(request, response)
+
+    async def _controlled(self, http: web.BaseRequest, control: Control) -> web.StreamResponse:
+        """Answer a request for the control API."""
+        try:
+            body = await _body(http)
+        except StatusError as error:
+            return web.json_response(error.to_object(), status=error.code)
+        headers = {name.lower(): value for name, value in http.headers.items()}
+        peer, _ = _addresses(http)
+        url = http.rel_url
+        asked = Asked(http.method, url.path, parse_query(url.raw_query_string), headers, body, (peer or ("",))[0])
+        answer = await control.answer(asked)
+        more = {"Content-Type": answer.content_type, **answer.headers}
+        if answer.stream is None:
+            return web.Response(status=answer.status, body=answer.body, headers=more)
+        return await self._forwarded(http, Response(answer.status, content_type="", headers=more), answer.stream)
 
     async def _damaged(
         self, http: web.BaseRequest, request: Request, response: Response, damage: Damage
@@ -315,6 +341,14 @@ class _Handler:
             self._proxied.discard(task)
             await body.aclose()
         return stream
+
+
+def _controls(http: web.BaseRequest) -> bool:
+    """Whether a request is one for the control API. Notes this, and its User-Agent, at its connection."""
+    controls = http.rel_url.path.startswith(PREFIX)
+    if isinstance(http.protocol, HttpConnection):
+        http.protocol.agent, http.protocol.controls = http.headers.get(hdrs.USER_AGENT, ""), controls
+    return controls
 
 
 def _certificate(http: web.BaseRequest) -> ClientCertificate | None:
@@ -408,6 +442,13 @@ def _plain(request: Request, response: Response) -> web.StreamResponse:
     if response.status == 413:
         answer.force_close()
     return answer
+
+
+def _unreadable(http: web.BaseRequest) -> web.StreamResponse | None:
+    """The answer to a request that Go's HTTP server cannot read; None for all others."""
+    if http.version < HttpVersion10:
+        return _malformed(http)
+    return None if is_escaped(http.rel_url.raw_path) else _bad_url()
 
 
 def _bad_url() -> web.StreamResponse:

@@ -13,13 +13,18 @@ HEADER_TIMEOUT = 32.0
 
 
 class HttpConnection(RequestHandler):
-    """A protocol of aiohttp. `streams`: the current response is a stream, which ends when the client does."""
+    """A protocol of aiohttp. `streams`: the current response is a stream, which ends when the client does.
 
-    __slots__ = ("_body", "_head_due", "_secure", "streams")
+    `agent`: the User-Agent of the last request. `controls`: that was one for the control API.
+    """
+
+    __slots__ = ("_body", "_head_due", "_secure", "agent", "controls", "streams")
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
         self.streams: bool = False
+        self.agent: str = ""
+        self.controls: bool = False
         self._body: Any = None
         self._head_due: asyncio.TimerHandle | None = None
         self._secure = False

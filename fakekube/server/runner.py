@@ -42,6 +42,7 @@ from fakekube.server.webhookclient import WebhookClient
 if TYPE_CHECKING:
     from fakekube.apiserver.auth.clientcertificate import ClientCertificate
     from fakekube.server.availability import AvailabilityChecks
+    from fakekube.server.controldoor import Control
     from fakekube.server.proxyclient import ProxyClient
 
 log: logging.Logger = logging.getLogger(__name__)
@@ -124,8 +125,10 @@ class ServerRunner:
         self._answering: tuple[RequestInfo, ClientProcess | None] | None = None
         self.serials: Iterator[int] = itertools.count(1)
         """The numbers that order requests and what listeners record."""
-        self.took: float = 0.0
-        """Seconds that the request took which is answered at this moment; for listeners."""
+        self.control: Control | None = None
+        """Answers the requests for the control API; None: there is none."""
+        self.began: float = 0.0
+        """When the request began that is answered at this moment; for listeners."""
         self._compactor = Compactor(apiserver.store, clock.monotonic())
         apiserver.on_commit = self._committed
         apiserver.on_release = self.streams.wake_all
@@ -154,7 +157,7 @@ class ServerRunner:
     def begin(self, request: Request, client: ClientProcess | None = None) -> Response | Suspended:
         """Run a request of a client until it is answered or has to wait."""
         info = parse(request)
-        began = self.clock.monotonic()
+        began = self.began = self.clock.monotonic()
         if info.verb != "get":  # a GET neither changes the revision nor reads an old one
             self._compactor.observe(began)
         outer, self._answering = self._answering, (info, client)
@@ -162,12 +165,12 @@ class ServerRunner:
         try:
             request = self._impersonated(request, info)
             step = self.apiserver.answer(request, info, request.user, self._context)
-            return Suspended(request, info, step, next(step), client, began)
+            return Suspended(request, info, step, next(step), client)
         except StopIteration as end:
             end.value.flow = (request.user, info)
-            return self._logged(request, info, end.value, client, began)
+            return self._logged(request, info, end.value, client)
         except Exception as error:  # a request becomes a response, whatever happens
-            return self._logged(request, info, _failed(request, error), client, began)
+            return self._logged(request, info, _failed(request, error), client)
         finally:
             features.leave(version)
             self._answering = outer
@@ -184,8 +187,8 @@ class ServerRunner:
             response = _failed(request, error)
         if client is not None and client.fenced:
             response = Response(reset=True)
-        response.flow = (request.user, info)
-        return self._logged(request, info, response, client, began)
+        response.flow, self.began = (request.user, info), began
+        return self._logged(request, info, response, client)
 
     async def _resumed(
         self,
@@ -330,15 +333,8 @@ class ServerRunner:
         return self._logged(request, parse(request), refusal(error, request))
 
     def _logged(
-        self,
-        request: Request,
-        info: RequestInfo,
-        response: Response,
-        client: ClientProcess | None = None,
-        began: float | None = None,
+        self, request: Request, info: RequestInfo, response: Response, client: ClientProcess | None = None
     ) -> Response:
-        at = self.clock.monotonic()
-        self.took = at - began if began is not None else 0.0
         if self.interception is not None:
             response = self.interception.answered(request, info, client, response)
         name, reason, message = outcome(response) if response.status != 200 else ("", "", "")
@@ -351,7 +347,7 @@ class ServerRunner:
             if self.interception is not None:
                 self.interception.watching(response.watch, request.user_agent, client)
         record = requestlog.record(
-            at,
+            self.clock.monotonic(),
             info,
             request.user.name,
             request.user_agent,

@@ -25,10 +25,10 @@ from fakekube.server.certificates import Authority, Credentials
 from fakekube.server.direct import DirectTransport
 from fakekube.server.http import HttpServer, listen
 from fakekube.server.initialobjects import ClusterOptions
-from fakekube.server.listening import EVERY_ADDRESS, CannotServe, reason, taken
+from fakekube.server.process.listening import EVERY_ADDRESS, LOOPBACK, CannotServe, reason, taken
 from fakekube.server.random import SystemRandom
 from fakekube.server.runner import ServerRunner
-from fakekube.server.systemclock import SystemClock
+from fakekube.server.systemclock import Clock, SystemClock
 from fakekube.server.webhookclient import base_url
 
 if TYPE_CHECKING:
@@ -73,6 +73,7 @@ class Options:
     enable_admission_plugins: tuple[str, ...] = ()
     disable_admission_plugins: tuple[str, ...] = ()
     feature_gates: tuple[str, ...] = ()
+    control: str = "off"
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +92,11 @@ class Running:
     users: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
     @property
+    def administrators(self) -> Sequence[str]:
+        """The tokens of superusers."""
+        return [token for token, user in self.tokens.items() if "system:masters" in user.groups]
+
+    @property
     def ca(self) -> bytes | None:
         """The certificate of the CA, PEM; None without TLS."""
         return self.authority.certificate if self.authority else None
@@ -98,8 +104,7 @@ class Running:
     @property
     def token(self) -> str:
         """The first token of a superuser in the file, else the first token."""
-        powerful = [token for token, user in self.tokens.items() if "system:masters" in user.groups]
-        return next(iter([*powerful, *self.tokens]), "")
+        return next(iter([*self.administrators, *self.tokens]), "")
 
     def write_kubeconfig(self, path: Path) -> None:
         """Raises CannotServe."""
@@ -111,18 +116,21 @@ class Running:
 
 
 @asynccontextmanager
-async def running(options: Options, sock: socket.socket | None = None) -> AsyncIterator[Running]:
+async def running(
+    options: Options, sock: socket.socket | None = None, clock: Clock | None = None
+) -> AsyncIterator[Running]:
     """A server with its manifests loaded, which listens until the context ends. Raises CannotServe.
 
-    `sock`: what `taken` has returned for the address; None: it is taken now.
+    `sock`: what `taken` has returned for the address; None: it is taken now. `clock`: None is that of the machine.
     """
     users = _users(options.user)
     tokens = _tokens(options.token_auth_file)
-    if users and not options.tls and options.token_auth_file is None:
-        tokens[secrets.token_urlsafe(24)] = ADMIN
-    if options.authorization_mode != ALL and not (tokens or options.tls):
+    is_local = options.bind_address in LOOPBACK
+    if options.authorization_mode != ALL and not (tokens or users or options.tls):
         why = "needs --token-auth-file or --tls: without them requests are denied"
         raise CannotServe(f"--authorization-mode {options.authorization_mode} {why}")
+    if options.token_auth_file is None and ((users and not options.tls) or (options.control == "on" and not is_local)):
+        tokens[secrets.token_urlsafe(24)] = ADMIN
     authority = Authority() if options.tls else None
     tls = _tls(options, authority)
     async with AsyncExitStack() as serving:
@@ -130,7 +138,7 @@ async def running(options: Options, sock: socket.socket | None = None) -> AsyncI
         if options.wait_file is not None:
             options.wait_file.unlink(missing_ok=True)  # that of an earlier server
         known = tokens | {token: user for user, token in users.values()}
-        runner = _runner(options, known, sock.getsockname()[1])
+        runner = _runner(options, known, clock or SystemClock(), sock.getsockname()[1])
         runner.webhooks.services |= _services(options.webhook_service)
         runner.publish_authentication(_client_ca(options, authority))
         loaded = await _load(runner, options.manifests)
@@ -191,9 +199,9 @@ def _tls(options: Options, authority: Authority | None) -> RequestingContext | N
         raise CannotServe(f"--client-ca-file {path}: the file has no certificates") from None
 
 
-def _runner(options: Options, tokens: dict[str, User], port: int) -> ServerRunner:
+def _runner(options: Options, tokens: dict[str, User], clock: Clock, port: int) -> ServerRunner:
     """The runner of a new server, which knows the port that it will listen on. Raises CannotServe."""
-    clock, random = SystemClock(), SystemRandom()
+    random = SystemRandom()
     address = EVERY_ADDRESS.get(options.bind_address, options.bind_address)
     try:
         apiserver = bootstrap.api_server(

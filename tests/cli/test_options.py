@@ -42,9 +42,11 @@ def parsed(command, *arguments):
 
 def test_the_defaults_of_a_server():
     options = parsed(cli.serve)
-    beside = {name: options.pop(name) for name in ("controllers", "nodes", "stages", "verbose", "log_format")}
-    assert beside == {"controllers": (), "nodes": None, "stages": (), "verbose": 0, "log_format": "text"}
-    assert Options(**options) == Options(port=8001)
+    beside = {name: options.pop(name) for name in ("controllers", "nodes", "stages", "verbose", "log_format", "clock")}
+    assert beside == {
+        "controllers": (), "nodes": None, "stages": (), "verbose": 0, "log_format": "text", "clock": "real",
+    }  # fmt: skip
+    assert Options(**options) == Options(port=8001, control="on")
     assert options["kubernetes_version"] == RECORDED
     assert (options["history_window"], options["service_cluster_ip_range"]) == (20_000, "10.0.0.0/12")
 
@@ -85,6 +87,8 @@ def test_the_defaults_of_a_server():
         (["--wait-file", "a"], "wait_file", Path("a")),
         (["-vv"], "verbose", 2),
         (["--log-format", "json"], "log_format", "json"),
+        (["--clock", "x2.5"], "clock", "x2.5"),
+        (["--control", "off"], "control", "off"),
         (["--bind-address", "::"], "bind_address", "::"),
     ],
 )
@@ -108,6 +112,7 @@ def test_an_option(arguments, name, value):
         (["--history-window", "0"], "0"),
         (["--stages", "/no/such.yaml"], "/no/such.yaml"),
         (["--unknown"], "unknown"),
+        (["--clock", "fast"], "'fast' is not a mode of the clock"),
     ],
 )
 def test_an_invalid_option_is_an_error_of_the_command_line(arguments, said):

@@ -8,8 +8,8 @@ from types import SimpleNamespace
 import pytest
 
 from fakekube.apiserver.requestlog import RequestRecord
-from fakekube.server import serverlog
-from fakekube.server.serverlog import OncePerMinute, RequestLines, configure, is_own, request_line
+from fakekube.server.process import serverlog
+from fakekube.server.process.serverlog import OncePerMinute, RequestLines, configure, is_own, request_line
 from fakekube.server.systemclock import SystemClock
 
 RECORD = RequestRecord(
@@ -53,7 +53,7 @@ def test_the_line_of_a_request_as_json_has_no_empty_fields():
 def test_requests_of_the_servers_own_controllers_are_left_out(agent, own):
     record, out = RECORD._replace(user_agent=agent), io.StringIO()
     assert is_own(record) == own
-    runner = SimpleNamespace(clock=SystemClock(), took=0.0)
+    runner = SimpleNamespace(clock=SystemClock(), began=0.0)
     RequestLines(runner, "text", own=False, out=out).answered(None, None, None, record)
     assert (out.getvalue() == "") == own
     RequestLines(runner, "text", own=True, out=out).answered(None, None, None, record)

@@ -22,7 +22,7 @@ from fakekube.apiserver.needs import Service
 from fakekube.apiserver.user import User
 from fakekube.server import standalone
 from fakekube.server.certificates import Authority
-from fakekube.server.child import CannotRun, Signals
+from fakekube.server.process.child import CannotRun, Signals
 from fakekube.server.standalone import CannotServe, Options, Running, reason, running
 from tests.server.rig import FUSE
 
@@ -359,7 +359,7 @@ async def test_signals_are_forwarded_also_those_that_come_early(number):
 #: A parent that is killed while its command runs; the command's output ends when nothing holds it open any more.
 ORPHANING = """
 import asyncio, os, signal, sys
-from fakekube.server.child import Signals
+from fakekube.server.process.child import Signals
 code = "import os, signal; os.write(1, b'runs'); os.kill(os.getppid(), signal.SIGKILL); signal.pause()"
 async def main():
     await Signals().run([sys.executable, "-S", "-c", code], {})

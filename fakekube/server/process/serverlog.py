@@ -91,14 +91,20 @@ class RequestLines:
     def answered(self, request: Request, info: RequestInfo, response: Response, record: RequestRecord) -> None:
         if not self._own and is_own(record):
             return
-        now, took = self._runner.clock.now().timestamp(), self._runner.took
+        clock = self._runner.clock
+        now, took = clock.now().timestamp(), clock.monotonic() - self._runner.began
         self._out.write(request_line(record, now, took * 1000, self._format) + "\n")
         self._out.flush()
 
 
 def is_own(record: RequestRecord) -> bool:
     """Whether a request is one of the server's own process: of a controller, a kubelet, or of `--manifests`."""
-    return record.user_agent.startswith("fakekube/") or "kubernetes/fakekube" in record.user_agent
+    return is_own_agent(record.user_agent)
+
+
+def is_own_agent(user_agent: str) -> bool:
+    """Whether a User-Agent is one of the server's own process."""
+    return user_agent.startswith("fakekube/") or "kubernetes/fakekube" in user_agent
 
 
 def request_line(record: RequestRecord, now: float, ms: float, format: Format) -> str:
