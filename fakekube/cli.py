@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import signal
 import stat
 import sys
-import tempfile
 from collections.abc import Callable, Coroutine, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import click
 
@@ -21,12 +19,9 @@ from fakekube.clustersettings import SETTINGS, text_of
 from fakekube.server.process.listening import CannotServe, taken
 
 if TYPE_CHECKING:
-    from fakekube.controllers.controllermanager import ControllerManager
-    from fakekube.server.process.child import Signals
-    from fakekube.server.process.pacedloop import PacedClock
+    from fakekube.commandserver import Served
     from fakekube.server.standalone import Options, Running
 
-S = TypeVar("S")
 T = TypeVar("T")
 
 
@@ -283,11 +278,34 @@ def main() -> None:
 @_server_options
 def serve(**options: Any) -> None:
     """Serve the Kubernetes API until interrupted."""
-    _finished(lambda: _served(options, _stop_signals, _serve), options["clock"])
+
+    async def work() -> None:
+        await _served(options, partial(_serve, _stop_signals()))
+
+    _finished(work, options["clock"])
 
 
 @main.command(context_settings={"ignore_unknown_options": True})
 @_server_options
+@click.option(
+    "--findings",
+    type=click.Choice(["warn", "error", "off"]),
+    default="warn",
+    show_default=True,
+    help="What to do about defects of clients that their requests show: print them, also fail, nothing.",
+)
+@click.option(
+    "--junit", type=click.Path(path_type=Path), metavar="FILE", help="Write the result and the findings as JUnit XML."
+)
+@click.option(
+    "--timeline", type=click.Path(path_type=Path), metavar="FILE", help="Write what happened as an HTML page."
+)
+@click.option(
+    "--rbac-report",
+    multiple=True,
+    metavar="USER=FILE",
+    help="Write the least roles that would do for what a user did, as YAML. May be repeated.",
+)
 @click.argument("command", nargs=-1, required=True, type=click.UNPROCESSED)
 def run(command: tuple[str, ...], **options: Any) -> None:
     """Run COMMAND against a fresh server, with KUBECONFIG set, and return its status.
@@ -296,7 +314,23 @@ def run(command: tuple[str, ...], **options: Any) -> None:
     """
     from fakekube.server.process.child import Signals
 
-    sys.exit(_finished(lambda: _served(options, Signals, partial(_run, command)), options["clock"]))
+    reports: dict[str, Any] = {name: options.pop(name) for name in ("findings", "junit", "timeline", "rbac_report")}
+
+    async def work() -> int:
+        signals = Signals()  # before anything else, so that none is lost
+
+        async def then(found: Served) -> int:
+            from fakekube.commandserver import run as run_command
+            from fakekube.control.runreport import Reports, files_of
+
+            wanted = Reports(
+                reports["findings"], reports["junit"], reports["timeline"], files_of(reports["rbac_report"])
+            )
+            return await run_command(command, signals, wanted, found)
+
+        return await _served(options, then, reports=True)
+
+    sys.exit(_finished(work, options["clock"]))
 
 
 @main.command()
@@ -323,7 +357,7 @@ def controllers(
     Example: fakekube controllers --kubeconfig F --controllers '*'
     """
     _logged(log_format)
-    _finished(lambda: _controllers(kubeconfig, Beside(controllers, nodes, stages)))
+    _finished(lambda: _controllers(kubeconfig, controllers, nodes, stages))
 
 
 def _finished(work: Callable[[], Coroutine[Any, Any, T]], clock: str = "real") -> T:
@@ -345,33 +379,17 @@ def _logged(log_format: Literal["text", "json"]) -> None:
 
 
 async def _served(
-    options: dict[str, Any],
-    handled: Callable[[], S],
-    then: Callable[[S, Options, Beside, Running], Coroutine[Any, Any, T]],
+    options: dict[str, Any], then: Callable[[Served], Coroutine[Any, Any, T]], *, reports: bool = False
 ) -> T:
-    """Serve what the options select, and call `then`. The address is taken before the large modules are imported.
-
-    `handled` is called before anything else, so that no signal is lost; `then` gets what it returns.
-    """
-    signals = handled()
+    """Serve what the options select, and call `then`. The address is taken before the large modules are imported."""
     sock = taken(options["bind_address"], options.get("port", 0))
-    verbose, log_format = options.pop("verbose"), options.pop("log_format")
-    del options["clock"]
-    beside = Beside(options.pop("controllers"), options.pop("nodes"), options.pop("stages"))
-    from fakekube.controllers.realtime import cluster, unsteered
-    from fakekube.server.process.pacedloop import PacedClock
-    from fakekube.server.process.serverlog import RequestLines
+    from fakekube.commandserver import Selected, served
     from fakekube.server.standalone import Options
 
-    _logged(log_format)
-    made = Options(**options)
-    clock = PacedClock(asyncio.get_running_loop())
-    steer = partial(_steered, made, clock) if made.control == "on" else unsteered
-    async with cluster(made, *beside, sock=sock, clock=clock, steer=steer) as found:
-        runner = found.server.runner
-        if verbose:
-            runner.on_answer(RequestLines(runner, log_format, own=verbose > 1).answered)
-        return await then(signals, made, beside, found)
+    del options["clock"]
+    selected = Selected(**{name: options.pop(name) for name in Selected._fields})
+    _logged(selected.log_format)
+    return await served(Options(**options), selected, sock, then, reports=reports)
 
 
 def _stop_signals() -> asyncio.Event:
@@ -383,20 +401,11 @@ def _stop_signals() -> asyncio.Event:
     return stop
 
 
-class Beside(NamedTuple):
-    """What runs beside a server: the selected controllers, the simulated nodes and the stages of their pods."""
-
-    controllers: Sequence[str]
-    nodes: int | None
-    stages: Sequence[Path]
-
-
-async def _controllers(kubeconfig: Path, beside: Beside) -> None:
+async def _controllers(kubeconfig: Path, names: Sequence[str], nodes: int | None, stages: Sequence[Path]) -> None:
     from fakekube.controllers.realtime import against
 
     stop = _stop_signals()
-    names = beside.controllers or ("*",)
-    running = asyncio.create_task(against(kubeconfig, names, beside.nodes, beside.stages))
+    running = asyncio.create_task(against(kubeconfig, names or ("*",), nodes, stages))
     stopping = asyncio.create_task(stop.wait())
     click.echo(f"running controllers against {kubeconfig}; press Ctrl-C to stop")
     sys.stdout.flush()
@@ -408,26 +417,12 @@ async def _controllers(kubeconfig: Path, beside: Beside) -> None:
         await running
 
 
-def _steered(options: Options, clock: PacedClock, found: Running, controllers: ControllerManager | None) -> None:
-    """Answer the requests for the control API from now on."""
-    from fakekube.control.api import ControlApi
-    from fakekube.control.guard import Guard
-    from fakekube.control.steering import Beside as RunningBeside
-    from fakekube.control.steering import Steering
-    from fakekube.server.process.listening import LOOPBACK
-    from fakekube.server.process.pacedloop import PacedLoop
-
-    loop = asyncio.get_running_loop()
-    beside = RunningBeside(controllers, loop if isinstance(loop, PacedLoop) else None)
-    guard = Guard(is_local=options.bind_address in LOOPBACK, tokens=found.administrators)
-    found.server.runner.control = ControlApi(Steering(found, clock, beside), guard)
-
-
-async def _serve(stop: asyncio.Event, options: Options, beside: Beside, found: Running) -> None:
+async def _serve(stop: asyncio.Event, found: Served) -> None:
     from fakekube.controllers.catalogue import selection
 
-    click.echo(f"ready {found.server.url}")
-    for line in _greeting(found, options, [one.name for one in selection(beside.controllers, beside.nodes)]):
+    names = [one.name for one in selection(found.selected.controllers, found.selected.nodes)]
+    click.echo(f"ready {found.running.server.url}")
+    for line in _greeting(found.running, found.options, names):
         click.echo(line)
     sys.stdout.flush()
     await stop.wait()
@@ -469,17 +464,3 @@ def _token_file_warnings(path: Path, mode: str) -> list[str]:
     if path.is_file() and path.stat().st_mode & stat.S_IROTH:
         lines.append(f"  warning: {path} is readable by every user of this machine (chmod 600 {path})")
     return lines
-
-
-async def _run(command: Sequence[str], signals: Signals, options: Options, beside: Beside, found: Running) -> int:
-    from fakekube.server.process.child import CannotRun
-
-    with tempfile.TemporaryDirectory(prefix="fakekube-") as folder:
-        path = Path(folder, "kubeconfig")
-        found.write_kubeconfig(path)
-        try:
-            env = {**os.environ, "KUBECONFIG": str(path), "FAKEKUBE_URL": found.server.url}
-            return await signals.run(command, env)
-        except CannotRun as error:
-            click.echo(f"fakekube run: {error}", err=True)
-            return error.status

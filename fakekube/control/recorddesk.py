@@ -8,9 +8,7 @@ from typing import Any
 
 import orjson
 
-from fakekube.apiserver.auth.serviceaccount import user_named
 from fakekube.apiserver.requestlog import RequestRecord
-from fakekube.apiserver.user import User
 from fakekube.apiserver.wire.status import StatusError
 from fakekube.control import journal
 from fakekube.control.operation import operation
@@ -149,8 +147,7 @@ class RecordDesk:
         """What a user did and what its roles grant: used, missing and unused permissions. With `format=yaml` the least
         roles that would do."""
         server = self._steering.runner.apiserver
-        known = next((one for one in server.tokens.values() if one.name == user), None)
-        found = accessreport.report(server.store, self._steering.runner.log, known or _user(user))
+        found = accessreport.report(server.store, self._steering.runner.log, self._steering.user(user))
         if format == "yaml":
             return Answered(200, found.minimal.encode(), "application/yaml")
         shown = {name: [str(one) for one in getattr(found, name)] for name in ("used", "missing", "unused")}
@@ -175,7 +172,3 @@ class RecordDesk:
         self._allowed.clear()
         self.forget_requests()
         self._steering.forget_findings()
-
-
-def _user(name: str) -> User:
-    return user_named(name)

@@ -10,9 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
+from fakekube.apiserver.auth.serviceaccount import user_named
 from fakekube.apiserver.faults import FaultRule
 from fakekube.apiserver.resource import Object, Resource
 from fakekube.apiserver.storage.store import path_of
+from fakekube.apiserver.user import User
 from fakekube.apiserver.wire.request import Request, parse
 from fakekube.control.requestfields import camel
 from fakekube.harness.audit import Audit
@@ -96,6 +98,11 @@ class Steering:
         from fakekube.harness.records.entry import Summary
 
         self.timeline.add(self.clock.now(), Summary, OWN, what, str(self.runner.apiserver.store.revision))
+
+    def user(self, name: str) -> User:
+        """The user of a name, with the groups that its token has, or that the name implies."""
+        known = (one for one in self.runner.apiserver.tokens.values() if one.name == name)
+        return next(known, None) or user_named(name)
 
     # --- objects, without requests
 

@@ -261,6 +261,38 @@ def test_a_command_finds_its_server_and_ends_it(tmp_path):
     assert invoked("run", "--manifests", tmp_path, "--", sys.executable, "-S", "-c", code) == (41, "")
 
 
+#: A client that writes an object again without a change.
+CARELESS = """
+import json, os, urllib.request as r
+u = os.environ["FAKEKUBE_URL"] + "/api/v1/namespaces/default/configmaps"
+def send(method, url, body):
+    r.urlopen(r.Request(url, json.dumps(body).encode(), {"Content-Type": "application/json"}, method=method)).close()
+send("POST", u, {"metadata": {"name": "a"}, "data": {"x": "1"}})
+send("PUT", u + "/a", {"metadata": {"name": "a"}, "data": {"x": "1"}})
+"""
+
+
+@pytest.mark.parametrize(("mode", "status"), [("warn", 0), ("error", 1), ("off", 0)])
+def test_run_reports_what_clients_did(tmp_path, mode, status):
+    files = {name: tmp_path / name for name in ("junit.xml", "page.html", "role.yaml")}
+    code, output = invoked(
+        "run", "--findings", mode, "--junit", files["junit.xml"], "--timeline", files["page.html"],
+        "--rbac-report", f"system:anonymous={files['role.yaml']}", "--", sys.executable, "-S", "-c", CARELESS,
+    )  # fmt: skip
+    assert code == status
+    said = "[noop-write] Python-urllib/" in output
+    assert said == (mode != "off")
+    assert ("noop-write" in files["junit.xml"].read_text()) == (mode != "off")
+    assert "create configmaps default/a" in files["page.html"].read_text()
+    [role] = yaml.safe_load_all(files["role.yaml"].read_text())
+    assert role["rules"] == [{"apiGroups": [""], "resources": ["configmaps"], "verbs": ["create", "update"]}]
+
+
+def test_a_report_that_cannot_be_written_is_an_error_of_the_command_line():
+    code, output = invoked("run", "--rbac-report", "alice", "--", "true")
+    assert (code, output) == (1, "Error: --rbac-report alice: pass USER=FILE (example: alice=alice.yaml)\n")
+
+
 def test_a_command_that_does_not_exist():
     code, output = invoked("run", "--", "/no/such/command")
     assert (code, output) == (127, "fakekube run: /no/such/command: command not found\n")
