@@ -16,6 +16,7 @@ import click
 from fakekube.apiserver.features import RECORDED
 from fakekube.apiserver.versions import UnknownVersion
 from fakekube.clustersettings import SETTINGS, text_of
+from fakekube.lint.command import lint
 from fakekube.server.process.listening import CannotServe, taken
 
 if TYPE_CHECKING:
@@ -358,6 +359,9 @@ def controllers(
     """
     _logged(log_format)
     _finished(lambda: _controllers(kubeconfig, controllers, nodes, stages))
+
+
+main.add_command(lint)
 
 
 def _finished(work: Callable[[], Coroutine[Any, Any, T]], clock: str = "real") -> T:

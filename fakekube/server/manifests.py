@@ -108,14 +108,27 @@ def read_all(sources: Iterable[Path]) -> tuple[list[Placed], list[str]]:
             continue
         for file in files:
             try:
-                for line, obj in codec.placed_manifests(file.read_text()):
-                    where = f"{file}:{line}"
-                    if isinstance(obj, ValueError):
-                        problems.append(f"{where}: {obj}{_how_to_build(file)}")
-                    else:
-                        found.append(Placed(where, obj))
-            except (ValueError, OSError, goyaml.YamlProblem, goyaml.TooDeep) as error:
-                problems.append(f"{file}: {error}")
+                some, wrong = placed_in(file.read_text(), str(file))
+            except (UnicodeDecodeError, OSError) as error:
+                some, wrong = [], [f"{file}: {error}"]
+            found += some
+            problems += wrong
+    return found, problems
+
+
+def placed_in(text: str, name: str) -> tuple[list[Placed], list[str]]:
+    """The objects of the text of a file, and a message for each that cannot be read."""
+    found: list[Placed] = []
+    problems: list[str] = []
+    try:
+        for line, obj in codec.placed_manifests(text):
+            where = f"{name}:{line}"
+            if isinstance(obj, ValueError):
+                problems.append(f"{where}: {obj}{_how_to_build(Path(name))}")
+            else:
+                found.append(Placed(where, obj))
+    except (ValueError, goyaml.YamlProblem, goyaml.TooDeep) as error:
+        problems.append(f"{name}: {error}")
     return found, problems
 
 
