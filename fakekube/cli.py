@@ -210,6 +210,14 @@ _SERVER_OPTIONS = (
         help="How time passes for the server, its controllers and nodes; the control API moves a stepped clock.",
     ),
     click.option(
+        "--audit-policy-file",
+        type=click.Path(path_type=Path),
+        help="Audit policy: which requests are in the audit log, and how much of them.",
+    ),
+    click.option(
+        "--audit-log-path", type=click.Path(path_type=Path), help="File of the audit log; - is the standard output."
+    ),
+    click.option(
         "--control",
         type=click.Choice(["on", "off"]),
         default="on",

@@ -25,6 +25,7 @@ from fakekube.server.certificates import Authority, Credentials
 from fakekube.server.direct import DirectTransport
 from fakekube.server.http import HttpServer, listen
 from fakekube.server.initialobjects import ClusterOptions
+from fakekube.server.process.auditlog import audit_log
 from fakekube.server.process.listening import EVERY_ADDRESS, LOOPBACK, CannotServe, reason, taken
 from fakekube.server.random import SystemRandom
 from fakekube.server.runner import ServerRunner
@@ -74,6 +75,8 @@ class Options:
     disable_admission_plugins: tuple[str, ...] = ()
     feature_gates: tuple[str, ...] = ()
     control: str = "off"
+    audit_policy_file: Path | None = None
+    audit_log_path: Path | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,6 +142,7 @@ async def running(
             options.wait_file.unlink(missing_ok=True)  # that of an earlier server
         known = tokens | {token: user for user, token in users.values()}
         runner = _runner(options, known, clock or SystemClock(), sock.getsockname()[1])
+        serving.enter_context(audit_log(options.audit_policy_file, options.audit_log_path))(runner)
         runner.webhooks.services |= _services(options.webhook_service)
         runner.publish_authentication(_client_ca(options, authority))
         loaded = await _load(runner, options.manifests)

@@ -87,6 +87,8 @@ def test_the_defaults_of_a_server():
         (["--wait-file", "a"], "wait_file", Path("a")),
         (["-vv"], "verbose", 2),
         (["--log-format", "json"], "log_format", "json"),
+        (["--audit-policy-file", "a"], "audit_policy_file", Path("a")),
+        (["--audit-log-path", "-"], "audit_log_path", Path("-")),
         (["--clock", "x2.5"], "clock", "x2.5"),
         (["--control", "off"], "control", "off"),
         (["--bind-address", "::"], "bind_address", "::"),
