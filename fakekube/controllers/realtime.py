@@ -9,9 +9,10 @@ from __future__ import annotations
 import asyncio
 import logging
 import socket
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
@@ -97,7 +98,13 @@ def _beside(
     found = controller_manager(names, lambda user: DirectTransport(runner, user=component_user(user)), settings, **more)
     if "kubelet" in found.parts:
         found.parts["kubelet"].answers.install(runner.apiserver.kubelet)
+    runner.apiserver.more_metrics.append(partial(_exported, found))
     return found
+
+
+def _exported(found: ControllerManager) -> Iterable[str]:
+    """The metrics of the controllers' work queues and reconciles as text."""
+    yield found.manager.registry.text()
 
 
 class Watched:

@@ -27,6 +27,7 @@ from fakekube.server.http import HttpServer, listen
 from fakekube.server.initialobjects import ClusterOptions
 from fakekube.server.process.auditlog import audit_log
 from fakekube.server.process.listening import EVERY_ADDRESS, LOOPBACK, CannotServe, reason, taken
+from fakekube.server.process.requestmetrics import RequestMetrics
 from fakekube.server.random import SystemRandom
 from fakekube.server.runner import ServerRunner
 from fakekube.server.systemclock import Clock, SystemClock
@@ -225,7 +226,9 @@ def _runner(options: Options, tokens: dict[str, User], clock: Clock, port: int) 
         raise CannotServe(f"--feature-gates {','.join(options.feature_gates)}: {problem}") from None
     apiserver.store.begin_at(first_revision(clock.now()))
     apiserver.kubelet.advice = ADVICE
-    return ServerRunner(apiserver, clock, random, tokens=tokens)
+    runner = ServerRunner(apiserver, clock, random, tokens=tokens)
+    RequestMetrics(runner)
+    return runner
 
 
 def first_revision(now: datetime) -> int:
