@@ -16,6 +16,7 @@ import click
 from fakekube.apiserver.features import RECORDED
 from fakekube.apiserver.versions import UnknownVersion
 from fakekube.clustersettings import SETTINGS, text_of
+from fakekube.control.snapshotcommand import snapshot
 from fakekube.lint.command import lint
 from fakekube.server.process.listening import CannotServe, taken
 
@@ -370,6 +371,7 @@ def controllers(
 
 
 main.add_command(lint)
+main.add_command(snapshot)
 
 
 def _finished(work: Callable[[], Coroutine[Any, Any, T]], clock: str = "real") -> T:

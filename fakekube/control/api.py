@@ -12,6 +12,7 @@ import orjson
 from fakekube.apiserver.wire.status import StatusError
 from fakekube.control import apidocument
 from fakekube.control.faultdesk import FaultDesk
+from fakekube.control.filedesk import FileDesk
 from fakekube.control.guard import Guard
 from fakekube.control.operation import ROOT, Operation, operations_of
 from fakekube.control.recorddesk import RecordDesk
@@ -32,7 +33,7 @@ class ControlApi:
         self._guard, self.steering = guard, steering
         faults, records, workloads = FaultDesk(steering), RecordDesk(steering), WorkloadDesk(steering)
         state = StateDesk(steering, [faults.reset, records.reset, workloads.reset])
-        self.desks = (TimeDesk(steering), faults, records, state, workloads)
+        self.desks = (TimeDesk(steering), faults, records, state, FileDesk(steering), workloads)
         self.operations: list[Operation] = operations_of(self.desks)
         self._routes = [(one.pattern, one) for one in self.operations]
 
