@@ -211,6 +211,19 @@ _SERVER_OPTIONS = (
         help="How time passes for the server, its controllers and nodes; the control API moves a stepped clock.",
     ),
     click.option(
+        "--data-dir",
+        type=click.Path(path_type=Path),
+        metavar="DIR",
+        help="Directory that keeps the state; manifests are loaded into a new one only.",
+    ),
+    click.option(
+        "--fsync",
+        type=click.Choice(["off", "commit"]),
+        default="off",
+        show_default=True,
+        help="What --data-dir survives: the end of the process (off), or a loss of power (commit).",
+    ),
+    click.option(
         "--audit-policy-file",
         type=click.Path(path_type=Path),
         help="Audit policy: which requests are in the audit log, and how much of them.",

@@ -127,6 +127,7 @@ class ServerRunner:
         """The numbers that order requests and what listeners record."""
         self.control: Control | None = None
         """Answers the requests for the control API; None: there is none."""
+        self.restored: list[Callable[[], None]] = []  # called when a saved state was restored
         self.began: float = 0.0
         """When the request began that is answered at this moment; for listeners."""
         self._compactor = Compactor(apiserver.store, clock.monotonic())
@@ -394,6 +395,8 @@ class ServerRunner:
         """Return to a saved state and end all watches, as a restart from a backup does (`after`: `Store.restore`)."""
         self.apiserver.restore(state, after=after)
         self._compactor.begin(self.clock.monotonic())
+        for follow in self.restored:
+            follow()
         self.end_watches()
 
     def write_unchecked(self, resource: Resource, obj: Object) -> Entry:

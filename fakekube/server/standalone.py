@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from fakekube.apiserver.admission.enablement import enabled_plugins
 from fakekube.apiserver.auth.authentication import authenticated, parse_token_file
@@ -25,6 +25,8 @@ from fakekube.server.certificates import Authority, Credentials
 from fakekube.server.direct import DirectTransport
 from fakekube.server.http import HttpServer, listen
 from fakekube.server.initialobjects import ClusterOptions
+from fakekube.server.persistence.datadir import DataDir
+from fakekube.server.persistence.datarecovery import keep, recover
 from fakekube.server.process.auditlog import audit_log
 from fakekube.server.process.listening import EVERY_ADDRESS, LOOPBACK, CannotServe, reason, taken
 from fakekube.server.process.requestmetrics import RequestMetrics
@@ -76,6 +78,8 @@ class Options:
     disable_admission_plugins: tuple[str, ...] = ()
     feature_gates: tuple[str, ...] = ()
     control: str = "off"
+    data_dir: Path | None = None
+    fsync: Literal["off", "commit"] = "off"
     audit_policy_file: Path | None = None
     audit_log_path: Path | None = None
 
@@ -127,26 +131,44 @@ async def running(
 
     `sock`: what `taken` has returned for the address; None: it is taken now. `clock`: None is that of the machine.
     """
-    users = _users(options.user)
+    data = DataDir(options.data_dir, options.fsync) if options.data_dir is not None else None
+    async with _opened(data), _running(options, sock, clock, data) as found:
+        yield found
+
+
+@asynccontextmanager
+async def _opened(data: DataDir | None) -> AsyncIterator[None]:
+    try:
+        yield
+    finally:
+        if data is not None:
+            data.close()
+
+
+@asynccontextmanager
+async def _running(
+    options: Options, sock: socket.socket | None, clock: Clock | None, data: DataDir | None
+) -> AsyncIterator[Running]:
+    users = _users(options.user, data)
     tokens = _tokens(options.token_auth_file)
     is_local = options.bind_address in LOOPBACK
     if options.authorization_mode != ALL and not (tokens or users or options.tls):
         why = "needs --token-auth-file or --tls: without them requests are denied"
         raise CannotServe(f"--authorization-mode {options.authorization_mode} {why}")
     if options.token_auth_file is None and ((users and not options.tls) or (options.control == "on" and not is_local)):
-        tokens[secrets.token_urlsafe(24)] = ADMIN
-    authority = Authority() if options.tls else None
+        tokens[_token(data, "administrator")] = ADMIN
+    authority = _authority(data) if options.tls else None
     tls = _tls(options, authority)
     async with AsyncExitStack() as serving:
         sock = serving.enter_context(sock or taken(options.bind_address, options.port))
         if options.wait_file is not None:
             options.wait_file.unlink(missing_ok=True)  # that of an earlier server
         known = tokens | {token: user for user, token in users.values()}
-        runner = _runner(options, known, clock or SystemClock(), sock.getsockname()[1])
+        runner, is_new = _runner(options, known, clock or SystemClock(), sock.getsockname()[1], data)
         serving.enter_context(audit_log(options.audit_policy_file, options.audit_log_path))(runner)
         runner.webhooks.services |= _services(options.webhook_service)
         runner.publish_authentication(_client_ca(options, authority))
-        loaded = await _load(runner, options.manifests)
+        loaded = await _load(runner, options.manifests if is_new else ())
         server = await serving.enter_async_context(listen(runner, options.bind_address, tls=tls, sock=sock))
         client = authority.administrator() if authority and options.token_auth_file is None else None
         found = Running(server, authority, tokens, loaded, client, _credentials(options, users))
@@ -174,7 +196,7 @@ def _write_wait_file(path: Path, url: str) -> None:
         raise CannotServe(f"--wait-file {path}: {reason(error)}") from None
 
 
-def _users(texts: Sequence[str]) -> dict[str, tuple[User, str]]:
+def _users(texts: Sequence[str], data: DataDir | None) -> dict[str, tuple[User, str]]:
     """The users of `--user NAME=GROUP,...` and their new tokens, by name. Raises CannotServe."""
     found: dict[str, tuple[User, str]] = {}
     for text in texts:
@@ -183,7 +205,7 @@ def _users(texts: Sequence[str]) -> dict[str, tuple[User, str]]:
             why = "the name is empty" if not name else "the name is taken"
             raise CannotServe(f"--user {text}: {why} (example: alice=dev,ops)")
         user = User(name, groups=tuple(one.strip() for one in groups.split(",") if one.strip()))
-        found[name] = (authenticated(user), secrets.token_urlsafe(24))
+        found[name] = (authenticated(user), _token(data, name))
     return found
 
 
@@ -204,8 +226,35 @@ def _tls(options: Options, authority: Authority | None) -> RequestingContext | N
         raise CannotServe(f"--client-ca-file {path}: the file has no certificates") from None
 
 
-def _runner(options: Options, tokens: dict[str, User], clock: Clock, port: int) -> ServerRunner:
-    """The runner of a new server, which knows the port that it will listen on. Raises CannotServe."""
+def _token(data: DataDir | None, name: str) -> str:
+    """A new token, or the one that this user has had in the data directory."""
+
+    def made() -> bytes:
+        return secrets.token_urlsafe(24).encode()
+
+    return (data.kept(f"token:{name}", made) if data is not None else made()).decode()
+
+
+def _authority(data: DataDir | None) -> Authority:
+    """A new certificate authority, or that of the data directory."""
+    if data is None:
+        return Authority()
+    certificate, key = data.get("ca.crt"), data.get("ca.key")
+    if certificate is not None and key is not None:
+        return Authority.of(certificate, key)
+    made = Authority()
+    data.set("ca.crt", made.certificate)
+    data.set("ca.key", made.key)
+    return made
+
+
+def _runner(
+    options: Options, tokens: dict[str, User], clock: Clock, port: int, data: DataDir | None
+) -> tuple[ServerRunner, bool]:
+    """The runner of a server, which knows the port that it will listen on, and whether its state is new.
+
+    Raises CannotServe.
+    """
     random = SystemRandom()
     address = EVERY_ADDRESS.get(options.bind_address, options.bind_address)
     try:
@@ -215,7 +264,7 @@ def _runner(options: Options, tokens: dict[str, User], clock: Clock, port: int) 
             authorization_mode=options.authorization_mode,
             history_window=options.history_window,
             version=options.kubernetes_version,
-            issuer=_issuer(options),
+            issuer=_issuer(options, data),
             admission_plugins=_plugins(options),
             feature_gates=parse_gates(options.feature_gates),
             options=ClusterOptions(options.service_cluster_ip_range, address, port, config_maps=True),
@@ -224,11 +273,15 @@ def _runner(options: Options, tokens: dict[str, User], clock: Clock, port: int) 
         raise CannotServe(str(problem)) from None
     except RefusedGates as problem:
         raise CannotServe(f"--feature-gates {','.join(options.feature_gates)}: {problem}") from None
-    apiserver.store.begin_at(first_revision(clock.now()))
+    is_new = data is None or not recover(apiserver, data)
+    if is_new:
+        apiserver.store.begin_at(first_revision(clock.now()))
     apiserver.kubelet.advice = ADVICE
     runner = ServerRunner(apiserver, clock, random, tokens=tokens)
     RequestMetrics(runner)
-    return runner
+    if data is not None:
+        keep(runner, data)
+    return runner, is_new
 
 
 def first_revision(now: datetime) -> int:
@@ -268,10 +321,11 @@ def _plugins(options: Options) -> frozenset[str]:
         raise CannotServe(f"--{problem}") from None
 
 
-def _issuer(options: Options) -> Issuer:
+def _issuer(options: Options, data: DataDir | None) -> Issuer:
     """The issuer of service account tokens; without a signing key it makes one of its own. Raises CannotServe."""
     path = options.service_account_signing_key_file
-    make = generated_key if path is None else partial(_read, "service-account-signing-key-file", path)
+    new = generated_key if data is None else partial(data.kept, "service-account.key", generated_key)
+    make = new if path is None else partial(_read, "service-account-signing-key-file", path)
     public = [_read("service-account-key-file", one) for one in options.service_account_key_file]
     keys = KeySet(make, public)
     if path is not None or public:

@@ -88,6 +88,8 @@ def test_the_defaults_of_a_server():
         (["-vv"], "verbose", 2),
         (["--log-format", "json"], "log_format", "json"),
         (["--audit-policy-file", "a"], "audit_policy_file", Path("a")),
+        (["--data-dir", "a"], "data_dir", Path("a")),
+        (["--fsync", "commit"], "fsync", "commit"),
         (["--audit-log-path", "-"], "audit_log_path", Path("-")),
         (["--clock", "x2.5"], "clock", "x2.5"),
         (["--control", "off"], "control", "off"),

@@ -172,6 +172,19 @@ foo: 1
 
 
 @run
+async def test_a_data_directory_keeps_objects_tokens_and_certificates(files, tmp_path):
+    options = {"data_dir": tmp_path / "data", "tls": True, "user": ("alice",), "manifests": (files(a=MANIFESTS),)}
+    seen = []
+    for _ in range(2):
+        async with started(**options) as found:
+            keys = found.server.runner.apiserver.issuer.keys
+            seen.append((found.ca, found.users, keys.verifying[0].id, found.server.runner.apiserver.store.size()))
+            loaded = found.loaded
+    assert seen[0] == seen[1]
+    assert loaded == 0  # manifests are loaded into a new directory only
+
+
+@run
 async def test_the_revision_never_goes_back():
     async with started() as found:
         store = found.server.runner.apiserver.store
