@@ -30,5 +30,5 @@ def test_curl(tmp_path):
 @pytest.mark.skipif(shutil.which("node") is None, reason="Node is not installed")
 def test_node(tmp_path):
     (tmp_path / "test.mjs").write_text(block("js"))
-    done = fakekube("run", "--", "node", "test.mjs", folder=tmp_path)
+    done = fakekube("run", "--findings", "off", "--", "node", "test.mjs", folder=tmp_path)
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "[]\n")

@@ -51,6 +51,7 @@ class Signals:
         finally:
             if self._process.returncode is None:
                 self._process.kill()
+                await self._process.wait()
         return 128 - status if status < 0 else status
 
     def _forward(self, number: signal.Signals) -> None:
