@@ -7,7 +7,7 @@ import contextlib
 import logging
 import socket
 import ssl
-from collections.abc import AsyncIterator, Callable, Coroutine
+from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
 from contextlib import asynccontextmanager
 from fnmatch import fnmatchcase
 from functools import partial
@@ -19,7 +19,7 @@ from aiohttp.http_exceptions import HttpProcessingError
 from fakekube.apiserver.damage import Damage, damaged
 from fakekube.apiserver.needs import Stream
 from fakekube.apiserver.response import Response, Upgrade
-from fakekube.apiserver.storage.watch import Watch, error_frame, error_line
+from fakekube.apiserver.storage.watch import Watch, WatchEvent, error_frame, error_line
 from fakekube.apiserver.wire import codec, warning
 from fakekube.apiserver.wire.hostport import join_host_port
 from fakekube.apiserver.wire.request import Request, is_escaped, parse_query
@@ -27,7 +27,8 @@ from fakekube.apiserver.wire.status import StatusError, too_large
 from fakekube.server import applications
 from fakekube.server.controldoor import PREFIX, Asked, Control
 from fakekube.server.httpconnection import HttpConnection, HttpProtocols
-from fakekube.server.httpmessages import HEADERS, RequestHeaders, encode
+from fakekube.server.httpmessages import HEADERS, RequestHeaders, encode, encoding
+from fakekube.server.httpshortcut import Shortcut
 from fakekube.server.process.listening import EVERY_ADDRESS, listening
 from fakekube.server.runner import ServerRunner
 
@@ -119,6 +120,7 @@ async def listen(
         max_field_size=MAX_HEADER_BYTES,
         max_headers=MAX_HEADERS,
     )
+    server.shortcut = Shortcut(runner)
     site_runner = web.ServerRunner(server, shutdown_timeout=SHUTDOWN_TIMEOUT)
     await site_runner.setup()
     try:
@@ -134,6 +136,7 @@ async def listen(
         await runner.aclose()
         await site_runner.cleanup()
         handler.retire()
+        server.shortcut = None
 
 
 @asynccontextmanager
@@ -243,7 +246,18 @@ class _Handler:
             return await _web_socket(http, response.upgrade, partial(runner.silence, *_addresses(http)))
         if response.damage is not None:
             return await self._damaged(http, request, response, response.damage)
-        return _plain(request, response)
+        return await self._encoded(request, response)
+
+    async def _encoded(self, request: Request, response: Response) -> web.StreamResponse:
+        """The answer of a request. Other requests have their turn between the parts of a large body."""
+        steps = encoding(request, response)
+        try:
+            while True:
+                next(steps)
+                await self._runner.pause()
+        except StopIteration as end:
+            headers, body = end.value
+        return _message(response, headers, body)
 
     async def _controlled(self, http: web.BaseRequest, control: Control) -> web.StreamResponse:
         """Answer a request for the control API."""
@@ -291,6 +305,7 @@ class _Handler:
         write = _line if response.content_type == codec.JSON else _frame
         headers = {**HEADERS, **response.headers, "Content-Type": response.content_type}
         stream = web.StreamResponse(status=200, headers=headers)
+        _add_warnings(stream, response)
         if http.version >= HttpVersion11:
             stream.enable_chunked_encoding()
         else:
@@ -302,6 +317,9 @@ class _Handler:
             http.protocol.streams = True
         try:
             await stream.prepare(http)
+            if self._runner.processes is None and http.transport is not None:
+                sink = _Sink(http.protocol, http.transport, write, chunked=stream.chunked)
+                self._runner.streams.deliver_in_place(watch, sink)
             async with contextlib.aclosing(self._runner.stream(watch)) as batches:  # type: ignore[type-var]
                 async for batch in batches:
                     await stream.write(b"".join([write(event) for event in batch]))
@@ -349,6 +367,22 @@ def _controls(http: web.BaseRequest) -> bool:
     if isinstance(http.protocol, HttpConnection):
         http.protocol.agent, http.protocol.controls = http.headers.get(hdrs.USER_AGENT, ""), controls
     return controls
+
+
+class _Sink:
+    """The connection of a watch (`watchstreams.Sink`)."""
+
+    def __init__(
+        self, protocol: Any, transport: asyncio.Transport, encode: Callable[[Any], bytes], *, chunked: bool
+    ) -> None:
+        self._protocol, self._transport, self._encode, self._chunked = protocol, transport, encode, chunked
+
+    def is_ready(self) -> bool:
+        return not self._protocol.writing_paused and not self._transport.is_closing()
+
+    def send(self, events: Sequence[WatchEvent]) -> None:
+        data = b"".join([self._encode(event) for event in events])
+        self._transport.write(b"%x\r\n%b\r\n" % (len(data), data) if self._chunked else data)
 
 
 def _certificate(http: web.BaseRequest) -> ClientCertificate | None:
@@ -434,11 +468,12 @@ async def _body(http: web.BaseRequest) -> bytes:
 
 
 def _plain(request: Request, response: Response) -> web.StreamResponse:
-    headers, body = encode(request, response)
+    return _message(response, *encode(request, response))
+
+
+def _message(response: Response, headers: dict[str, str], body: bytes) -> web.StreamResponse:
     answer = web.Response(body=body, status=response.status, headers=headers)
-    if response.warnings:
-        for value in warning.header_values(response.warnings):
-            answer.headers.add("Warning", value)
+    _add_warnings(answer, response)
     if response.status == 413:
         answer.force_close()
     return answer
@@ -449,6 +484,12 @@ def _unreadable(http: web.BaseRequest) -> web.StreamResponse | None:
     if http.version < HttpVersion10:
         return _malformed(http)
     return None if is_escaped(http.rel_url.raw_path) else _bad_url()
+
+
+def _add_warnings(answer: web.StreamResponse, response: Response) -> None:
+    if response.warnings:
+        for value in warning.header_values(response.warnings):
+            answer.headers.add("Warning", value)
 
 
 def _bad_url() -> web.StreamResponse:

@@ -287,6 +287,10 @@ class ServerRunner:
             del self._waiting[outcome]
             task.cancel()
 
+    async def pause(self) -> None:
+        """Let other requests run, between two parts of long work."""
+        await self.clock.sleep_until(self.clock.monotonic())
+
     async def _fulfilled(self, need: Need) -> Sequence[Reply] | Forwarded:
         """Fulfil a need. Returns the replies of webhooks, or of an aggregated API server; a delay has none."""
         if isinstance(need, Delay):

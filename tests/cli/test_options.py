@@ -1,5 +1,6 @@
 """The command line in this process: how options are read, what is said at the start, and how commands end."""
 
+import asyncio
 import json
 import os
 import re
@@ -18,7 +19,7 @@ from click.testing import CliRunner
 
 from fakekube import cli
 from fakekube.apiserver.versions import RECORDED
-from fakekube.clustersettings import SETTINGS, ClusterSettings, built_from, marker_signature, text_of
+from fakekube.clustersettings import SETTINGS, ClusterSettings, _setting, built_from, marker_signature, text_of
 from fakekube.server.standalone import Options
 
 MANIFEST = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a, namespace: default}\n"
@@ -360,3 +361,52 @@ def test_a_class_is_called_with_the_arguments_of_its_value():
     assert list(signature(Made).parameters) == list(SETTINGS)
     with pytest.raises(TypeError, match=r"Made\(\) has no argument alpha, zone \(accepted: seed, version, "):
         Made(zone=1, seed=2, alpha=3)
+
+
+def test_options_are_listed_in_the_order_of_their_definition():
+    def command():
+        pass
+
+    decorated = cli._server_options(command)
+    names = [one.name for one in reversed(decorated.__click_params__)]
+    assert names[-2:] == ["history_window", "kubernetes_version"]
+    assert names == [one.name for one in cli.serve.params][-len(names) :]
+
+
+def test_a_setting_is_a_field_with_its_text_and_where_it_can_be_set():
+    found = _setting(3, "What it means.", ini="string", portable=True)
+    assert (found.default, dict(found.metadata)) == (
+        3,
+        {"text": "What it means.", "ini": "string", "flag": "", "portable": True},
+    )
+    assert dict(_setting(3, "x", flag="--x").metadata) == {
+        "text": "x", "ini": "", "flag": "--x", "portable": False,
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(("chosen", "passed"), [((), ("*",)), (("deployment",), ("deployment",))], ids=["all", "one"])
+@pytest.mark.parametrize("end", ["a signal", "by itself", "an error"])
+def test_controllers_run_until_a_signal_or_until_they_end(monkeypatch, capsys, chosen, passed, end):
+    calls, stop = [], asyncio.Event()
+
+    async def against(*given):
+        calls.append(given)
+        if end == "an error":
+            raise LookupError("no cluster")
+        if end == "a signal":
+            stop.set()
+            try:
+                await asyncio.Event().wait()
+            finally:
+                calls.append("cancelled")
+
+    monkeypatch.setattr("fakekube.controllers.realtime.against", against)
+    monkeypatch.setattr(cli, "_stop_signals", lambda: stop)
+    work = cli._controllers(Path("file"), chosen, 2, ())
+    if end == "an error":
+        with pytest.raises(LookupError, match="no cluster"):
+            asyncio.run(work)
+    else:
+        asyncio.run(work)
+    assert calls == [(Path("file"), passed, 2, ()), *(["cancelled"] if end == "a signal" else [])]
+    assert capsys.readouterr().out == "running controllers against file; press Ctrl-C to stop\n"

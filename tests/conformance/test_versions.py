@@ -4,10 +4,7 @@ import json
 
 import pytest
 
-from fakekube.apiserver.auth.authentication import parse_token_file
-from tests.conformance import replay
-from tests.conformance.conftest import TOKENS
-from tests.conformance.test_replay import HERE
+from tests.conformance.test_replay import HERE, replayed
 
 KNOWN_WORDS = frozenset(
     line.strip() for line in (HERE / "known_words.txt").read_text().splitlines() if not line.startswith("#")
@@ -18,10 +15,7 @@ PACKS = {path.stem: json.loads(path.read_text())["scenarios"] for path in sorted
 @pytest.mark.parametrize("pack", PACKS)
 @pytest.mark.fakekube(version="1.31", rbac=True)
 async def test_scenarios_of_1_31_are_exact(fakekube, pack):
-    # the recorded requests have tokens of their own; what they wait for costs no time under virtual time
-    fakekube.access._address._parts.endpoint._tokens.update(parse_token_file(TOKENS.splitlines()))
-    results = await replay.replay(fakekube.access.url, PACKS[pack], jobs=1)
-    found = {result["id"]: result for result in results}
+    found = {result["id"]: result for result in await replayed(fakekube, PACKS[pack])}
     failing = sorted(id for id, result in found.items() if not result["exact"])
     details = "\n".join(f"{id} {found[id]['title']}\n" + "\n".join(found[id]["diffs"]) for id in failing)
     assert not failing, f"not exact:\n{details}"

@@ -8,23 +8,10 @@ import asyncio
 import pytest
 
 from tests.conformance import replay
-from tests.conformance.test_replay import KNOWN_FAILURES, PACKS
+from tests.conformance.test_replay import KNOWN_FAILURES, PACKS, check
 
 SCENARIOS = PACKS["workloads"]
 WITH_SCHEDULER = PACKS["workloads2"]
-
-
-def check(found):
-    """Asserts that scenarios are exact, with their messages, except those that are known not to be."""
-    failing = {one["id"] for one in found if not one["exact"] or one["messages_equal"] != one["messages"]}
-    details = "\n".join(
-        f"{one['id']} {one['title']}\n" + "\n".join(one["diffs"])
-        for one in found
-        if one["id"] in failing - KNOWN_FAILURES
-    )
-    assert not failing - KNOWN_FAILURES, f"no longer exact:\n{details}"
-    fixed = {one["id"] for one in found} & KNOWN_FAILURES - failing
-    assert not fixed, f"exact now, remove them from known_failures.txt: {sorted(fixed)}"
 
 
 @pytest.mark.fakekube(controllers=["*"], rbac=True)

@@ -95,6 +95,7 @@ async def test_it_serves_manifests_and_writes_a_kubeconfig(files, tmp_path):
             found.write_kubeconfig(path)
 
 
+@pytest.mark.slow
 @run
 async def test_each_user_has_a_context(tmp_path):
     config, users = tmp_path / "config", ("alice=dev, ops", "bob")
@@ -331,6 +332,7 @@ def test_the_reason_of_an_error_is_that_of_the_system(error, text):
 # --- a command beside the server
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("code", "status"),
     [("pass", 0), ("raise SystemExit(3)", 3), ("import os, signal; os.kill(os.getpid(), signal.SIGKILL)", 137)],

@@ -106,7 +106,7 @@ class StatefulSetController:
         if problem is not None:
             raise problem
         minimum = int(found["spec"].get("minReadySeconds") or 0)
-        if minimum <= 0 or status["readyReplicas"] == status["availableReplicas"]:
+        if status["readyReplicas"] == status["availableReplicas"]:
             return None
         wait = next_availability_check(pods, minimum, now)
         return Result(requeue_after=minimum if wait is None else wait)
