@@ -9,6 +9,7 @@ import socket
 import ssl
 from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
 from contextlib import asynccontextmanager
+from fnmatch import fnmatchcase
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -24,9 +25,11 @@ from fakekube.apiserver.wire.hostport import join_host_port
 from fakekube.apiserver.wire.request import Request, is_escaped, parse_query
 from fakekube.apiserver.wire.status import StatusError, too_large
 from fakekube.server import applications
+from fakekube.server.controldoor import PREFIX, Asked, Control
 from fakekube.server.httpconnection import HttpConnection, HttpProtocols
 from fakekube.server.httpmessages import HEADERS, RequestHeaders, encode, encoding
 from fakekube.server.httpshortcut import Shortcut
+from fakekube.server.process.listening import EVERY_ADDRESS, listening
 from fakekube.server.runner import ServerRunner
 
 if TYPE_CHECKING:
@@ -43,18 +46,11 @@ KEEPALIVE_TIMEOUT = 3600.0
 MAX_HEADER_BYTES = 1 << 20
 MAX_HEADERS = 10_000
 
-#: The maximum number of connections that wait to be accepted.
-BACKLOG = 128
-
 _READS_BODY = frozenset({"POST", "PUT", "PATCH", "DELETE"})
 
 #: The logger of aiohttp. Malformed HTTP is answered but not logged.
 _log = logging.getLogger(f"{__name__}.http")
 _log.addFilter(lambda record: not (record.exc_info and isinstance(record.exc_info[1], HttpProcessingError)))
-
-
-#: The wildcard addresses, and the loopback addresses that reach a server which listens on them.
-EVERY_ADDRESS = {"0.0.0.0": "127.0.0.1", "::": "::1"}
 
 
 class HttpServer:
@@ -71,11 +67,19 @@ class HttpServer:
         self._server = server
         self._scheme = "https" if secure else "http"
 
-    def abort_connections(self) -> None:
-        """Break all connections, as the end of the process does."""
-        for connection in self._server.connections if self._server is not None else ():
-            if connection.transport is not None:
-                connection.transport.abort()
+    def abort_connections(self, user_agent: str = "*") -> int:
+        """Break the connections of clients with this User-Agent (a shell pattern), as the end of the process does.
+
+        Those to the control API stay. Returns their number.
+        """
+        broken = 0
+        for one in list(self._server.connections) if self._server is not None else ():
+            if not isinstance(one, HttpConnection) or one.transport is None:
+                continue
+            if not one.controls and fnmatchcase(one.agent, user_agent):
+                one.transport.abort()
+                broken += 1
+        return broken
 
     @property
     def url(self) -> str:
@@ -188,12 +192,6 @@ def _reporting(handler: Callable[[Any], Any], failed: Callable[[Exception], None
     return handle
 
 
-def listening(host: str, port: int) -> socket.socket:
-    """A socket that listens on an address. Raises OSError if it is not available."""
-    family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0]
-    return socket.create_server(address, family=family, backlog=BACKLOG)
-
-
 class _Handler:
     def __init__(self, runner: ServerRunner, *, secure: bool) -> None:
         self._runner, self._secure = runner, secure
@@ -217,11 +215,11 @@ class _Handler:
         del self._runner
 
     async def handle(self, http: web.BaseRequest) -> web.StreamResponse:
-        if http.version < HttpVersion10:
-            return _malformed(http)
-        if not is_escaped(http.rel_url.raw_path):
-            return _bad_url()
+        if (early := _unreadable(http)) is not None:
+            return early
         runner, url, headers = self._runner, http.rel_url, RequestHeaders(http.headers)
+        if runner.control is not None and _controls(http):
+            return await self._controlled(http, runner.control)
         client = runner.processes.connected(*_addresses(http)) if runner.processes is not None else None
         if runner.is_down or (client is not None and client.fenced):
             return _broken(http)
@@ -260,6 +258,22 @@ class _Handler:
         except StopIteration as end:
             headers, body = end.value
         return _message(response, headers, body)
+
+    async def _controlled(self, http: web.BaseRequest, control: Control) -> web.StreamResponse:
+        """Answer a request for the control API."""
+        try:
+            body = await _body(http)
+        except StatusError as error:
+            return web.json_response(error.to_object(), status=error.code)
+        headers = {name.lower(): value for name, value in http.headers.items()}
+        peer, _ = _addresses(http)
+        url = http.rel_url
+        asked = Asked(http.method, url.path, parse_query(url.raw_query_string), headers, body, (peer or ("",))[0])
+        answer = await control.answer(asked)
+        more = {"Content-Type": answer.content_type, **answer.headers}
+        if answer.stream is None:
+            return web.Response(status=answer.status, body=answer.body, headers=more)
+        return await self._forwarded(http, Response(answer.status, content_type="", headers=more), answer.stream)
 
     async def _damaged(
         self, http: web.BaseRequest, request: Request, response: Response, damage: Damage
@@ -345,6 +359,14 @@ class _Handler:
             self._proxied.discard(task)
             await body.aclose()
         return stream
+
+
+def _controls(http: web.BaseRequest) -> bool:
+    """Whether a request is one for the control API. Notes this, and its User-Agent, at its connection."""
+    controls = http.rel_url.path.startswith(PREFIX)
+    if isinstance(http.protocol, HttpConnection):
+        http.protocol.agent, http.protocol.controls = http.headers.get(hdrs.USER_AGENT, ""), controls
+    return controls
 
 
 class _Sink:
@@ -455,6 +477,13 @@ def _message(response: Response, headers: dict[str, str], body: bytes) -> web.St
     if response.status == 413:
         answer.force_close()
     return answer
+
+
+def _unreadable(http: web.BaseRequest) -> web.StreamResponse | None:
+    """The answer to a request that Go's HTTP server cannot read; None for all others."""
+    if http.version < HttpVersion10:
+        return _malformed(http)
+    return None if is_escaped(http.rel_url.raw_path) else _bad_url()
 
 
 def _add_warnings(answer: web.StreamResponse, response: Response) -> None:

@@ -21,10 +21,22 @@ MAX_LATER = 64 * 1024
 class HttpConnection(RequestHandler):
     """A protocol of aiohttp, which answers the usual requests itself until an unusual one comes.
 
-    `streams`: the current response is a stream, which ends when the client does.
+    `streams`: the current response is a stream, which ends when the client does. `agent`: the User-Agent of the last
+    request. `controls`: that was one for the control API.
     """
 
-    __slots__ = ("_body", "_certificate", "_delayed", "_head_due", "_later", "_secure", "_shortcut", "streams")
+    __slots__ = (
+        "_body",
+        "_certificate",
+        "_delayed",
+        "_head_due",
+        "_later",
+        "_secure",
+        "_shortcut",
+        "agent",
+        "controls",
+        "streams",
+    )
 
     def __init__(self, *args: Any, shortcut: Shortcut | None = None, **options: Any) -> None:
         super().__init__(*args, **options)
@@ -33,6 +45,8 @@ class HttpConnection(RequestHandler):
         self._delayed: asyncio.Task[None] | None = None
         self._later = b""
         self.streams: bool = False
+        self.agent: str = ""
+        self.controls: bool = False
         self._body: Any = None
         self._head_due: asyncio.TimerHandle | None = None
         self._secure = False
@@ -67,6 +81,7 @@ class HttpConnection(RequestHandler):
         if found is None:
             return False
         self._head_arrived()
+        self.agent = found.agent
         if found.waits or found.rest is not None:
             self._delayed = self._loop.create_task(self._delivered(shortcut, found))
         else:

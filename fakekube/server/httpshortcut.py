@@ -56,12 +56,14 @@ class InPlace(NamedTuple):
     """An answer. `closes`: it is the last one of its connection. `waits`: watches get the events of the write first.
 
     `rest`: the steps that encode a large one, between which other requests have their turn; `data` is empty then.
+    `agent`: the User-Agent of the request.
     """
 
     data: bytes
     closes: bool
     waits: bool
     rest: Generator[None, None, tuple[bytes, bytes]] | None = None
+    agent: str = ""
 
 
 class Shortcut:
@@ -136,8 +138,8 @@ class Shortcut:
             next(steps)
         except StopIteration as end:
             waits = self._runner.woken and not self._runner.streams.sent_in_place()
-            return InPlace(b"".join(end.value), closes, waits)
-        return InPlace(b"", closes, self._runner.woken, steps)
+            return InPlace(b"".join(end.value), closes, waits, agent=request.user_agent)
+        return InPlace(b"", closes, self._runner.woken, steps, request.user_agent)
 
 
 @lru_cache(maxsize=1024)

@@ -3,6 +3,7 @@
 import asyncio
 import json
 import os
+import re
 import signal
 import sys
 import threading
@@ -42,9 +43,11 @@ def parsed(command, *arguments):
 
 def test_the_defaults_of_a_server():
     options = parsed(cli.serve)
-    beside = {name: options.pop(name) for name in ("controllers", "nodes", "stages")}
-    assert beside == {"controllers": (), "nodes": None, "stages": ()}
-    assert Options(**options) == Options(port=8001)
+    beside = {name: options.pop(name) for name in ("controllers", "nodes", "stages", "verbose", "log_format", "clock")}
+    assert beside == {
+        "controllers": (), "nodes": None, "stages": (), "verbose": 0, "log_format": "text", "clock": "real",
+    }  # fmt: skip
+    assert Options(**options) == Options(port=8001, control="on")
     assert options["kubernetes_version"] == RECORDED
     assert (options["history_window"], options["service_cluster_ip_range"]) == (20_000, "10.0.0.0/12")
 
@@ -80,6 +83,17 @@ def test_the_defaults_of_a_server():
         (["--service-account-signing-key-file", "a"], "service_account_signing_key_file", Path("a")),
         (["--webhook-service", "a/b=c"], "webhook_service", ("a/b=c",)),
         (["--tls"], "tls", True),
+        (["--tls-san", "a", "--tls-san", "10.0.0.7"], "tls_san", ("a", "10.0.0.7")),
+        (["--user", "a=b,c", "--user", "d"], "user", ("a=b,c", "d")),
+        (["--wait-file", "a"], "wait_file", Path("a")),
+        (["-vv"], "verbose", 2),
+        (["--log-format", "json"], "log_format", "json"),
+        (["--audit-policy-file", "a"], "audit_policy_file", Path("a")),
+        (["--data-dir", "a"], "data_dir", Path("a")),
+        (["--fsync", "commit"], "fsync", "commit"),
+        (["--audit-log-path", "-"], "audit_log_path", Path("-")),
+        (["--clock", "x2.5"], "clock", "x2.5"),
+        (["--control", "off"], "control", "off"),
         (["--bind-address", "::"], "bind_address", "::"),
     ],
 )
@@ -103,6 +117,7 @@ def test_an_option(arguments, name, value):
         (["--history-window", "0"], "0"),
         (["--stages", "/no/such.yaml"], "/no/such.yaml"),
         (["--unknown"], "unknown"),
+        (["--clock", "fast"], "'fast' is not a mode of the clock"),
     ],
 )
 def test_an_invalid_option_is_an_error_of_the_command_line(arguments, said):
@@ -226,11 +241,14 @@ def test_it_serves_until_a_signal(tmp_path, number):
         os.kill(os.getpid(), number)
 
     thread = once(path, ask_and_end)
-    code, output = invoked("serve", "--port", "0", "--kubeconfig", path, "--kubernetes-version", "1.31")
+    code, output = invoked("serve", "--port", "0", "--kubeconfig", path, "--kubernetes-version", "1.31", "-v")
     thread.join()
     assert (code, seen) == (0, ["31"])
+    [line] = [line for line in output.splitlines() if " get /version " in line]
+    assert re.fullmatch(r"\S+Z Python-urllib/\S+ get /version - 200 \d+\.\dms", line)
     lines = output.splitlines()
-    assert lines[0].startswith("fakekube serves the Kubernetes API v1.31.0+fakekube at http://127.0.0.1:")
+    assert lines[0] == f"ready {lines[1].rpartition(' at ')[2]}"
+    assert lines[1].startswith("fakekube serves the Kubernetes API v1.31.0+fakekube at http://127.0.0.1:")
     assert lines[-1] == "stopping"
 
 
@@ -246,6 +264,38 @@ def test_a_command_finds_its_server_and_ends_it(tmp_path):
         "n = json.load(r.urlopen(u + '/api/v1/namespaces/default/configmaps'))['items']; sys.exit(40 + len(n))"
     )
     assert invoked("run", "--manifests", tmp_path, "--", sys.executable, "-S", "-c", code) == (41, "")
+
+
+#: A client that writes an object again without a change.
+CARELESS = """
+import json, os, urllib.request as r
+u = os.environ["FAKEKUBE_URL"] + "/api/v1/namespaces/default/configmaps"
+def send(method, url, body):
+    r.urlopen(r.Request(url, json.dumps(body).encode(), {"Content-Type": "application/json"}, method=method)).close()
+send("POST", u, {"metadata": {"name": "a"}, "data": {"x": "1"}})
+send("PUT", u + "/a", {"metadata": {"name": "a"}, "data": {"x": "1"}})
+"""
+
+
+@pytest.mark.parametrize(("mode", "status"), [("warn", 0), ("error", 1), ("off", 0)])
+def test_run_reports_what_clients_did(tmp_path, mode, status):
+    files = {name: tmp_path / name for name in ("junit.xml", "page.html", "role.yaml")}
+    code, output = invoked(
+        "run", "--findings", mode, "--junit", files["junit.xml"], "--timeline", files["page.html"],
+        "--rbac-report", f"system:anonymous={files['role.yaml']}", "--", sys.executable, "-S", "-c", CARELESS,
+    )  # fmt: skip
+    assert code == status
+    said = "[noop-write] Python-urllib/" in output
+    assert said == (mode != "off")
+    assert ("noop-write" in files["junit.xml"].read_text()) == (mode != "off")
+    assert "create configmaps default/a" in files["page.html"].read_text()
+    [role] = yaml.safe_load_all(files["role.yaml"].read_text())
+    assert role["rules"] == [{"apiGroups": [""], "resources": ["configmaps"], "verbs": ["create", "update"]}]
+
+
+def test_a_report_that_cannot_be_written_is_an_error_of_the_command_line():
+    code, output = invoked("run", "--rbac-report", "alice", "--", "true")
+    assert (code, output) == (1, "Error: --rbac-report alice: pass USER=FILE (example: alice=alice.yaml)\n")
 
 
 def test_a_command_that_does_not_exist():
@@ -352,7 +402,7 @@ def test_controllers_run_until_a_signal_or_until_they_end(monkeypatch, capsys, c
 
     monkeypatch.setattr("fakekube.controllers.realtime.against", against)
     monkeypatch.setattr(cli, "_stop_signals", lambda: stop)
-    work = cli._controllers(Path("file"), cli.Beside(chosen, 2, ()))
+    work = cli._controllers(Path("file"), chosen, 2, ())
     if end == "an error":
         with pytest.raises(LookupError, match="no cluster"):
             asyncio.run(work)

@@ -56,7 +56,7 @@ def test_row12_a_token_file_that_everybody_can_read_is_mentioned(folder, tokens)
 def test_row12_plain_http_has_no_certificate_authority(folder, tokens):
     with started("serve", "--port", "0", "--token-auth-file", "tokens.csv", folder=folder) as server:
         said = server.lines_to(READY)
-    assert said[1] == "  use --kubeconfig FILE to write a kubeconfig with a token"
+    assert said[2] == "  use --kubeconfig FILE to write a kubeconfig with a token"
     assert not any("certificate" in line for line in said)
 
 

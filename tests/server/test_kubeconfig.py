@@ -21,6 +21,11 @@ def test_the_official_client_reads_it(tmp_path):
         assert ca.read() == b"PEM"
 
 
+def test_empty_fields_are_omitted(tmp_path):
+    content = kubeconfig.content("http://127.0.0.1:1")
+    assert content["clusters"][0]["cluster"] == {"server": "http://127.0.0.1:1", "insecure-skip-tls-verify": True}
+
+
 def base64_of(data):
     return base64.b64encode(data).decode()
 

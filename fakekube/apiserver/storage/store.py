@@ -266,10 +266,14 @@ class Store:
         self._history, self._history_bytes = saved._history.copy(), saved._history_bytes
         self.revision, self.compacted, self.floor = saved.revision, saved.compacted, saved.floor
         if after is not None:
-            self.revision = self.compacted = max(after, saved.revision) + 1
-            self.floor, self._history, self._history_bytes = 0, [], 0
-            for collection in copied.values():
-                collection.begin_at(self.revision)
+            self.begin_at(max(after, saved.revision) + 1)
+
+    def begin_at(self, revision: int) -> None:
+        """Continues at a later revision without history, so that every watch from an earlier one has to list again."""
+        self.revision = self.compacted = max(revision, self.revision)
+        self.floor, self._history, self._history_bytes = 0, [], 0
+        for collection in self._collections.values():
+            collection.begin_at(self.revision)
 
     # --- reading -----------------------------------------------------------------------------------------------------
 

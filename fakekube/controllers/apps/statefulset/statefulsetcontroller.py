@@ -15,8 +15,8 @@ from fakekube.controllers.apps.controllerrevision import (
     is_same_revision,
     orphans,
 )
-from fakekube.controllers.apps.statefulset.control import PodSet
 from fakekube.controllers.apps.statefulset.podidentity import is_member, revision_of
+from fakekube.controllers.apps.statefulset.podset import PodSet
 from fakekube.controllers.apps.statefulset.statefulpods import CannotCreateClaim, StatefulPods
 from fakekube.controllers.context import ControllerContext
 from fakekube.controllers.workload.consistency import ConsistencyStore
