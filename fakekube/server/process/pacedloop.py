@@ -15,6 +15,9 @@ from datetime import UTC, datetime, timedelta
 
 Events = list[tuple[selectors.SelectorKey, int]]
 
+#: Read several times in each request.
+_real = time.monotonic  # noqa: TID251 - this is the clock
+
 _SCALE = re.compile(r"x(\d+(?:\.\d+)?)")
 
 #: The rates of the modes that are words.
@@ -128,7 +131,3 @@ class PacedClock:
 
     async def sleep_until(self, deadline: float) -> None:
         await asyncio.sleep(max(0.0, deadline - self._loop.time()))  # noqa: TID251 - this is the clock
-
-
-def _real() -> float:
-    return time.monotonic()  # noqa: TID251 - this is the clock
