@@ -29,8 +29,10 @@ class Guard:
         if origin and (origin == "null" or urlsplit(origin).netloc.lower() != host.lower()):
             raise _refused(f"requests of the origin {origin} are not admitted")
         media = headers.get("content-type", "").partition(";")[0].strip()
-        if media and media != "application/json":
-            raise StatusError(415, "UnsupportedMediaType", "the control API reads application/json")
+        # `curl -d` says that it sends a form; a page in a browser cannot pretend to be curl without being asked first
+        if media and media != "application/json" and not headers.get("user-agent", "").startswith("curl/"):
+            text = f"the control API reads application/json, not {media}: set the header Content-Type"
+            raise StatusError(415, "UnsupportedMediaType", text)
         if self._has_token(headers):
             return
         if not self._is_local or not is_loopback(peer):

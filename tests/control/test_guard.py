@@ -8,6 +8,7 @@ from fakekube.control.guard import Guard, is_loopback
 LOCAL, EVERYWHERE = Guard(is_local=True, tokens=["secret"]), Guard(is_local=False, tokens=["other", "secret"])
 HOST = {"host": "127.0.0.1:8001"}
 TOKEN = {"authorization": "Bearer secret"}
+FORM = "application/x-www-form-urlencoded"
 
 
 @pytest.mark.parametrize(
@@ -34,6 +35,8 @@ TOKEN = {"authorization": "Bearer secret"}
         pytest.param(LOCAL, {**HOST, "sec-fetch-site": "none"}, "127.0.0.1", 0, id="the-address-bar"),
         pytest.param(EVERYWHERE, {**HOST, **TOKEN, "origin": "https://a.example"}, "10.0.0.7", 403, id="another-site-with-the-token"),
         pytest.param(LOCAL, {**HOST, "content-type": "text/plain"}, "127.0.0.1", 415, id="a-form"),
+        pytest.param(LOCAL, {**HOST, "content-type": FORM}, "127.0.0.1", 415, id="a-form-of-a-browser"),
+        pytest.param(LOCAL, {**HOST, "content-type": FORM, "user-agent": "curl/8.1"}, "127.0.0.1", 0, id="curl-d"),
         pytest.param(LOCAL, {**HOST, "content-type": "application/json; charset=utf-8"}, "127.0.0.1", 0, id="json"),
         pytest.param(Guard(is_local=False), {"host": "x", "authorization": "Bearer "}, "127.0.0.1", 401, id="no-token-known"),
     ],
