@@ -1,6 +1,7 @@
 """Configuration of this repository's own test run."""
 
 import asyncio
+import faulthandler
 import gc
 import os
 import sys
@@ -15,7 +16,7 @@ pytest_plugins = ["pytester"]
 # A run passes or fails for what the code is, not for luck nor for the speed of the machine. To look for new cases:
 # `--hypothesis-profile search`.
 SLOW = [HealthCheck.too_slow]
-settings.register_profile("repeatable", derandomize=True, deadline=None, suppress_health_check=SLOW)
+settings.register_profile("repeatable", derandomize=True, max_examples=60, deadline=None, suppress_health_check=SLOW)
 settings.register_profile("search", print_blob=True, deadline=None)
 settings.load_profile("repeatable")
 
@@ -24,11 +25,32 @@ sys.dont_write_bytecode = False
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 _DESCRIPTORS = "/proc/self/fd"
+_has_descriptors = os.path.isdir(_DESCRIPTORS)
 _real_sleep = time.sleep  # noqa: TID251 - compared, not called
+_real_time = time.monotonic  # noqa: TID251 - tests freeze the module's
+
+#: Seconds after which a process whose test reacts to nothing prints all stacks and ends. pytest's own option starts a
+#: thread for each test, which takes as long as half of the tests.
+FUSE, RENEWED = 400, 60
+_renewed = [float("-inf")]
+#: What pytest captures is not seen when the process ends.
+_stderr = os.dup(2)
 
 
 def pytest_collection_finish():
     gc.freeze()  # the tests and their modules are not garbage: a collection need not look at them
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup():
+    now = _real_time()
+    if now - _renewed[0] > RENEWED:
+        _renewed[0] = now
+        faulthandler.dump_traceback_later(FUSE, exit=True, file=_stderr)
+
+
+def pytest_unconfigure():
+    faulthandler.cancel_dump_traceback_later()
 
 
 @pytest.fixture(autouse=True)
@@ -63,7 +85,7 @@ def _state():
 
 def _descriptors():
     """The open descriptors, each with what it refers to."""
-    return set(os.listdir(_DESCRIPTORS)) if os.path.isdir(_DESCRIPTORS) else set()
+    return set(os.listdir(_DESCRIPTORS)) if _has_descriptors else set()
 
 
 def _left(before):

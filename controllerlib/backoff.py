@@ -41,7 +41,7 @@ class Backoff:
                 if 0 < self.cap < following:
                     following, self.steps = self.cap, 0
                 self.duration = following
-        return current + fraction * self.jitter * current if self.jitter > 0 else current
+        return current + fraction * max(self.jitter, 0.0) * current
 
     def copy(self) -> "Backoff":
         """Return an independent backoff with the same parameters."""

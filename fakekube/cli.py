@@ -3,22 +3,25 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import signal
 import stat
 import sys
-import tempfile
-from collections.abc import Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Sequence
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import click
 
 from fakekube.apiserver.features import RECORDED
 from fakekube.apiserver.versions import UnknownVersion
 from fakekube.clustersettings import SETTINGS, text_of
+from fakekube.control.snapshotcommand import snapshot
+from fakekube.lint.command import lint
+from fakekube.server.process.listening import CannotServe, taken
 
 if TYPE_CHECKING:
+    from fakekube.commandserver import Served
     from fakekube.server.standalone import Options, Running
 
 T = TypeVar("T")
@@ -31,6 +34,16 @@ def _known_version(context: click.Context, parameter: click.Parameter, value: st
         return bootstrap.version_of(value)
     except UnknownVersion as problem:
         raise click.BadParameter(str(problem)) from None
+
+
+def _known_mode(context: click.Context, parameter: click.Parameter, value: str) -> str:
+    from fakekube.server.process.pacedloop import rate_of
+
+    try:
+        rate_of(value)
+    except ValueError as problem:
+        raise click.BadParameter(str(problem)) from None
+    return value
 
 
 def _known_modes(context: click.Context, parameter: click.Parameter, value: str) -> str:
@@ -95,6 +108,14 @@ _STAGES = click.option(
     type=click.Path(path_type=Path),
     help="File of stages: what the containers of simulated pods do. May be repeated.",
     metavar="FILE",
+)
+
+_LOG_FORMAT = click.option(
+    "--log-format",
+    type=click.Choice(["text", "json"]),
+    default="text",
+    show_default=True,
+    help="Format of the lines on standard error.",
 )
 
 _SERVER_OPTIONS = (
@@ -167,6 +188,64 @@ _SERVER_OPTIONS = (
     ),
     click.option("--tls", is_flag=True, help="Serve HTTPS with a newly created certificate authority."),
     click.option(
+        "--tls-san", multiple=True, metavar="NAME", help="Further name or address in the server's certificate."
+    ),
+    click.option(
+        "--user",
+        multiple=True,
+        metavar="NAME[=GROUP,...]",
+        help="User with a token and a context NAME in the kubeconfig. May be repeated.",
+    ),
+    click.option(
+        "--wait-file",
+        type=click.Path(path_type=Path),
+        metavar="FILE",
+        help="File that appears, with the URL, when the server is ready; it is removed at the end.",
+    ),
+    click.option(
+        "--clock",
+        default="real",
+        show_default=True,
+        callback=_known_mode,
+        metavar="real|x60|stepped",
+        help="How time passes for the server, its controllers and nodes; the control API moves a stepped clock.",
+    ),
+    click.option(
+        "--data-dir",
+        type=click.Path(path_type=Path),
+        metavar="DIR",
+        help="Directory that keeps the state; manifests are loaded into a new one only.",
+    ),
+    click.option(
+        "--fsync",
+        type=click.Choice(["off", "commit"]),
+        default="off",
+        show_default=True,
+        help="What --data-dir survives: the end of the process (off), or a loss of power (commit).",
+    ),
+    click.option(
+        "--audit-policy-file",
+        type=click.Path(path_type=Path),
+        help="Audit policy: which requests are in the audit log, and how much of them.",
+    ),
+    click.option(
+        "--audit-log-path", type=click.Path(path_type=Path), help="File of the audit log; - is the standard output."
+    ),
+    click.option(
+        "--control",
+        type=click.Choice(["on", "off"]),
+        default="on",
+        show_default=True,
+        help="Serve the control API at /_fakekube/v1; beyond this machine with the administrator's token only.",
+    ),
+    click.option(
+        "-v",
+        "--verbose",
+        count=True,
+        help="A line on standard error for each request; -vv: also for those of the cluster's own controllers.",
+    ),
+    _LOG_FORMAT,
+    click.option(
         "--service-cluster-ip-range",
         default=SETTINGS["service_cluster_ip_range"].default,
         show_default=True,
@@ -222,24 +301,59 @@ def main() -> None:
 @_server_options
 def serve(**options: Any) -> None:
     """Serve the Kubernetes API until interrupted."""
-    from fakekube.server.standalone import Options
 
-    beside = Beside(options.pop("controllers"), options.pop("nodes"), options.pop("stages"))
-    _finished(_serve(Options(**options), beside))
+    async def work() -> None:
+        await _served(options, partial(_serve, _stop_signals()))
+
+    _finished(work, options["clock"])
 
 
 @main.command(context_settings={"ignore_unknown_options": True})
 @_server_options
+@click.option(
+    "--findings",
+    type=click.Choice(["warn", "error", "off"]),
+    default="warn",
+    show_default=True,
+    help="What to do about defects of clients that their requests show: print them, also fail, nothing.",
+)
+@click.option(
+    "--junit", type=click.Path(path_type=Path), metavar="FILE", help="Write the result and the findings as JUnit XML."
+)
+@click.option(
+    "--timeline", type=click.Path(path_type=Path), metavar="FILE", help="Write what happened as an HTML page."
+)
+@click.option(
+    "--rbac-report",
+    multiple=True,
+    metavar="USER=FILE",
+    help="Write the least roles that would do for what a user did, as YAML. May be repeated.",
+)
 @click.argument("command", nargs=-1, required=True, type=click.UNPROCESSED)
 def run(command: tuple[str, ...], **options: Any) -> None:
     """Run COMMAND against a fresh server, with KUBECONFIG set, and return its status.
 
     Example: fakekube run --manifests deploy/ -- ./smoke.sh
     """
-    from fakekube.server.standalone import Options
+    from fakekube.server.process.child import Signals
 
-    beside = Beside(options.pop("controllers"), options.pop("nodes"), options.pop("stages"))
-    sys.exit(_finished(_run(Options(**options), beside, command)))
+    reports: dict[str, Any] = {name: options.pop(name) for name in ("findings", "junit", "timeline", "rbac_report")}
+
+    async def work() -> int:
+        signals = Signals()  # before anything else, so that none is lost
+
+        async def then(found: Served) -> int:
+            from fakekube.commandserver import run as run_command
+            from fakekube.control.runreport import Reports, files_of
+
+            wanted = Reports(
+                reports["findings"], reports["junit"], reports["timeline"], files_of(reports["rbac_report"])
+            )
+            return await run_command(command, signals, wanted, found)
+
+        return await _served(options, then, reports=True)
+
+    sys.exit(_finished(work, options["clock"]))
 
 
 @main.command()
@@ -253,22 +367,56 @@ def run(command: tuple[str, ...], **options: Any) -> None:
 @_CONTROLLERS
 @_NODES
 @_STAGES
-def controllers(kubeconfig: Path, controllers: tuple[str, ...], nodes: int | None, stages: tuple[Path, ...]) -> None:
+@_LOG_FORMAT
+def controllers(
+    kubeconfig: Path,
+    controllers: tuple[str, ...],
+    nodes: int | None,
+    stages: tuple[Path, ...],
+    log_format: Literal["text", "json"],
+) -> None:
     """Run the cluster's own controllers against a cluster until interrupted, as kube-controller-manager does.
 
     Example: fakekube controllers --kubeconfig F --controllers '*'
     """
-    _finished(_controllers(kubeconfig, Beside(controllers, nodes, stages)))
+    _logged(log_format)
+    _finished(lambda: _controllers(kubeconfig, controllers, nodes, stages))
 
 
-def _finished(work: Coroutine[Any, Any, T]) -> T:
-    """Run `work`; reports CannotServe as an error of the command line."""
-    from fakekube.server.standalone import CannotServe
+main.add_command(lint)
+main.add_command(snapshot)
+
+
+def _finished(work: Callable[[], Coroutine[Any, Any, T]], clock: str = "real") -> T:
+    """Run `work` in a mode of the clock; reports CannotServe as an error of the command line."""
+    from fakekube.server.process.pacedloop import PacedLoop, rate_of
 
     try:
-        return asyncio.run(work)
+        with asyncio.Runner(loop_factory=partial(PacedLoop, rate_of(clock))) as runner:
+            return runner.run(work())
     except CannotServe as error:
         raise click.ClickException(str(error)) from None
+
+
+def _logged(log_format: Literal["text", "json"]) -> None:
+    """Write errors to standard error until the command ends."""
+    from fakekube.server.process import serverlog
+
+    click.get_current_context().call_on_close(serverlog.configure(log_format))
+
+
+async def _served(
+    options: dict[str, Any], then: Callable[[Served], Coroutine[Any, Any, T]], *, reports: bool = False
+) -> T:
+    """Serve what the options select, and call `then`. The address is taken before the large modules are imported."""
+    sock = taken(options["bind_address"], options.get("port", 0))
+    from fakekube.commandserver import Selected, served
+    from fakekube.server.standalone import Options
+
+    del options["clock"]
+    selected = Selected(**{name: options.pop(name) for name in Selected._fields})
+    _logged(selected.log_format)
+    return await served(Options(**options), selected, sock, then, reports=reports)
 
 
 def _stop_signals() -> asyncio.Event:
@@ -280,19 +428,11 @@ def _stop_signals() -> asyncio.Event:
     return stop
 
 
-class Beside(NamedTuple):
-    """What runs beside a server: the selected controllers, the simulated nodes and the stages of their pods."""
-
-    controllers: Sequence[str]
-    nodes: int | None
-    stages: Sequence[Path]
-
-
-async def _controllers(kubeconfig: Path, beside: Beside) -> None:
+async def _controllers(kubeconfig: Path, names: Sequence[str], nodes: int | None, stages: Sequence[Path]) -> None:
     from fakekube.controllers.realtime import against
 
     stop = _stop_signals()
-    running = asyncio.create_task(against(kubeconfig, beside.controllers or ("*",), beside.nodes, beside.stages))
+    running = asyncio.create_task(against(kubeconfig, names or ("*",), nodes, stages))
     stopping = asyncio.create_task(stop.wait())
     click.echo(f"running controllers against {kubeconfig}; press Ctrl-C to stop")
     sys.stdout.flush()
@@ -304,17 +444,16 @@ async def _controllers(kubeconfig: Path, beside: Beside) -> None:
         await running
 
 
-async def _serve(options: Options, beside: Beside) -> None:
-    stop = _stop_signals()
+async def _serve(stop: asyncio.Event, found: Served) -> None:
     from fakekube.controllers.catalogue import selection
-    from fakekube.controllers.realtime import cluster
 
-    async with cluster(options, *beside) as found:
-        for line in _greeting(found, options, [one.name for one in selection(beside.controllers, beside.nodes)]):
-            click.echo(line)
-        sys.stdout.flush()
-        await stop.wait()
-        click.echo("stopping")
+    names = [one.name for one in selection(found.selected.controllers, found.selected.nodes)]
+    click.echo(f"ready {found.running.server.url}")
+    for line in _greeting(found.running, found.options, names):
+        click.echo(line)
+    sys.stdout.flush()
+    await stop.wait()
+    click.echo("stopping")
 
 
 def _greeting(found: Running, options: Options, controllers: Sequence[str]) -> list[str]:
@@ -352,20 +491,3 @@ def _token_file_warnings(path: Path, mode: str) -> list[str]:
     if path.is_file() and path.stat().st_mode & stat.S_IROTH:
         lines.append(f"  warning: {path} is readable by every user of this machine (chmod 600 {path})")
     return lines
-
-
-async def _run(options: Options, beside: Beside, command: Sequence[str]) -> int:
-    from fakekube.controllers.realtime import cluster
-    from fakekube.server.child import CannotRun, Signals
-
-    signals = Signals()
-    with tempfile.TemporaryDirectory(prefix="fakekube-") as folder:
-        async with cluster(options, *beside) as found:
-            path = Path(folder, "kubeconfig")
-            found.write_kubeconfig(path)
-            try:
-                env = {**os.environ, "KUBECONFIG": str(path), "FAKEKUBE_URL": found.server.url}
-                return await signals.run(command, env)
-            except CannotRun as error:
-                click.echo(f"fakekube run: {error}", err=True)
-                return error.status

@@ -264,6 +264,7 @@ def test_how_many_workers_a_thread_pool_has():
         assert pool._max_workers == 3
 
 
+@pytest.mark.slow
 def test_workers_of_anyio_know_their_loop_and_wait_in_a_queue():
     """virtualtime.patches.starts."""
 
@@ -456,6 +457,7 @@ def test_instructions_that_drop_a_coroutine():
     assert dis.opname[test_instructions_that_drop_a_coroutine.__code__.co_code[0]] == "RESUME"
 
 
+@pytest.mark.slow
 def test_the_warning_of_a_coroutine_that_is_not_awaited(monkeypatch):
     """harness.detectors.remains.tasks replaces it: the interpreter looks it up in `warnings`."""
     seen = []
@@ -541,6 +543,7 @@ def test_a_task_whose_exception_is_not_retrieved(loop):
     assert task._log_traceback is False
 
 
+@pytest.mark.slow
 def test_a_task_that_is_freed_before_its_end_is_logged_unless_it_is_told_not_to(loop, caplog):
     """virtualtime.taskregistry.never_log."""
     for logs in (True, False):
@@ -585,6 +588,7 @@ BY_TEST = {
 DOCUMENTED = {"_asdict", "_current_frames", "_exit", "_fields", "_getframe", "_make", "_replace"}
 
 
+@pytest.mark.slow
 def test_every_private_name_of_a_library_has_a_canary():
     """N4: reads the code of both packages. A name that no class or module of ours defines belongs to a library."""
     trees = modules()

@@ -149,6 +149,7 @@ OF_LIBRARIES = {
 }
 
 
+@pytest.mark.slow
 def test_no_package_reads_private_members_of_another():
     defined = defaultdict(set)
     for path, tree in modules().items():
@@ -173,6 +174,7 @@ def is_table(path: Path, tree: ast.Module) -> bool:
     return data > lines / 2
 
 
+@pytest.mark.slow
 def test_no_module_is_too_long():
     long = {
         str(path): len((ROOT / path).read_text().splitlines())
@@ -182,6 +184,7 @@ def test_no_module_is_too_long():
     assert {path: lines for path, lines in long.items() if lines > MODULE} == {}
 
 
+@pytest.mark.slow
 def test_no_class_is_too_long():
     found = {
         f"{path}: {node.name}": node.end_lineno - node.lineno + 1
@@ -192,6 +195,7 @@ def test_no_class_is_too_long():
     assert {name: lines for name, lines in found.items() if lines > CLASS} == {}
 
 
+@pytest.mark.slow
 def test_no_module_imports_too_much():
     found = {
         str(path): sum(isinstance(node, ast.Import | ast.ImportFrom) for node in tree.body)

@@ -56,6 +56,7 @@ FOREIGN = frozenset(
         "--all-interpreters",
         "--all-namespaces",
         "--cascade",
+        "--context",
         "--config-file",
         "--editable",
         "--full-trace",

@@ -110,6 +110,8 @@ class ClientListWatch:
         )
 
     def _select(self, options: ListOptions) -> ListOptions:
+        if not self._labels and not self._fields:
+            return options
         return replace(
             options,
             label_selector=options.label_selector or self._labels,

@@ -19,7 +19,7 @@ REFRESH = 1800.0
 def isomorphism_key(event: Mapping[str, Any]) -> Hashable:
     """Return the key of the events of a series: everything but the note and the times."""
     names = ("type", "action", "reason", "reportingController", "reportingInstance")
-    objects = (tuple(sorted((event.get(name) or {}).items())) for name in ("regarding", "related"))
+    objects = (frozenset((event.get(name) or {}).items()) for name in ("regarding", "related"))
     return (*(event.get(name) or "" for name in names), *objects)
 
 

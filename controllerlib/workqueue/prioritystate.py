@@ -193,8 +193,9 @@ class PriorityQueueState(Generic[T]):
 
     def waiting(self) -> Mapping[T, float]:
         """Return the waiting keys with their deadlines, in the order of these."""
+        # each counter is another one, so that keys are not compared
         entries = [(e.due, -e.priority, e.counter, e.key) for e in self._items.values() if e.due is not None]
-        return {key: due for due, _, _, key in sorted(entries, key=lambda row: row[:3])}
+        return {key: due for due, _, _, key in sorted(entries)}
 
     def _merge(self, entry: _QueuedKey[T], due: float | None, priority: int, now: float) -> None:
         before, was_due, raised = entry.priority, entry.due, priority > entry.priority

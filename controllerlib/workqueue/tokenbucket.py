@@ -38,4 +38,4 @@ class TokenBucket:
             return math.inf
         self._level, self._at = self.level(now) - tokens, now
         # rounded to nanoseconds like a Go duration; otherwise sums of 1/qps drift
-        return round(-self._level / self.qps, 9) if self._level < 0 else 0.0
+        return max(0.0, round(-self._level / self.qps, 9))

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -119,6 +119,8 @@ class ApiServer:
     tokens: Mapping[str, User] = field(default_factory=dict)
     """Static bearer tokens."""
     updaters: dict[tuple[str, str, str, str], Updater] = field(default_factory=dict)
+    more_metrics: list[Callable[[], Iterable[str]]] = field(default_factory=list)
+    """What `/metrics` has besides: families as text."""
     _registrations: dict[tuple[str, str, str], Registration] = field(default_factory=dict)
     _bodies: dict[tuple[str, str], Registration] = field(default_factory=dict)
     _versions: dict[str, dict[str, customversion.CustomVersion]] = field(default_factory=dict)
@@ -369,6 +371,7 @@ class ApiServer:
         self.faults.choose = None
         self.controllers.retire()
         self.updaters.clear()
+        self.more_metrics.clear()
 
     # --- definitions -----------------------------------------------------------------------------------------------
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
@@ -72,6 +72,7 @@ class Server(Protocol):
     admission_plugins: frozenset[str]
     features: Features
     updaters: dict[tuple[str, str, str, str], Updater]
+    more_metrics: list[Callable[[], Iterable[str]]]
 
     @property
     def before_commit(self) -> Callable[[str, str, Entry | None, Object | None], None] | None:

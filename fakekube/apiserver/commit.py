@@ -23,7 +23,9 @@ def create(call: Call, collection: str, path: str, stored: Object, *, dry_run: b
     server = call.server
     if collection == SERVICES:
         _reserve_addresses(call, None, stored)
-    change = server.committed(server.store.create(collection, path, stored, version), call.context)
+    incomplete = collection == call.resource.collection and call.strategy.stored_incomplete(stored)
+    created = server.store.create(collection, path, stored, version, incomplete=incomplete)
+    change = server.committed(created, call.context)
     assert change.after is not None
     return change.after
 
@@ -40,7 +42,7 @@ def update(
 ) -> Entry:
     """Store a changed object, which is in an API version (None: that of `before`). An unchanged one is not written."""
     version = before.version if version is None else version
-    if stored == before.object and version == before.version:
+    if stored == before.object and version == before.version and (dry_run or not before.incomplete):
         return before
     if dry_run:
         return Entry(before.revision, stored, version)

@@ -78,6 +78,8 @@ class Kubelet:
     exec: ExecHandler | InteractiveHandler | None = None
     attach: ExecHandler | InteractiveHandler | None = None
     forward: ForwardHandler | None = None
+    advice: str = "register one with {handler}()"
+    """What to do about a request without a handler; `{handler}` is the name of what registers it in a test."""
 
 
 def in_bytes(value: str | bytes) -> bytes:

@@ -102,6 +102,12 @@ class RequestLog:
         if len(self._records) > self._limit + self._limit // 8:
             self._shrink()
 
+    def clear(self) -> None:
+        """Forget all records."""
+        self._records.clear()
+        self._dropped.clear()
+        self._of_leases = 0
+
     def dropped(self, wanted: Mapping[str, object], matches: Callable[[object, object], bool]) -> int:
         """How many dropped records may have had these fields, as far as their signatures tell."""
         known = [(name, value) for name, value in wanted.items() if name in Signature._fields]

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 import orjson
 
@@ -12,12 +12,27 @@ from fakekube.apiserver.containerlog import FollowedLog
 from fakekube.apiserver.damage import Damage
 from fakekube.apiserver.needs import Stream
 from fakekube.apiserver.resource import Object
-from fakekube.apiserver.storage.store import Entry
+from fakekube.apiserver.storage.store import Entry, parted
 from fakekube.apiserver.storage.watch import View, Watch
 from fakekube.apiserver.user import User
 from fakekube.apiserver.wire import envelope, gojson
 from fakekube.apiserver.wire.channels import Session
 from fakekube.apiserver.wire.request import RequestInfo
+
+T = TypeVar("T")
+
+#: Long work in parts, between which other requests have their turn. It returns bytes.
+Parts = Generator[None, None, bytes]
+
+
+def completed(parts: Generator[None, None, T]) -> T:
+    """The result of all parts at once."""
+    try:
+        while True:
+            next(parts)
+    except StopIteration as end:
+        found: T = end.value
+        return found
 
 
 class Body(Protocol):
@@ -46,6 +61,35 @@ class Document:
 
     def marshal(self) -> bytes:
         return envelope.encode(self.object)
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """A document that is made in parts when it is used, such as a table."""
+
+    make: Callable[[], Generator[None, None, Object]]
+
+    def to_object(self) -> Object:
+        return completed(self.make())
+
+    def encode(self) -> bytes:
+        return completed(self.encoding())
+
+    def encoding(self) -> Parts:
+        """`encode` in parts, if the last member of the document is its rows."""
+        whole = yield from self.make()
+        rows = whole.get("rows")
+        if not rows:
+            return gojson.encode(whole)
+        head, encoded = gojson.encode({**whole, "rows": []}), list[bytes]()
+        for part in parted(rows):
+            if encoded:
+                yield
+            encoded.append(gojson.encode(part)[1:-1])
+        return head[:-2] + b",".join(encoded) + b"]}"
+
+    def marshal(self) -> bytes:
+        return envelope.encode(self.to_object())
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,15 +151,32 @@ class StoredList:
         }
 
     def encode(self) -> bytes:
+        return completed(self.encoding())
+
+    def encoding(self) -> Parts:
+        """`encode` in parts."""
         show = self.view.encode if self.named else self.view.encode_item
         if self.nullable and not self.entries:
             return gojson.encode(self.to_object())
         head = gojson.encode({"kind": self.list_kind, "apiVersion": self.view.api_version, "metadata": self.metadata})
-        return head[:-1] + b',"items":[' + b",".join([show(entry) for entry in self.entries]) + b"]}"
+        items: list[bytes] = []
+        for part in parted(self.entries):
+            if items:
+                yield
+            items += [show(entry) for entry in part]
+        return head[:-1] + b',"items":[' + b",".join(items) + b"]}"
 
     def marshal(self) -> bytes:
-        view = self.view
-        return envelope.wrap_list(view.api_version, self.list_kind, self.metadata, view.messages(self.entries))
+        return completed(self.marshalling())
+
+    def marshalling(self) -> Parts:
+        """`marshal` in parts."""
+        view, items = self.view, list[bytes]()
+        for part in parted(self.entries):
+            if items:
+                yield
+            items += view.messages(part)
+        return envelope.wrap_list(view.api_version, self.list_kind, self.metadata, items)
 
 
 @dataclass(frozen=True, slots=True)

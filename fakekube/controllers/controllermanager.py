@@ -11,6 +11,7 @@ from controllerlib.client import Transport
 from fakekube.controllers.catalogue import BY_NAME, selection
 from fakekube.controllers.context import USER_AGENT, ControllerContext
 from fakekube.controllers.hold import HoldGate
+from fakekube.controllers.scalingmetrics import Metrics
 from fakekube.controllers.settings import Settings
 
 #: The user of the shared informers, and of the controllers' Events.
@@ -27,6 +28,8 @@ class ControllerManager:
     manager: Manager
     gates: dict[str, HoldGate]
     parts: dict[str, Any]
+    metrics: Metrics | None = None
+    """What HorizontalPodAutoscalers read before they request metrics."""
 
     def queue_name(self, controller: str) -> str:
         """The name of the work queue of a controller, by its name or alias. Raises KeyError."""
@@ -56,4 +59,4 @@ def controller_manager(
     context = ControllerContext(manager, connect, settings)
     for one in chosen:
         one.add(context)
-    return ControllerManager(manager, context.gates, context.parts)
+    return ControllerManager(manager, context.gates, context.parts, settings.metrics)

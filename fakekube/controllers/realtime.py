@@ -7,37 +7,66 @@ controllerlib.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+import logging
+import socket
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
 
 from fakekube.apiserver.auth.authorizer import with_node_mode
 from fakekube.controllers.catalogue import admission_plugins, selection
 from fakekube.controllers.nodespec import numbered
 from fakekube.server.standalone import Options, Running, running
 
+if TYPE_CHECKING:
+    from controllerlib.client.transport import Headers, Query, Response, Transport
+    from fakekube.controllers.controllermanager import ControllerManager
+    from fakekube.server.process.pacedloop import PacedClock
+
+log: logging.Logger = logging.getLogger(__name__)
+
+_NONE: Mapping[str, str] = MappingProxyType({})
+
+
+def unsteered(running: Running, controllers: ControllerManager | None) -> None:
+    """Without a control API there is nothing to do."""
+
 
 @asynccontextmanager
 async def cluster(
-    options: Options, controllers: Sequence[str] = (), nodes: int | None = None, stages: Sequence[Path] = ()
+    options: Options,
+    controllers: Sequence[str] = (),
+    nodes: int | None = None,
+    stages: Sequence[Path] = (),
+    *,
+    sock: socket.socket | None = None,
+    clock: PacedClock | None = None,
+    steer: Callable[[Running, ControllerManager | None], None] = unsteered,
 ) -> AsyncIterator[Running]:
     """A server that listens until the context ends, with the selected controllers on its event loop.
 
     Each controller acts as its own service account. With simulated nodes the scheduler and the kubelet run too, and
-    RBAC has the Node authorizer before it. `stages`: files of stages of their pods. Raises CannotServe, and ValueError
-    for an unknown name.
+    RBAC has the Node authorizer before it. `stages`: files of stages of their pods. `sock`: what `taken` has returned
+    for the address. `clock`: of the server and its controllers. `steer` is called with both before the controllers
+    start. Raises CannotServe, and ValueError for an unknown name.
     """
     plugins = [one for one in admission_plugins(controllers) if one not in options.disable_admission_plugins]
     options = replace(options, enable_admission_plugins=(*options.enable_admission_plugins, *plugins))
     names = [one.name for one in selection(controllers, nodes)]
     if "kubelet" in names:
         options = replace(options, authorization_mode=with_node_mode(options.authorization_mode))
-    async with running(options) as server:
+    async with running(options, sock, clock) as server:
         if not names:
+            steer(server, None)
             yield server
             return
-        task = asyncio.create_task(_beside(server, controllers, nodes, stages), name="controllers of the cluster")
+        found = _beside(server, controllers, nodes, stages, {} if clock is None else {"clock": clock})
+        steer(server, found)
+        task = asyncio.create_task(found.manager.start(), name="controllers of the cluster")
         try:
             yield server
         finally:
@@ -46,9 +75,12 @@ async def cluster(
                 await task
 
 
-async def _beside(server: Running, names: Sequence[str], nodes: int | None, stages: Sequence[Path]) -> None:
+def _beside(
+    server: Running, names: Sequence[str], nodes: int | None, stages: Sequence[Path], more: Mapping[str, Any]
+) -> ControllerManager:
     from fakekube.controllers.componentusers import component_user
     from fakekube.controllers.controllermanager import controller_manager
+    from fakekube.controllers.scalingmetrics import Metrics
     from fakekube.controllers.settings import Settings
     from fakekube.server.certificates import Authority
     from fakekube.server.direct import DirectTransport
@@ -61,11 +93,50 @@ async def _beside(server: Running, names: Sequence[str], nodes: int | None, stag
         signing_ca=(authority.certificate, authority.key),
         nodes=None if nodes is None else numbered(nodes),
         stages=stages,
+        metrics=Metrics(),
     )
-    found = controller_manager(names, lambda user: DirectTransport(runner, user=component_user(user)), settings)
+    found = controller_manager(names, lambda user: DirectTransport(runner, user=component_user(user)), settings, **more)
     if "kubelet" in found.parts:
         found.parts["kubelet"].answers.install(runner.apiserver.kubelet)
-    await found.manager.start()
+    runner.apiserver.more_metrics.append(partial(_exported, found))
+    return found
+
+
+def _exported(found: ControllerManager) -> Iterable[str]:
+    """The metrics of the controllers' work queues and reconciles as text."""
+    yield found.manager.registry.text()
+
+
+class Watched:
+    """A transport that reports when its server does not answer, and when it does again."""
+
+    def __init__(self, inner: Transport, url: str) -> None:
+        self._inner, self._url = inner, url
+        self._is_gone = False
+
+    async def request(
+        self, method: str, path: str, *, query: Query = (), headers: Headers = _NONE, body: Any = None
+    ) -> Response:
+        return await self._reported(self._inner.request(method, path, query=query, headers=headers, body=body))
+
+    async def open_watch(self, path: str, *, query: Query = (), headers: Headers = _NONE) -> Response:
+        return await self._reported(self._inner.open_watch(path, query=query, headers=headers))
+
+    async def _reported(self, answer: Awaitable[Response]) -> Response:
+        try:
+            found = await answer
+        except OSError as error:
+            if not self._is_gone:
+                self._is_gone = True
+                log.error("the server %s does not answer, trying again: %s", self._url, error)
+            raise
+        if self._is_gone:
+            self._is_gone = False
+            log.warning("the server %s answers again", self._url)
+        return found
+
+    async def aclose(self) -> None:
+        await self._inner.aclose()
 
 
 async def against(
@@ -82,7 +153,8 @@ async def against(
 
     simulated = None if nodes is None else numbered(nodes)
     settings = Settings(nodes=simulated, stages=stages, storage_drivers=(), storage_class="")
-    transport = HttpTransport.from_kubeconfig(str(kubeconfig))
+    http = HttpTransport.from_kubeconfig(str(kubeconfig))
+    transport = Watched(http, http.url)
     found = controller_manager(names, lambda user: transport, settings)
     try:
         await found.manager.start()

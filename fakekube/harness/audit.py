@@ -8,7 +8,7 @@ from contextlib import ExitStack
 from datetime import datetime, timedelta
 from fnmatch import fnmatchcase
 from itertools import takewhile
-from typing import Any
+from typing import Any, Protocol
 
 import orjson
 
@@ -23,7 +23,6 @@ from fakekube.harness.records.objectversions import RENEWED, is_renewal
 from fakekube.harness.records.requestrows import Actors, Renewals, change_summary, kind_of, request_summary
 from fakekube.harness.timeline import Timeline
 from fakekube.server.runner import ServerRunner
-from fakekube.virtualtime import VirtualClock
 
 Object = dict[str, Any]
 
@@ -43,6 +42,20 @@ Made = tuple[RequestInfo | None, int, Change]
 """What a request has stored: the request, the serial of the change, the change."""
 
 
+class ElapsedTime(Protocol):
+    """A clock that counts from an epoch."""
+
+    @property
+    def epoch(self) -> datetime: ...
+
+    @property
+    def us(self) -> int:
+        """Microseconds since the epoch."""
+
+    def monotonic(self) -> float:
+        """Seconds since the epoch."""
+
+
 class Audit:
     """Listens to a server, and adds its writes and failed requests to the timeline.
 
@@ -50,7 +63,7 @@ class Audit:
     """
 
     def __init__(
-        self, runner: ServerRunner, clock: VirtualClock, timeline: Timeline, identities: Identities, own: str
+        self, runner: ServerRunner, clock: ElapsedTime, timeline: Timeline, identities: Identities, own: str
     ) -> None:
         self._runner, self._timeline, self._own = runner, timeline, own
         self._clock, self._versions = clock, timeline.versions

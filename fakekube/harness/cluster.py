@@ -66,7 +66,10 @@ class FakeKube(Cluster):
         self._stepping, self._operators, self._bubble = parts.stepping, parts.operators, parts.bubble
         self._perturbation = parts.perturbation
         self._queries = RequestQueries(parts.server, parts.audit)
-        self._rules = FaultRules(parts.bubble, parts.server, parts.timeline, parts.detection, parts.background)
+        self._rules = FaultRules(
+            parts.server, parts.timeline, parts.detection, now=parts.bubble.clock.now, draw=parts.bubble.seed.float,
+            failed=parts.background.failed,
+        )  # fmt: skip
         self._assertions = Assertions(
             parts.bubble, parts.ledger, parts.audit, self._queries, parts.background, parts.controllers,
             parts.read_only, parts.stepping,

@@ -33,6 +33,13 @@ class Authority:
     def __init__(self, secret: int | None = None) -> None:
         self._ca = trustme.CA(organization_name="fakekube") if secret is None else _repeatable(secret)
 
+    @classmethod
+    def of(cls, certificate: bytes, key: bytes) -> Authority:
+        """A CA that was made earlier, from its certificate and its key (PEM)."""
+        made = cls.__new__(cls)
+        made._ca = trustme.CA.from_pem(certificate, key)
+        return made
+
     @property
     def certificate(self) -> bytes:
         """The CA's certificate, PEM."""

@@ -6,27 +6,22 @@ injected delay or an aggregated API server, and unusual messages.
 
 from __future__ import annotations
 
-from email.utils import formatdate
 from functools import lru_cache
-from http import HTTPStatus
 
 from multidict import CIMultiDict
 from yarl import URL
 
 from fakekube.apiserver.response import Response
-from fakekube.apiserver.wire import codec, warning
+from fakekube.apiserver.wire import codec
 from fakekube.apiserver.wire.request import Request, is_escaped, parse, parse_query
 from fakekube.apiserver.wire.status import StatusError, too_large
-from fakekube.server.httpmessages import RequestHeaders, encode
+from fakekube.server.httpmessages import RequestHeaders, message
 from fakekube.server.runner import ServerRunner, Suspended
 from fakekube.virtualtime.network.inplace import NeedsTime
 
 _READS_BODY = frozenset({"POST", "PUT", "PATCH", "DELETE"})
 
 _END_OF_HEAD = b"\r\n\r\n"
-
-#: The phrases of Go's `net/http` where Python has others from 3.13 on.
-_PHRASES = {413: "Request Entity Too Large", 422: "Unprocessable Entity"}
 
 
 class Head:
@@ -133,19 +128,9 @@ class HttpConversation:
         return self._encoded(head, request, found)
 
     def _encoded(self, head: Head, request: Request, response: Response) -> bytes:
-        headers, body = encode(request, response)
-        lines = [
-            _status_line(response.status),
-            f"Content-Length: {len(body)}",
-            _date(int(self._runner.clock.now().timestamp())),
-        ]
-        lines += [f"{name}: {value}" for name, value in headers.items()]
-        lines += [f"Warning: {value}" for value in warning.header_values(response.warnings)]
-        if response.status == 413:
-            self.closes = True
-        if self.closes:
-            lines.append("Connection: close")
-        return "\r\n".join([*lines, "", ""]).encode() + (b"" if head.method == "HEAD" else body)
+        self.closes |= response.status == 413
+        begin, body = message(request, response, self._runner.clock.now(), closes=self.closes)
+        return begin + (b"" if head.method == "HEAD" else body)
 
 
 @lru_cache(maxsize=256)
@@ -153,20 +138,6 @@ def _target(target: str) -> tuple[str, str, str]:
     """The raw path, the path and the raw query of a request target."""
     url = URL(target, encoded=True)
     return url.raw_path, url.path, url.raw_query_string
-
-
-@lru_cache(maxsize=64)
-def _status_line(status: int) -> str:
-    try:
-        phrase = _PHRASES.get(status) or HTTPStatus(status).phrase
-    except ValueError:
-        phrase = ""
-    return f"HTTP/1.1 {status} {phrase}"
-
-
-@lru_cache(maxsize=4)
-def _date(seconds: int) -> str:
-    return f"Date: {formatdate(seconds, usegmt=True)}"
 
 
 def _unchunked(buffer: bytearray, at: int) -> bytes | None:

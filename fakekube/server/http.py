@@ -7,8 +7,9 @@ import contextlib
 import logging
 import socket
 import ssl
-from collections.abc import AsyncIterator, Callable, Coroutine
+from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
 from contextlib import asynccontextmanager
+from fnmatch import fnmatchcase
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -18,14 +19,17 @@ from aiohttp.http_exceptions import HttpProcessingError
 from fakekube.apiserver.damage import Damage, damaged
 from fakekube.apiserver.needs import Stream
 from fakekube.apiserver.response import Response, Upgrade
-from fakekube.apiserver.storage.watch import Watch, error_frame, error_line
+from fakekube.apiserver.storage.watch import Watch, WatchEvent, error_frame, error_line
 from fakekube.apiserver.wire import codec, warning
 from fakekube.apiserver.wire.hostport import join_host_port
 from fakekube.apiserver.wire.request import Request, is_escaped, parse_query
 from fakekube.apiserver.wire.status import StatusError, too_large
 from fakekube.server import applications
+from fakekube.server.controldoor import PREFIX, Asked, Control
 from fakekube.server.httpconnection import HttpConnection, HttpProtocols
-from fakekube.server.httpmessages import HEADERS, RequestHeaders, encode
+from fakekube.server.httpmessages import HEADERS, RequestHeaders, encode, encoding
+from fakekube.server.httpshortcut import Shortcut
+from fakekube.server.process.listening import EVERY_ADDRESS, listening
 from fakekube.server.runner import ServerRunner
 
 if TYPE_CHECKING:
@@ -42,18 +46,11 @@ KEEPALIVE_TIMEOUT = 3600.0
 MAX_HEADER_BYTES = 1 << 20
 MAX_HEADERS = 10_000
 
-#: The maximum number of connections that wait to be accepted.
-BACKLOG = 128
-
 _READS_BODY = frozenset({"POST", "PUT", "PATCH", "DELETE"})
 
 #: The logger of aiohttp. Malformed HTTP is answered but not logged.
 _log = logging.getLogger(f"{__name__}.http")
 _log.addFilter(lambda record: not (record.exc_info and isinstance(record.exc_info[1], HttpProcessingError)))
-
-
-#: The wildcard addresses, and the loopback addresses that reach a server which listens on them.
-EVERY_ADDRESS = {"0.0.0.0": "127.0.0.1", "::": "::1"}
 
 
 class HttpServer:
@@ -70,11 +67,19 @@ class HttpServer:
         self._server = server
         self._scheme = "https" if secure else "http"
 
-    def abort_connections(self) -> None:
-        """Break all connections, as the end of the process does."""
-        for connection in self._server.connections if self._server is not None else ():
-            if connection.transport is not None:
-                connection.transport.abort()
+    def abort_connections(self, user_agent: str = "*") -> int:
+        """Break the connections of clients with this User-Agent (a shell pattern), as the end of the process does.
+
+        Those to the control API stay. Returns their number.
+        """
+        broken = 0
+        for one in list(self._server.connections) if self._server is not None else ():
+            if not isinstance(one, HttpConnection) or one.transport is None:
+                continue
+            if not one.controls and fnmatchcase(one.agent, user_agent):
+                one.transport.abort()
+                broken += 1
+        return broken
 
     @property
     def url(self) -> str:
@@ -115,6 +120,7 @@ async def listen(
         max_field_size=MAX_HEADER_BYTES,
         max_headers=MAX_HEADERS,
     )
+    server.shortcut = Shortcut(runner)
     site_runner = web.ServerRunner(server, shutdown_timeout=SHUTDOWN_TIMEOUT)
     await site_runner.setup()
     try:
@@ -130,6 +136,7 @@ async def listen(
         await runner.aclose()
         await site_runner.cleanup()
         handler.retire()
+        server.shortcut = None
 
 
 @asynccontextmanager
@@ -185,12 +192,6 @@ def _reporting(handler: Callable[[Any], Any], failed: Callable[[Exception], None
     return handle
 
 
-def listening(host: str, port: int) -> socket.socket:
-    """A socket that listens on an address. Raises OSError if it is not available."""
-    family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0]
-    return socket.create_server(address, family=family, backlog=BACKLOG)
-
-
 class _Handler:
     def __init__(self, runner: ServerRunner, *, secure: bool) -> None:
         self._runner, self._secure = runner, secure
@@ -214,11 +215,11 @@ class _Handler:
         del self._runner
 
     async def handle(self, http: web.BaseRequest) -> web.StreamResponse:
-        if http.version < HttpVersion10:
-            return _malformed(http)
-        if not is_escaped(http.rel_url.raw_path):
-            return _bad_url()
+        if (early := _unreadable(http)) is not None:
+            return early
         runner, url, headers = self._runner, http.rel_url, RequestHeaders(http.headers)
+        if runner.control is not None and _controls(http):
+            return await self._controlled(http, runner.control)
         client = runner.processes.connected(*_addresses(http)) if runner.processes is not None else None
         if runner.is_down or (client is not None and client.fenced):
             return _broken(http)
@@ -245,7 +246,34 @@ class _Handler:
             return await _web_socket(http, response.upgrade, partial(runner.silence, *_addresses(http)))
         if response.damage is not None:
             return await self._damaged(http, request, response, response.damage)
-        return _plain(request, response)
+        return await self._encoded(request, response)
+
+    async def _encoded(self, request: Request, response: Response) -> web.StreamResponse:
+        """The answer of a request. Other requests have their turn between the parts of a large body."""
+        steps = encoding(request, response)
+        try:
+            while True:
+                next(steps)
+                await self._runner.pause()
+        except StopIteration as end:
+            headers, body = end.value
+        return _message(response, headers, body)
+
+    async def _controlled(self, http: web.BaseRequest, control: Control) -> web.StreamResponse:
+        """Answer a request for the control API."""
+        try:
+            body = await _body(http)
+        except StatusError as error:
+            return web.json_response(error.to_object(), status=error.code)
+        headers = {name.lower(): value for name, value in http.headers.items()}
+        peer, _ = _addresses(http)
+        url = http.rel_url
+        asked = Asked(http.method, url.path, parse_query(url.raw_query_string), headers, body, (peer or ("",))[0])
+        answer = await control.answer(asked)
+        more = {"Content-Type": answer.content_type, **answer.headers}
+        if answer.stream is None:
+            return web.Response(status=answer.status, body=answer.body, headers=more)
+        return await self._forwarded(http, Response(answer.status, content_type="", headers=more), answer.stream)
 
     async def _damaged(
         self, http: web.BaseRequest, request: Request, response: Response, damage: Damage
@@ -279,6 +307,7 @@ class _Handler:
         write = _line if response.content_type == codec.JSON else _frame
         headers = {**HEADERS, **response.headers, "Content-Type": response.content_type}
         stream = web.StreamResponse(status=200, headers=headers)
+        _add_warnings(stream, response)
         if http.version >= HttpVersion11:
             stream.enable_chunked_encoding()
         else:
@@ -290,6 +319,9 @@ class _Handler:
             http.protocol.streams = True
         try:
             await stream.prepare(http)
+            if self._runner.processes is None and http.transport is not None:
+                sink = _Sink(http.protocol, http.transport, write, chunked=stream.chunked)
+                self._runner.streams.deliver_in_place(watch, sink)
             async with contextlib.aclosing(self._runner.stream(watch)) as batches:  # type: ignore[type-var]
                 async for batch in batches:
                     await stream.write(b"".join([write(event) for event in batch]))
@@ -329,6 +361,30 @@ class _Handler:
             self._proxied.discard(task)
             await body.aclose()
         return stream
+
+
+def _controls(http: web.BaseRequest) -> bool:
+    """Whether a request is one for the control API. Notes this, and its User-Agent, at its connection."""
+    controls = http.rel_url.path.startswith(PREFIX)
+    if isinstance(http.protocol, HttpConnection):
+        http.protocol.agent, http.protocol.controls = http.headers.get(hdrs.USER_AGENT, ""), controls
+    return controls
+
+
+class _Sink:
+    """The connection of a watch (`watchstreams.Sink`)."""
+
+    def __init__(
+        self, protocol: Any, transport: asyncio.Transport, encode: Callable[[Any], bytes], *, chunked: bool
+    ) -> None:
+        self._protocol, self._transport, self._encode, self._chunked = protocol, transport, encode, chunked
+
+    def is_ready(self) -> bool:
+        return not self._protocol.writing_paused and not self._transport.is_closing()
+
+    def send(self, events: Sequence[WatchEvent]) -> None:
+        data = b"".join([self._encode(event) for event in events])
+        self._transport.write(b"%x\r\n%b\r\n" % (len(data), data) if self._chunked else data)
 
 
 def _certificate(http: web.BaseRequest) -> ClientCertificate | None:
@@ -414,14 +470,28 @@ async def _body(http: web.BaseRequest) -> bytes:
 
 
 def _plain(request: Request, response: Response) -> web.StreamResponse:
-    headers, body = encode(request, response)
+    return _message(response, *encode(request, response))
+
+
+def _message(response: Response, headers: dict[str, str], body: bytes) -> web.StreamResponse:
     answer = web.Response(body=body, status=response.status, headers=headers)
-    if response.warnings:
-        for value in warning.header_values(response.warnings):
-            answer.headers.add("Warning", value)
+    _add_warnings(answer, response)
     if response.status == 413:
         answer.force_close()
     return answer
+
+
+def _unreadable(http: web.BaseRequest) -> web.StreamResponse | None:
+    """The answer to a request that Go's HTTP server cannot read; None for all others."""
+    if http.version < HttpVersion10:
+        return _malformed(http)
+    return None if is_escaped(http.rel_url.raw_path) else _bad_url()
+
+
+def _add_warnings(answer: web.StreamResponse, response: Response) -> None:
+    if response.warnings:
+        for value in warning.header_values(response.warnings):
+            answer.headers.add("Warning", value)
 
 
 def _bad_url() -> web.StreamResponse:

@@ -1,4 +1,5 @@
-"""The server's end of an HTTP connection, where it differs from aiohttp's: time-outs and half-closed connections."""
+"""The server's end of an HTTP connection, where it differs from aiohttp's: usual requests, time-outs and half-closed
+connections."""
 
 from __future__ import annotations
 
@@ -8,18 +9,44 @@ from typing import Any
 from aiohttp import web
 from aiohttp.web_protocol import RequestHandler
 
+from fakekube.server.httpshortcut import InPlace, Shortcut
+
 #: Seconds in which a client must send the head of a request (`ReadHeaderTimeout` of `SecureServingInfo.Serve`).
 HEADER_TIMEOUT = 32.0
 
+#: The bytes of later requests that are read while an answer is being made.
+MAX_LATER = 64 * 1024
+
 
 class HttpConnection(RequestHandler):
-    """A protocol of aiohttp. `streams`: the current response is a stream, which ends when the client does."""
+    """A protocol of aiohttp, which answers the usual requests itself until an unusual one comes.
 
-    __slots__ = ("_body", "_head_due", "_secure", "streams")
+    `streams`: the current response is a stream, which ends when the client does. `agent`: the User-Agent of the last
+    request. `controls`: that was one for the control API.
+    """
 
-    def __init__(self, *args: Any, **options: Any) -> None:
+    __slots__ = (
+        "_body",
+        "_certificate",
+        "_delayed",
+        "_head_due",
+        "_later",
+        "_secure",
+        "_shortcut",
+        "agent",
+        "controls",
+        "streams",
+    )
+
+    def __init__(self, *args: Any, shortcut: Shortcut | None = None, **options: Any) -> None:
         super().__init__(*args, **options)
+        self._shortcut = shortcut
+        self._certificate: Any = None
+        self._delayed: asyncio.Task[None] | None = None
+        self._later = b""
         self.streams: bool = False
+        self.agent: str = ""
+        self.controls: bool = False
         self._body: Any = None
         self._head_due: asyncio.TimerHandle | None = None
         self._secure = False
@@ -28,9 +55,63 @@ class HttpConnection(RequestHandler):
         super().connection_made(transport)
         # noted now: a transport of TLS that is being closed has no such information any longer, and raises
         self._secure = transport.get_extra_info("sslcontext") is not None
+        if self._secure:
+            self._certificate = getattr(transport.get_extra_info("ssl_object"), "client_certificate", None)
         self._expect_head()
 
     def data_received(self, data: bytes) -> None:
+        if self._delayed is not None:
+            self._later += data
+            if len(self._later) > MAX_LATER and self.transport is not None:
+                self.transport.pause_reading()
+        elif self._shortcut is None or not self._answered(self._shortcut, data):
+            self._shortcut = None
+            self._received(data)
+
+    def _answered(self, shortcut: Shortcut, data: bytes) -> bool:
+        """Whether the request is answered in place."""
+        transport = self.transport
+        if transport is None or self._paused or self._close or self._force_close:
+            return False
+        try:
+            found = shortcut.answer(data, self._certificate)
+        except ConnectionResetError:
+            transport.abort()
+            return True
+        if found is None:
+            return False
+        self._head_arrived()
+        self.agent = found.agent
+        if found.waits or found.rest is not None:
+            self._delayed = self._loop.create_task(self._delivered(shortcut, found))
+        else:
+            self._write(found.data, found)
+        return True
+
+    def _write(self, data: bytes, found: InPlace) -> None:
+        if self.transport is not None:
+            self.transport.write(data)
+            if found.closes:
+                self.transport.close()
+
+    async def _delivered(self, shortcut: Shortcut, found: InPlace) -> None:
+        """Send an answer that is not complete, or whose events watches have not got yet."""
+        try:
+            self._write(await shortcut.completed(found), found)
+        finally:
+            self._delayed = None
+            later, self._later = self._later, b""
+            if self.transport is not None:
+                self.transport.resume_reading()
+                if later:
+                    self.data_received(later)
+
+    def _ended(self, _: asyncio.Task[None]) -> None:
+        if self.transport is not None:
+            self.transport.close()
+
+    def _received(self, data: bytes) -> None:
+        """What aiohttp answers."""
         before = self._request_count
         super().data_received(data)
         if self._request_count > before:
@@ -41,10 +122,15 @@ class HttpConnection(RequestHandler):
 
     def connection_lost(self, exc: BaseException | None) -> None:
         self._head_arrived()
+        if self._delayed is not None:
+            self._delayed.cancel()
         super().connection_lost(exc)
 
     def eof_received(self) -> bool | None:  # type: ignore[override]
         """The client sends no more. As Go's server does, answer the request that it has sent before closing."""
+        if self._delayed is not None and self.transport is not None and not self._secure:
+            self._delayed.add_done_callback(self._ended)
+            return True
         if self.streams or self._is_idle() or not self._is_complete() or self._secure:
             return None  # with TLS, asyncio closes both directions
         self.close()  # after the answer
@@ -76,5 +162,8 @@ class HttpConnection(RequestHandler):
 class HttpProtocols(web.Server):
     """As `web.Server`, with connections of this module."""
 
+    #: Answers the usual requests; None: aiohttp answers all.
+    shortcut: Shortcut | None = None
+
     def __call__(self) -> HttpConnection:
-        return HttpConnection(self, loop=self._loop, **self._kwargs)
+        return HttpConnection(self, loop=self._loop, shortcut=self.shortcut, **self._kwargs)

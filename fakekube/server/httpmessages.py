@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Generator, Iterator, Mapping
+from datetime import datetime
+from email.utils import formatdate
 from functools import lru_cache
-from typing import Any
+from http import HTTPStatus
+from typing import Any, TypeVar
 
 import orjson
 
-from fakekube.apiserver.response import Cached, Response
-from fakekube.apiserver.wire import codec, yamlencoder
+from fakekube.apiserver.response import Cached, Made, Parts, Response, StoredList
+from fakekube.apiserver.wire import codec, warning, yamlencoder
 from fakekube.apiserver.wire.negotiation import is_pretty
 from fakekube.apiserver.wire.request import Request
+
+T = TypeVar("T")
 
 #: Headers of every response.
 HEADERS = {"Cache-Control": "no-cache, private"}
@@ -46,35 +51,107 @@ class RequestHeaders(Mapping[str, str]):
         return len(self._raw)
 
 
+#: The bytes that are compressed before other requests have their turn.
+COMPRESSED_PART = 512 * 1024
+
+
 def encode(request: Request, response: Response) -> tuple[dict[str, str], bytes]:
     """The headers, except `Warning`, and the body of a response."""
+    return whole(encoding(request, response))
+
+
+def whole(steps: Generator[None, None, T]) -> T:
+    """What steps return, without a pause between them."""
+    try:
+        while True:
+            next(steps)
+    except StopIteration as end:
+        found: T = end.value
+        return found
+
+
+def encoding(request: Request, response: Response) -> Generator[None, None, tuple[dict[str, str], bytes]]:
+    """`encode` in parts: a large list must not stop the server."""
     headers = {**HEADERS, **response.headers}
     if response.content_type:
         headers["Content-Type"] = response.content_type
-    body = _body(request, response)
+    body = yield from _body(request, response)
     if len(body) > COMPRESSED_FROM and _accepts_gzip(request):
         is_kept = isinstance(response.body, Cached) and response.body.raw
-        body = _compressed_once(body) if is_kept else _compressed(body)
+        body = yield from (_compressed_once(body) if is_kept else _compressed(body))
         headers["Content-Encoding"] = "gzip"
         headers["Vary"] = ", ".join(filter(None, (headers.get("Vary"), "Accept-Encoding")))
     return headers, body
 
 
-def _compressed(body: bytes) -> bytes:
-    return zlib.compress(body, level=1, wbits=zlib.MAX_WBITS | 16)
+#: The phrases of Go's `net/http` where Python has others from 3.13 on.
+_PHRASES = {413: "Request Entity Too Large", 422: "Unprocessable Entity"}
 
 
-#: Compresses OpenAPI documents, which are kept; their bytes keep their hash.
-_compressed_once = lru_cache(maxsize=32)(_compressed)
+def message(request: Request, response: Response, now: datetime, *, closes: bool) -> tuple[bytes, bytes]:
+    """The head and the body of the whole answer. `closes`: it is the last one of its connection."""
+    return whole(messaging(request, response, now, closes=closes))
 
 
-def _body(request: Request, response: Response) -> bytes:
+def messaging(
+    request: Request, response: Response, now: datetime, *, closes: bool
+) -> Generator[None, None, tuple[bytes, bytes]]:
+    """`message` in parts."""
+    headers, body = yield from encoding(request, response)
+    lines = [_status_line(response.status), f"Content-Length: {len(body)}", _date(int(now.timestamp()))]
+    lines += [f"{name}: {value}" for name, value in headers.items()]
+    if response.warnings:
+        lines += [f"Warning: {value}" for value in warning.header_values(response.warnings)]
+    if closes:
+        lines.append("Connection: close")
+    return "\r\n".join([*lines, "", ""]).encode(), body
+
+
+@lru_cache(maxsize=64)
+def _status_line(status: int) -> str:
+    try:
+        phrase = _PHRASES.get(status) or HTTPStatus(status).phrase
+    except ValueError:
+        phrase = ""
+    return f"HTTP/1.1 {status} {phrase}"
+
+
+@lru_cache(maxsize=4)
+def _date(seconds: int) -> str:
+    return f"Date: {formatdate(seconds, usegmt=True)}"
+
+
+def _compressed(body: bytes) -> Parts:
+    packer = zlib.compressobj(level=1, wbits=zlib.MAX_WBITS | 16)
+    found: list[bytes] = []
+    for at in range(0, len(body), COMPRESSED_PART):
+        if found:
+            yield
+        found.append(packer.compress(body[at : at + COMPRESSED_PART]))
+    return b"".join([*found, packer.flush()])
+
+
+#: Compressed OpenAPI documents, which are kept; their bytes keep their hash.
+_kept: dict[bytes, bytes] = {}
+KEPT = 32
+
+
+def _compressed_once(body: bytes) -> Parts:
+    if body not in _kept:
+        found = yield from _compressed(body)
+        while len(_kept) >= KEPT:
+            del _kept[next(iter(_kept))]
+        _kept[body] = found
+    return _kept[body]
+
+
+def _body(request: Request, response: Response) -> Parts:
     body, content_type = response.body, response.content_type
     if body is None:
         return b""
     if content_type != codec.JSON:  # the most frequent one
         if content_type.startswith(codec.PROTOBUF):
-            return body.marshal()
+            return (yield from body.marshalling()) if isinstance(body, StoredList) else body.marshal()
         if content_type.startswith(codec.YAML):
             return yamlencoder.encode(body.to_object())
         if not content_type.startswith(codec.JSON):
@@ -83,6 +160,8 @@ def _body(request: Request, response: Response) -> bytes:
         return body.encode()
     if is_pretty(request):
         return orjson.dumps(body.to_object(), option=orjson.OPT_INDENT_2)
+    if isinstance(body, StoredList | Made):
+        return (yield from body.encoding()) + b"\n"
     return body.encode() + b"\n"
 
 

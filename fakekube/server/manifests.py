@@ -67,17 +67,8 @@ def parsed(text: str, name: str) -> list[Object]:
 
 def read(source: str | Path) -> list[Object]:
     """The objects of a file, or of all YAML and JSON files below a directory, sorted by path. Raises ManifestError."""
-    path = Path(source)
-    if path.is_dir():
-        files = sorted(p for p in path.rglob("*") if p.suffix in SUFFIXES and p.is_file())
-        if not files:
-            raise ManifestError(f"{path}: no manifests in this directory (looked for {', '.join(SUFFIXES)})")
-    elif path.exists():
-        files = [path]
-    else:
-        raise ManifestError(f"{path}: no such file or directory")
     found: list[Object] = []
-    for file in files:
+    for file in files_of(Path(source)):
         try:
             found += codec.load_manifests(file.read_text())
         except (ValueError, OSError, goyaml.YamlProblem, goyaml.TooDeep) as error:
@@ -86,9 +77,73 @@ def read(source: str | Path) -> list[Object]:
     return found
 
 
+def files_of(path: Path) -> list[Path]:
+    """A file, or the YAML and JSON files below a directory, sorted by path. Raises ManifestError."""
+    if path.is_dir():
+        files = sorted(p for p in path.rglob("*") if p.suffix in SUFFIXES and p.is_file())
+        if not files:
+            raise ManifestError(f"{path}: no manifests in this directory (looked for {', '.join(SUFFIXES)})")
+        return files
+    if not path.exists():
+        raise ManifestError(f"{path}: no such file or directory")
+    return [path]
+
+
+class Placed(NamedTuple):
+    """An object and where it stands: FILE:LINE."""
+
+    where: str
+    object: Object
+
+
+def read_all(sources: Iterable[Path]) -> tuple[list[Placed], list[str]]:
+    """The objects of files and directories, and a message for each that cannot be read."""
+    found: list[Placed] = []
+    problems: list[str] = []
+    for source in sources:
+        try:
+            files = files_of(source)
+        except ManifestError as error:
+            problems.append(str(error))
+            continue
+        for file in files:
+            try:
+                some, wrong = placed_in(file.read_text(), str(file))
+            except (UnicodeDecodeError, OSError) as error:
+                some, wrong = [], [f"{file}: {error}"]
+            found += some
+            problems += wrong
+    return found, problems
+
+
+def placed_in(text: str, name: str) -> tuple[list[Placed], list[str]]:
+    """The objects of the text of a file, and a message for each that cannot be read."""
+    found: list[Placed] = []
+    problems: list[str] = []
+    try:
+        for line, obj in codec.placed_manifests(text):
+            where = f"{name}:{line}"
+            if isinstance(obj, ValueError):
+                problems.append(f"{where}: {obj}{_how_to_build(Path(name))}")
+            else:
+                found.append(Placed(where, obj))
+    except (ValueError, goyaml.YamlProblem, goyaml.TooDeep) as error:
+        problems.append(f"{name}: {error}")
+    return found, problems
+
+
+def _how_to_build(file: Path) -> str:
+    named = file.name in KUSTOMIZATIONS
+    return f" (a kustomization: load the output of `kubectl kustomize {file.parent}`)" if named else ""
+
+
 def ordered(objects: Iterable[Object]) -> list[Object]:
     """Namespaces first, then CustomResourceDefinitions, then the rest in the given order."""
-    return sorted(objects, key=lambda obj: _FIRST.get(obj.get("kind", ""), 2))
+    return sorted(objects, key=_rank)
+
+
+def _rank(obj: Object) -> int:
+    return _FIRST.get(obj.get("kind", ""), 2)
 
 
 def collection_path(resource: Resource, namespace: str | None) -> str:
@@ -143,6 +198,19 @@ async def load(server: Server, transport: DirectTransport, objects: Iterable[Obj
     except StopIteration as end:
         found: list[Object] = end.value
         return found
+
+
+async def load_all(server: Server, transport: DirectTransport, placed: Iterable[Placed]) -> tuple[int, list[str]]:
+    """Load each object in the order of `apply`; the number of those that are stored, and a message for each other."""
+    problems: list[str] = []
+    stored = 0
+    for where, obj in sorted(placed, key=lambda one: _rank(one.object)):
+        try:
+            stored += len(await load(server, transport, [obj]))
+        except ManifestError as error:
+            hint = _how_to_build(Path(where.rpartition(":")[0]))
+            problems.append(f"{where}: {error}{hint}")
+    return stored, problems
 
 
 def _over(existing: Object, meta: Object) -> Object:

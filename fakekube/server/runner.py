@@ -42,6 +42,7 @@ from fakekube.server.webhookclient import WebhookClient
 if TYPE_CHECKING:
     from fakekube.apiserver.auth.clientcertificate import ClientCertificate
     from fakekube.server.availability import AvailabilityChecks
+    from fakekube.server.controldoor import Control
     from fakekube.server.proxyclient import ProxyClient
 
 log: logging.Logger = logging.getLogger(__name__)
@@ -70,6 +71,8 @@ class Suspended(NamedTuple):
     step: Step
     need: Need
     client: ClientProcess | None = None
+    began: float = 0.0
+    """When the server began to process it."""
 
     def abandon(self) -> None:
         """Abandon the request. It changes nothing and does not count for faults."""
@@ -122,6 +125,11 @@ class ServerRunner:
         self._answering: tuple[RequestInfo, ClientProcess | None] | None = None
         self.serials: Iterator[int] = itertools.count(1)
         """The numbers that order requests and what listeners record."""
+        self.control: Control | None = None
+        """Answers the requests for the control API; None: there is none."""
+        self.restored: list[Callable[[], None]] = []  # called when a saved state was restored
+        self.began: float = 0.0
+        """When the request began that is answered at this moment; for listeners."""
         self._compactor = Compactor(apiserver.store, clock.monotonic())
         apiserver.on_commit = self._committed
         apiserver.on_release = self.streams.wake_all
@@ -150,8 +158,9 @@ class ServerRunner:
     def begin(self, request: Request, client: ClientProcess | None = None) -> Response | Suspended:
         """Run a request of a client until it is answered or has to wait."""
         info = parse(request)
+        began = self.began = self.clock.monotonic()
         if info.verb != "get":  # a GET neither changes the revision nor reads an old one
-            self._compactor.observe(self.clock.monotonic())
+            self._compactor.observe(began)
         outer, self._answering = self._answering, (info, client)
         version = features.use(self.apiserver.features)
         try:
@@ -169,7 +178,7 @@ class ServerRunner:
 
     async def complete(self, suspended: Suspended) -> Response:
         """Resume a suspended request until it is answered."""
-        request, info, step, need, client = suspended
+        request, info, step, need, client, began = suspended
         try:
             response = await self._resumed(step, need, (info, client))
         except ServerStopped:
@@ -179,7 +188,7 @@ class ServerRunner:
             response = _failed(request, error)
         if client is not None and client.fenced:
             response = Response(reset=True)
-        response.flow = (request.user, info)
+        response.flow, self.began = (request.user, info), began
         return self._logged(request, info, response, client)
 
     async def _resumed(
@@ -277,6 +286,10 @@ class ServerRunner:
         finally:
             del self._waiting[outcome]
             task.cancel()
+
+    async def pause(self) -> None:
+        """Let other requests run, between two parts of long work."""
+        await self.clock.sleep_until(self.clock.monotonic())
 
     async def _fulfilled(self, need: Need) -> Sequence[Reply] | Forwarded:
         """Fulfil a need. Returns the replies of webhooks, or of an aggregated API server; a delay has none."""
@@ -386,6 +399,8 @@ class ServerRunner:
         """Return to a saved state and end all watches, as a restart from a backup does (`after`: `Store.restore`)."""
         self.apiserver.restore(state, after=after)
         self._compactor.begin(self.clock.monotonic())
+        for follow in self.restored:
+            follow()
         self.end_watches()
 
     def write_unchecked(self, resource: Resource, obj: Object) -> Entry:

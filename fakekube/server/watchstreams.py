@@ -26,6 +26,15 @@ class Rounds(Protocol):
         """Call `callback` once at the end of the current round."""
 
 
+class Sink(Protocol):
+    """Takes the events of a watch at once, without the task that serves it."""
+
+    def is_ready(self) -> bool:
+        """Whether its client has read what was sent before."""
+
+    def send(self, events: Sequence[WatchEvent]) -> None: ...
+
+
 class WatchEnded(Exception):
     """A fault ends the stream of a watch."""
 
@@ -52,6 +61,9 @@ class WatchStreams:
         self._waiters: dict[str, dict[_Waiter, None]] = {}
         self._idle: dict[_Waiter, None] = {}
         self._generation = 0
+        self._sinks: dict[Watch, Sink] = {}
+        self._due: dict[_Waiter, None] = {}
+        self._resumed = False
 
     def retire(self) -> None:
         """Break reference cycles: the server has ended."""
@@ -68,20 +80,61 @@ class WatchStreams:
 
     async def events_sent(self) -> None:
         """Wait until the watches that the last write has woken have sent its events."""
-        if self.woken:
-            self.woken = False
+        if self.woken and not self.sent_in_place():
+            self.woken = self._resumed = False
             await asyncio.sleep(0)  # noqa: TID251 - the streams are scheduled before this task
 
+    def sent_in_place(self) -> bool:
+        """Whether the watches that the last write has woken have sent its events when this returns."""
+        self._deliver()
+        if self._resumed:
+            return False
+        self.woken = False
+        return True
+
+    def deliver_in_place(self, watch: Watch, sink: Sink) -> None:
+        """Send the events of an open watch to `sink` by the write itself, while its stream has nothing else to do."""
+        self._sinks[watch] = sink
+
     def _wake(self, waiters: Mapping[_Waiter, None] | None) -> None:
-        if waiters:
-            self.woken = True
-            for waiter in waiters:
+        if not waiters:
+            return
+        self.woken = True
+        for waiter in waiters:
+            if waiter.send is not None:
+                if not self._due:
+                    waiter.call_soon(self._deliver)  # a write that no request has made
+                self._due[waiter] = None
+            else:
+                self._resumed = True
                 waiter.wake()
 
+    def _deliver(self) -> None:
+        while self._due:
+            due, self._due = self._due, {}
+            for waiter in due:
+                if waiter.send is None or not waiter.send():
+                    self._resumed = True
+                    waiter.wake()
+
+    def _sent(self, watch: Watch, sink: Sink, is_timed: bool) -> bool:
+        """Send the events of a watch whose stream waits; False: its task has to do the rest. `is_timed`: it need not
+        wait for another time from now on."""
+        if not sink.is_ready():
+            return False
+        try:
+            events = watch.read()
+        except StatusError:
+            return False  # the task gets it, too, and ends
+        if events:
+            sink.send(events)
+        return is_timed and not watch.over()
+
     def wake_all(self) -> None:
-        """Let the watches read on that a fault or a hold has stopped."""
-        for waiters in self._waiters.values():
-            self._wake(waiters)
+        """Let the streams go on that a fault or a hold has stopped, or that end."""
+        for waiter in [waiter for waiters in self._waiters.values() for waiter in waiters]:
+            self.woken = self._resumed = True
+            waiter.wake()
 
     def end(self) -> None:
         """End every open watch."""
@@ -141,12 +194,21 @@ class WatchStreams:
                         yield [watch.bookmark()]
                     bookmark_at = _next_bookmark(bookmark_at, now, deadline)
                     continue
-                await waiter.wait(self._until(watch, waiter, deadline, bookmark_at))
+                until = self._until(watch, waiter, deadline, bookmark_at)
+                await waiter.wait(until, self._sending(watch, until < deadline or not watch.bookmarks))
         finally:
             waiter.close()
+            self._sinks.pop(watch, None)
             self._waiters[watch.collection].pop(waiter, None)
             self._idle.pop(waiter, None)
             self.open.pop(watch, None)
+
+    def _sending(self, watch: Watch, is_timed: bool) -> Callable[[], bool] | None:
+        """What sends the events of a watch without its task; None: they need it."""
+        sink = self._sinks.get(watch)
+        if sink is None or watch.fault is not None or watch.conversion is not None or self.interception is not None:
+            return None
+        return partial(self._sent, watch, sink, is_timed)
 
     def forget(self, watch: Watch) -> None:
         """Deliver nothing more to a watch, whose client does not run any more."""
@@ -222,29 +284,34 @@ class WatchStreams:
 
 
 class _Waiter:
-    """Waits for a write or a point in time. The timer is kept as long as that point stays the same."""
+    """Waits for a write or a point in time. The timer is kept as long as that point stays the same.
 
-    __slots__ = ("_loop", "_timer", "_until", "_woken")
+    `send`, while it waits: sends the events of a write instead of waking; False: it must wake.
+    """
+
+    __slots__ = ("_loop", "_timer", "_until", "_woken", "call_soon", "send")
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
-        self._loop = loop
+        self._loop, self.call_soon = loop, loop.call_soon
+        self.send: Callable[[], bool] | None = None
         self._until = 0.0
         self._timer: asyncio.TimerHandle | None = None
         self._woken: asyncio.Future[None] | None = None
 
-    async def wait(self, until: float) -> None:
+    async def wait(self, until: float, send: Callable[[], bool] | None = None) -> None:
         """Wait until `wake` is called or the loop's time is `until`."""
         if self._timer is None or until != self._until:
             self.close()
             self._until, self._timer = until, self._loop.call_at(until, self._ring)
-        self._woken = self._loop.create_future()
+        self._woken, self.send = self._loop.create_future(), send
         try:
             await self._woken
         finally:
-            self._woken = None
+            self._woken = self.send = None
 
     def wake(self) -> None:
         if self._woken is not None and not self._woken.done():
+            self.send = None
             self._woken.set_result(None)
 
     def close(self) -> None:

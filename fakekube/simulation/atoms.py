@@ -332,9 +332,7 @@ def parse_atom(text: str) -> Atom:
     anchor = parse_anchor(found["anchor"]) if found["anchor"] else None
     try:
         return _PARSERS[found["name"]](arguments, anchor)
-    except (IndexError, KeyError, TypeError) as error:
-        raise ValueError(f"atom {text!r}: {error}") from None
-    except ValueError as error:
+    except (IndexError, KeyError, TypeError, ValueError) as error:
         raise ValueError(f"atom {text!r}: {error}") from None
 
 

@@ -65,11 +65,10 @@ class _Search:
             atoms = self.plan.atoms
             chunks = range(0, len(atoms), size)
             if any(self._accept(replace(self.plan, atoms=atoms[:at] + atoms[at + size :])) for at in chunks):
-                size = max(1, min(size, len(self.plan.atoms)))
-            elif size == 1:
+                continue
+            if size == 1:
                 return
-            else:
-                size //= 2
+            size //= 2
 
     def skip_steps(self, steps: Sequence[str]) -> None:
         for name in reversed(steps):

@@ -228,6 +228,7 @@ def test_the_api_service_of_a_path(path, found):
     assert (of_path is not None and of_path["metadata"]["name"] == NAME) == found
 
 
+@pytest.mark.slow
 def test_openapi_documents_are_merged():
     api = registered()
     flunder = {"$ref": "#/definitions/com.example.Flunder"}

@@ -4,7 +4,18 @@ import orjson
 import pytest
 
 from fakekube.apiserver.kubelet import ExecResult
-from fakekube.apiserver.wire.channels import CLOSE, ERROR, STDERR, STDIN, STDOUT, ExecSession, ForwardSession, choose
+from fakekube.apiserver.wire.channels import (
+    CLOSE,
+    ERROR,
+    STDERR,
+    STDIN,
+    STDOUT,
+    ExecSession,
+    ForwardSession,
+    InteractiveSession,
+    choose,
+)
+from fakekube.apiserver.wire.status import not_found
 
 V5, V4 = "v5.channel.k8s.io", "v4.channel.k8s.io"
 END_OF_INPUT = bytes([CLOSE, STDIN])
@@ -70,6 +81,85 @@ def test_a_command_runs_once_after_its_client_has_gone():
     open.left()
     open.left()
     assert (inputs, open.done) == ([b"a"], True)
+
+
+def refused():
+    raise not_found("pods", "a")
+
+
+def refusal(message):
+    return message[0], orjson.loads(message[1:])["reason"]
+
+
+def test_a_command_that_is_refused_ends_with_the_status():
+    open = ExecSession(lambda data: refused(), ("ls",), stdin=False)
+    (end,) = open.opened()
+    assert refusal(end) == (ERROR, "NotFound")
+    assert open.done
+
+
+def conversation(*, refuses=False):
+    """Repeats its input until the end of the input."""
+    data = yield ExecResult("ready")
+    while data:
+        data = yield ExecResult(data.decode())
+        if refuses:
+            refused()
+    return ExecResult("bye", exit_code=0)
+
+
+SUCCESS = bytes([ERROR]) + orjson.dumps({"metadata": {}, "status": "Success"})
+
+
+def test_a_conversation_answers_each_message_until_the_input_ends():
+    open = InteractiveSession(conversation(), ("cat",), stdin=True)
+    assert open.opened() == [b"\x01ready"]
+    assert open.received(b"\x00a") == [b"\x01a"]
+    for ignored in (b"", b"\x00", b"\x04{}", bytes([CLOSE, STDOUT])):
+        assert open.received(ignored) == []
+    assert not open.done
+    assert open.received(END_OF_INPUT) == [b"\x01bye", SUCCESS]
+    assert open.done
+    assert open.received(b"\x00late") == []
+
+
+def test_a_conversation_without_stdin_runs_to_its_end():
+    open = InteractiveSession(conversation(), ("cat",), stdin=False)
+    assert open.opened() == [b"\x01ready", b"\x01bye", SUCCESS]
+    assert open.done
+
+
+def test_a_conversation_without_input_is_asked_until_it_ends():
+    def counts():
+        for number in "12":
+            assert (yield ExecResult(number)) == b""
+        return ExecResult(exit_code=0)
+
+    assert InteractiveSession(counts(), ("count",), stdin=False).opened() == [b"\x011", b"\x012", SUCCESS]
+
+
+def test_a_conversation_that_is_refused_ends_with_the_status():
+    open = InteractiveSession(conversation(refuses=True), ("cat",), stdin=True)
+    open.opened()
+    open.received(b"\x00a")
+    (end,) = open.received(b"\x00b")
+    assert refusal(end) == (ERROR, "NotFound")
+    assert open.done
+
+
+def test_a_conversation_whose_client_has_gone_is_closed():
+    ended = []
+
+    def watched():
+        try:
+            yield ExecResult("ready")
+        finally:
+            ended.append(True)
+
+    open = InteractiveSession(watched(), ("cat",), stdin=True)
+    open.opened()
+    open.left()
+    assert ended
 
 
 @pytest.mark.parametrize(

@@ -86,3 +86,14 @@ def test_a_watch_begins_at_a_revision_that_lists_cannot_read(api: Api):
     assert watch is not None
     assert watch.refused is None
     assert [event.type for event in watch.read()] == ["ADDED"]
+
+
+def test_after_a_restore_the_first_interval_begins_anew():
+    store = Store()
+    compactor = Compactor(store, 0.0)
+    written(store, 1)
+    compactor.begin(100.0)
+    compactor.observe(INTERVAL + 99)
+    assert store.floor == 0
+    compactor.observe(INTERVAL + 100)
+    assert store.floor == store.revision + 1

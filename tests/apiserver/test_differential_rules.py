@@ -4,8 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
+import orjson
 import pytest
 
+from fakekube.apiserver.crd.schemavalidator import SchemaValidator
+from fakekube.apiserver.registry.batch.job.strategy import JOB_LABELS, has_labels_of_read
+from fakekube.apiserver.registry.core.pod.images import pull_policy
+from fakekube.apiserver.schema.stringformats import is_hostname
+from fakekube.apiserver.wire import gojson
 from tests.apiserver.api import Api
 
 DRIVERS = "/apis/storage.k8s.io/v1/csidrivers"
@@ -142,3 +148,287 @@ def test_the_resources_of_a_pod_as_a_whole_decide_its_class(api: Api) -> None:
     found = api.ok("POST", pods, {"metadata": {"name": "b"}, "spec": whole})
     assert found["spec"]["resources"]["requests"] == {"cpu": "1", "memory": "2Gi"}
     assert found["status"]["qosClass"] == "Burstable"
+
+
+# --- writes that change nothing, and what they are compared with ------------------------------------------------------
+
+CLAIM = {"spec": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}}
+POD_SPEC = {"restartPolicy": "Never", "containers": [{"name": "c", "image": "x"}]}
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "moves"),
+    [
+        ("/api/v1/namespaces/default/persistentvolumeclaims", CLAIM, True),  # the phase
+        ("/api/v1/namespaces/default/configmaps", {"data": {"a": "b"}}, False),
+    ],
+)
+def test_the_first_update_stores_the_defaults_of_reads(api: Api, path: str, body: Any, moves: bool) -> None:
+    made = api.ok("POST", path, {"metadata": {"name": "a"}, **body})
+    versions = [api.ok("PATCH", f"{path}/a", {}, **MERGE)["metadata"]["resourceVersion"] for _ in range(2)]
+    assert (versions[0] != made["metadata"]["resourceVersion"]) is moves
+    assert versions[0] == versions[1]
+
+
+@pytest.mark.parametrize(
+    ("labels", "incomplete"),
+    [(dict.fromkeys(JOB_LABELS, "x"), True), ({**dict.fromkeys(JOB_LABELS, "x"), "a": "b"}, False), ({}, False)],
+)
+def test_the_labels_of_a_job_are_stored_at_once_if_its_template_has_labels(labels: Any, incomplete: bool) -> None:
+    assert has_labels_of_read({"metadata": {"labels": labels}}) is incomplete
+
+
+@pytest.mark.parametrize(("sent", "stored"), [("YR==", "YQ=="), ("YWF=", "YWE="), ("Y+/=", "Y+8="), ("YW\nE=", "YWE=")])
+def test_bytes_are_stored_without_stray_bits(api: Api, sent: str, stored: str) -> None:
+    secrets = "/api/v1/namespaces/default/secrets"
+    made = api.ok("POST", secrets, {"metadata": {"name": "a"}, "data": {"a": sent}})
+    assert made["data"] == {"a": stored}
+    again = api.ok("PATCH", f"{secrets}/a", {"data": {"a": sent}}, **MERGE)
+    assert again["metadata"]["resourceVersion"] == made["metadata"]["resourceVersion"]
+
+
+# --- services --------------------------------------------------------------------------------------------------------
+
+SERVICES = "/api/v1/namespaces/default/services"
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [
+        {"type": "NodePort", "ports": [{"port": 80, "nodePort": 20000}]},
+        {
+            "type": "LoadBalancer",
+            "externalTrafficPolicy": "Local",
+            "healthCheckNodePort": 20001,
+            "ports": [{"port": 80}],
+        },
+    ],
+)
+def test_a_dry_run_does_not_check_the_range_of_node_ports(api: Api, spec: Any) -> None:
+    body = {"metadata": {"name": "a"}, "spec": spec}
+    assert api.call("POST", f"{SERVICES}?dryRun=All", body)[0] == 201
+    assert api.call("POST", SERVICES, body)[0] in (422, 500)
+
+
+def test_a_service_that_its_status_has_created_gets_no_address_later(api: Api) -> None:
+    kind = {"content_type": "application/apply-patch+yaml"}
+    service = {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "a"}, "spec": {"ports": [{"port": 80}]}}
+    api.call("PATCH", f"{SERVICES}/a/status?fieldManager=m", service, **kind)
+    assert "clusterIP" not in api.ok("PATCH", f"{SERVICES}/a?fieldManager=m", service, **kind)["spec"]
+
+
+# --- pods ------------------------------------------------------------------------------------------------------------
+
+
+def test_a_binding_by_its_name_ignores_its_uid(api: Api) -> None:
+    pods = "/api/v1/namespaces/default/pods"
+    for name in "ab":
+        api.ok("POST", pods, {"metadata": {"name": name}, "spec": POD_SPEC})
+    binding = {"metadata": {"uid": "x"}, "target": {"name": "n"}}
+    named = {**binding, "metadata": {"name": "a", "uid": "x"}}
+    assert api.call("POST", "/api/v1/namespaces/default/bindings", named)[0] == 201
+    other = {**binding, "metadata": {"name": "b", "uid": "x"}}
+    assert api.call("POST", f"{pods}/b/binding", other)[0] == 409
+
+
+@pytest.mark.parametrize(("size", "code"), [("1m", 422), ("1.5", 422), ("3Mi", 422), ("0", 201), ("4Mi", 201)])
+def test_huge_pages_below_one_are_no_multiple_of_their_size(api: Api, size: str, code: int) -> None:
+    container = {"name": "c", "image": "x", "resources": {"limits": {"cpu": "1", "hugepages-2Mi": size}}}
+    pod = {"metadata": {"name": "a"}, "spec": {"containers": [container]}}
+    assert api.call("POST", "/api/v1/namespaces/default/pods", pod)[0] == code
+
+
+@pytest.mark.parametrize(
+    ("image", "policy"),
+    [
+        ("a" * 247, "Always"),
+        ("a" * 248, "IfNotPresent"),  # docker.io/library/ is in front of it
+        (f"{'a' * 248}:latest", "IfNotPresent"),
+        (f"localhost/{'a' * 255}", "Always"),
+        (f"localhost/{'a' * 256}", "IfNotPresent"),
+        (f"docker.io/{'a' * 248}", "IfNotPresent"),
+        (f"a/{'b' * 253}", "Always"),
+    ],
+)
+def test_the_default_pull_policy_of_long_names(image: str, policy: str) -> None:
+    assert pull_policy(image) == policy
+
+
+def test_the_resources_of_a_pod_as_a_whole_are_resized(api: Api) -> None:
+    pods = "/api/v1/namespaces/default/pods"
+    spec = {**POD_SPEC, "resources": {"limits": {"cpu": "2"}}}
+    api.ok("POST", pods, {"metadata": {"name": "a"}, "spec": spec})
+    found = api.ok("PATCH", f"{pods}/a/resize", {"spec": {"resources": {"limits": {"cpu": "3"}}}}, **MERGE)
+    assert (found["spec"]["resources"]["limits"], found["metadata"]["generation"]) == ({"cpu": "3"}, 2)
+    off = Api(feature_gates={"InPlacePodLevelResourcesVerticalScaling": False})
+    off.ok("POST", pods, {"metadata": {"name": "a"}, "spec": spec})
+    assert off.call("PATCH", f"{pods}/a/resize", {"spec": {"resources": {}}}, **MERGE)[0] == 422
+
+
+# --- other kinds -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("address", "canonical"),
+    [("2001:db8::1", ""), ("2001:DB8::1", "2001:db8::1"), ("2001:db8:0:0::1", "2001:db8::1"), ("::FF", "::ff")],
+)
+def test_addresses_of_slices_are_canonical(api: Api, address: str, canonical: str) -> None:
+    path = "/apis/discovery.k8s.io/v1/namespaces/default/endpointslices"
+    body = {"metadata": {"name": "a"}, "addressType": "IPv6", "endpoints": [{"addresses": [address]}]}
+    code, answer = api.call("POST", path, body)
+    assert code == (422 if canonical else 201)
+    if canonical:
+        assert f'must be in canonical form ("{canonical}")' in answer["message"]
+
+
+@pytest.mark.parametrize("kind", ["deployments", "replicasets"])
+def test_the_count_of_terminating_pods_is_not_negative(api: Api, kind: str) -> None:
+    path = f"/apis/apps/v1/namespaces/default/{kind}"
+    template = {"metadata": {"labels": {"a": "b"}}, "spec": {"containers": [{"name": "c", "image": "x"}]}}
+    api.ok(
+        "POST",
+        path,
+        {"metadata": {"name": "a"}, "spec": {"selector": {"matchLabels": {"a": "b"}}, "template": template}},
+    )
+    codes = [
+        api.call("PATCH", f"{path}/a/status", {"status": {"terminatingReplicas": n}}, **MERGE)[0] for n in (-1, 0, 1)
+    ]
+    assert codes == [422, 200, 200]
+
+
+def test_a_job_names_itself_in_the_error_of_a_field_label(api: Api) -> None:
+    path = "/apis/batch/v1/namespaces/default/jobs?fieldSelector=spec.completions%3D1"
+    assert api.refused("GET", path)[2] == 'field label "spec.completions" not supported for Job'
+
+
+REQUIREMENT = "spec.resourceAttributes.{}.requirements[0]"
+VALUES = "must be specified when `operator` is 'In' or 'NotIn'"
+NO_VALUES = "may not be specified when `operator` is 'Exists' or 'DoesNotExist'"
+
+
+@pytest.mark.parametrize(
+    ("name", "selector", "error"),
+    [
+        ("labelSelector", {}, "spec.resourceAttributes.labelSelector.requirements: Required value: when spec.resourceAttributes.labelSelector is specified, requirements or rawSelector is required"),
+        ("fieldSelector", {"rawSelector": "a=b", "requirements": [{"key": "a", "operator": "In", "values": ["b"]}]}, 'spec.resourceAttributes.fieldSelector.rawSelector: Invalid value: "a=b": may not specified at the same time as requirements'),
+        ("labelSelector", {"requirements": [{"key": "a", "operator": "In"}]}, f"{REQUIREMENT.format('labelSelector')}.values: Required value: {VALUES}"),
+        ("fieldSelector", {"requirements": [{"key": "a", "operator": "NotIn"}]}, f"{REQUIREMENT.format('fieldSelector')}.values: Required value: {VALUES}"),
+        ("labelSelector", {"requirements": [{"key": "a", "operator": "Exists", "values": ["b"]}]}, f"{REQUIREMENT.format('labelSelector')}.values: Forbidden: {NO_VALUES}"),
+        ("fieldSelector", {"requirements": [{"operator": "In", "values": ["b"]}]}, f"{REQUIREMENT.format('fieldSelector')}.key: Required value: must be specified"),
+    ],
+)  # fmt: skip
+def test_selectors_of_access_reviews_are_validated(api: Api, name: str, selector: Any, error: str) -> None:
+    body = {"spec": {"resourceAttributes": {"verb": "list", "resource": "pods", name: selector}}}
+    message = api.refused("POST", "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews", body)[2]
+    assert message == f'.authorization.k8s.io "" is invalid: {error}'
+
+
+@pytest.mark.parametrize(
+    ("name", "requirements", "problem"),
+    [
+        ("labelSelector", [{"key": "a", "operator": "New"}], "ignored"),
+        ("labelSelector", [{"key": "a", "operator": "New"}, {"key": "a", "operator": "Exists"}], "partially ignored"),
+        ("fieldSelector", [{"key": "a", "operator": "Exists"}], "ignored"),
+        ("fieldSelector", [{"key": "a", "operator": "In", "values": ["b", "c"]}], "ignored"),
+        ("fieldSelector", [{"key": "a", "operator": "In", "values": ["b"]}], ""),
+    ],
+)
+def test_requirements_that_the_authorizer_does_not_know_are_named(
+    api: Api, name: str, requirements: Any, problem: str
+) -> None:
+    body = {"spec": {"resourceAttributes": {"verb": "list", "resource": "pods", name: {"requirements": requirements}}}}
+    status = api.ok("POST", "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews", body)["status"]
+    shown = f"spec.resourceAttributes.{name} {problem} due to parse error" if problem else None
+    assert status.get("evaluationError") == shown
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "code", "is_status"),
+    [
+        ("POST", "/api/v2", 404, True),
+        ("GET", "/version/x", 404, True),
+        ("DELETE", "/version/x", 404, True),
+        ("PUT", "/foo", 404, False),
+        ("POST", "/apis/apps", 200, True),
+        ("POST", "/version", 405, True),
+        ("POST", "/apis/apps/v1", 405, True),
+    ],
+)
+def test_methods_of_paths_without_a_resource(api: Api, method: str, path: str, code: int, is_status: bool) -> None:
+    response = api.answer(method, path)
+    assert response.status == code
+    assert isinstance(response.body.to_object(), dict) is is_status
+
+
+# --- custom resources ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "valid"),
+    [
+        ("a-b", True), ("a-b-c", False), ("a.b-c.de", True), ("a--b", False), ("A-b-c", False), ("xn--a", False),
+        ("1a", True), ("-a", False), ("a_b", False), ("é.com", True), ("a.b1", False), ("a" * 64, False), ("", False),
+    ],
+)  # fmt: skip
+def test_host_names(text: str, valid: bool) -> None:
+    assert is_hostname(text) is valid
+
+
+@pytest.mark.parametrize(
+    ("node", "value", "problems"),
+    [
+        ({"type": "integer", "format": "int32", "maximum": 3e9}, 5,
+         ["Maximum boundary value must be of type integer with format int32 in f"]),
+        ({"type": "integer", "format": "int32", "minimum": -3e9}, 5,
+         ["Minimum boundary value must be of type integer with format int32 in f"]),
+        ({"type": "integer", "maximum": 1e30}, 5,
+         ["Maximum boundary value must be of type integer (default format) in f"]),
+        ({"type": "number", "format": "float", "maximum": 1e300}, 1e200,
+         ["Checked value must be of type number with format float in f",
+          "Maximum boundary value must be of type number with format float in f"]),
+        ({"type": "integer", "format": "int32", "maximum": 5}, 5, []),
+    ],
+)  # fmt: skip
+def test_bounds_that_the_type_does_not_have_refuse_every_value(node: Any, value: float, problems: list[str]) -> None:
+    validator = SchemaValidator(node)
+    assert [one.message for one in validator.check(value, "f").problems] == problems
+    assert validator.accepts(value) is not bool(problems)
+
+
+@pytest.mark.parametrize(
+    ("default", "errors"),
+    [
+        ({}, ["apiVersion", "kind"]),
+        ({"apiVersion": "v1"}, ["kind"]),
+        ({"apiVersion": "v1", "kind": "Gadget", "spec": {}}, []),
+    ],
+)
+def test_the_default_of_a_root_is_a_resource(api: Api, default: Any, errors: list[str]) -> None:
+    schema = {"type": "object", "default": default, "properties": {"spec": {"type": "object"}}}
+    version = {"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": schema}}
+    names = {"plural": "gadgets", "kind": "Gadget"}
+    spec = {"group": "example.com", "scope": "Namespaced", "names": names, "versions": [version]}
+    body = {"metadata": {"name": "gadgets.example.com"}, "spec": spec}
+    answer = api.call("POST", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", body)[1]
+    fields = [cause["field"].rpartition(".")[2] for cause in answer.get("details", {}).get("causes", ())]
+    assert fields == errors
+
+
+def test_an_integer_below_int64_is_a_float(api: Api) -> None:
+    """Go writes it with the fewest digits that tell it from its neighbours."""
+    text = gojson.encode(gojson.with_body_numbers(orjson.loads(b"[-9223372036854775809, -9223372036854775808]")))
+    assert text == b"[-9223372036854776000,-9223372036854775808]"
+
+
+def test_ports_of_one_name_cannot_get_the_same_node_port(api: Api) -> None:
+    port = {"port": 80, "name": "a"}
+    api.ok("POST", SERVICES, {"metadata": {"name": "a"}, "spec": {"type": "NodePort", "ports": [port]}})
+    code, _, message = api.refused("PATCH", f"{SERVICES}/a", {"spec": {"ports": [port, port]}}, **MERGE)
+    number = api.ok("GET", f"{SERVICES}/a")["spec"]["ports"][0]["nodePort"]
+    assert (code, message) == (500, f"duplicate nodePort: {{TCP {number}}}")
+
+
+def test_a_refused_patch_is_quoted_with_the_escapes_of_go(api: Api) -> None:
+    api.ok("POST", "/api/v1/namespaces/default/configmaps", {"metadata": {"name": "a"}, "data": {"a": "<&>é\u2028"}})
+    _, _, message = api.refused("PATCH", "/api/v1/namespaces/default/configmaps/a", {"data": {"b": 1}}, **MERGE)
+    assert r"\\u003c\\u0026\\u003eé\\u2028" in message

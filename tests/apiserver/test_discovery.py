@@ -137,6 +137,7 @@ def test_a_metric_label_with_quotes():
     )
 
 
+@pytest.mark.slow
 def test_the_list_of_paths(api):
     paths = api.ok("GET", "/")["paths"]
     assert paths == sorted(paths)

@@ -51,6 +51,17 @@ END = "unexpected end of JSON input"
         ('"\n"', "invalid character '\\n' in string literal"),
         ('"\\x"', "invalid character 'x' in string escape code"),
         ('"\\u12x4"', "invalid character 'x' in \\u hexadecimal character escape"),
+        ('"a b', END),
+        ('"\x1f"', "invalid character '\\x1f' in string literal"),
+        ('"\\u', END),
+        ('"\\u1234', END),
+        ('{"a":[1,{"b":x}]}', "invalid character 'x' looking for beginning of value"),
+        ("nul", END),
+        ("1e+", END),
+        ("1E-x", "invalid character 'x' in exponent of numeric literal"),
+        ("--1", "invalid character '-' in numeric literal"),
+        ("-01", "invalid character '1' after top-level value"),
+        ("[1,2", END),
         ("\x00", "invalid character '\\x00' looking for beginning of value"),
         ("٣", "invalid character 'Ù' looking for beginning of value"),
         ("[" * 20_000, "exceeded max depth"),
@@ -89,3 +100,66 @@ def test_go_and_python_agree_on_what_is_json(text):
 )
 def test_the_name_of_a_json_type(value, name):
     assert gojson.type_name(value) == name
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        ({"b": 1.0, "a": [2.5, "<&>"]}, '{"a":[2.5,"\\u003c\\u0026\\u003e"],"b":1}'),
+        (1e20, "100000000000000000000"),
+        (1e21, "1e+21"),
+        (-1e20, "-100000000000000000000"),
+        (-1e21, "-1e+21"),
+        (123456789012345680000.0, "123456789012345680000"),
+    ],
+)
+def test_a_map_as_go_writes_it(value, text):
+    assert gojson.go_json(value) == text
+
+
+def test_a_struct_keeps_its_order():
+    assert gojson.go_json_ordered({"b": 1, "a": "<"}) == '{"b":1,"a":"\\u003c"}'
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (1e15, b"1000000000000000.0"),
+        (1e16, b"10000000000000000"),
+        (1.5e20, b"150000000000000000000"),
+        (1e21, b"1e+21"),
+        (1e200, b"1e+200"),
+        ({"a e+10": "1e+16", "b": 1e16}, b'{"a e+10":"1e+16","b":10000000000000000}'),
+    ],
+)
+def test_numbers_have_an_exponent_from_1e21_on(value, text):
+    assert gojson.encode(value) == text
+
+
+@pytest.mark.parametrize(
+    ("value", "stored", "whole"),
+    [
+        (3.0, 3, gojson.WholeFloat),
+        (0.5, 0.5, float),
+        (2.0**62, 2**62, gojson.WholeFloat),
+        (2.0**63, 2.0**63, float),
+        (-(2.0**63), -(2.0**63), float),
+        (-(2.0**63) - 2048, -(2.0**63) - 2048, float),
+        (2**63 - 1, 2**63 - 1, int),
+        (2**63, 2.0**63, float),
+        (-(2**63), -(2**63), int),
+        (-(2**63) - 1, -(2.0**63), float),
+        (gojson.WholeFloat(3), 3, int),
+    ],
+)
+def test_the_type_of_a_number(value, stored, whole):
+    found = gojson.with_go_numbers({"a": [value]})["a"][0]
+    assert (found, type(found)) == (stored, type(stored))
+    assert type(gojson.with_body_numbers(value)) is whole
+
+
+def test_a_value_without_such_numbers_is_returned_itself():
+    value = {"a": [1, {"b": "x"}, 0.5]}
+    assert gojson.with_go_numbers(value) is value
+    changed = gojson.with_go_numbers({"a": [1.0], "b": value})
+    assert changed["b"] is value

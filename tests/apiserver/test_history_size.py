@@ -76,6 +76,7 @@ def test_row15_five_hundred_services_get_addresses(fakekube, total):
     assert len({one["spec"]["clusterIP"] for one in services}) == len(services) == total + 1
 
 
+@pytest.mark.slow
 def test_i23_of_the_renewals_of_leases_the_last_are_kept():
     """Issue 23: a virtual day of one node has 8,640 renewals, which are bounded whatever the window is."""
     with FakeKube(nodes=1, wall_clock=False) as kube:

@@ -34,7 +34,10 @@ def schema(api, root, name):
     return document(api, root)["components"]["schemas"][name]
 
 
-@pytest.mark.parametrize("version", bootstrap.known_versions())
+FIRST, *BETWEEN, LAST = bootstrap.known_versions()
+
+
+@pytest.mark.parametrize("version", [FIRST, LAST, *(pytest.param(each, marks=pytest.mark.slow) for each in BETWEEN)])
 def test_every_reference_resolves(version):
     api = Api(version=version)
     api.ok("POST", CRDS, definition())
@@ -47,6 +50,7 @@ def test_every_reference_resolves(version):
     assert known.issuperset(references(found))
 
 
+@pytest.mark.slow
 def test_every_served_kind_has_a_type_and_operations(backups):
     for resource in backups.apiserver.catalog.resources():
         root = f"apis/{resource.group}/{resource.version}" if resource.group else f"api/{resource.version}"
@@ -96,6 +100,7 @@ def test_extensions_for_apply_and_patches(api, type, field, marks):
     assert {key: found.get(key) for key in marks} == marks
 
 
+@pytest.mark.slow
 def test_version_2_has_the_same_types(api):
     definitions = api.ok("GET", "/openapi/v2")["definitions"]
     protocol = definitions["io.k8s.api.core.v1.ContainerPort"]["properties"]["protocol"]
@@ -190,6 +195,7 @@ def test_a_changed_definition_changes_its_document_only(api):
     assert {root for root in after if after[root] != before[root]} == {"apis/example.com/v1"}
 
 
+@pytest.mark.slow
 def test_version_2_omits_unsupported_keywords(api):
     api.ok("POST", CRDS, sized())
     spec = api.ok("GET", "/openapi/v2")["definitions"]["com.example.v1.Backup"]["properties"]["spec"]["properties"]
@@ -204,6 +210,7 @@ PROTOBUF_3 = "application/com.github.proto-openapi.spec.v3.v1.0+protobuf"
 OLD_PROTOBUF = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("accept", "content_type"),
     [
@@ -276,6 +283,7 @@ def test_keywords_of_version_3_in_protobuf(schema, encoded):
     assert pairs(fields(fields(document)[5][0])[1][0], 1) == {"n": encoded}
 
 
+@pytest.mark.slow
 def test_other_encodings_of_version_2_are_not_available(api):
     assert api.answer("GET", "/openapi/v2", accept="application/yaml").status == 406
 
@@ -293,6 +301,7 @@ def pairs(message, number):
     return {one[1][0].decode(): one[2][0] for one in named}
 
 
+@pytest.mark.slow
 def test_both_encodings_are_equal(api):
     api.ok("POST", CRDS, definition())
     written = api.ok("GET", "/openapi/v2")

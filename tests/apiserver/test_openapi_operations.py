@@ -157,6 +157,7 @@ def test_operations_of_a_custom_resource(api):
 # --- parameters of version 2 -------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_version_2_shares_parameters_by_name(api):
     found = api.ok("GET", "/openapi/v2")
     pod = found["paths"][POD]
@@ -168,6 +169,7 @@ def test_version_2_shares_parameters_by_name(api):
     assert body["schema"] == {"$ref": "#/definitions/io.k8s.apimachinery.pkg.apis.meta.v1.DeleteOptions"}
 
 
+@pytest.mark.slow
 def test_version_2_keeps_what_clients_look_for_in_the_operation(api):
     put = api.ok("GET", "/openapi/v2")["paths"][POD]["put"]
     assert names([one for one in put["parameters"] if "name" in one]) == ["body", "dryRun", "fieldValidation"]

@@ -34,12 +34,14 @@ def encoded(api: Api) -> bytes:
     return body.encode()
 
 
+@pytest.mark.slow
 def test_the_document_of_parts_in_protobuf_is_that_of_the_document_in_json(api: Api) -> None:
     for number in range(3):
         api.ok("POST", CRDS, definition(number))
     assert encoded(api) == gnostic.encode(api.ok("GET", V2))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("change", ["create", "update", "delete"])
 def test_a_change_of_one_definition_makes_its_own_parts_only(api: Api, change: str) -> None:
     for number in range(5):
@@ -65,6 +67,7 @@ def test_a_change_of_one_definition_makes_its_own_parts_only(api: Api, change: s
     assert api.apiserver.catalog.built - built <= 3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", [V2, "/openapi/v3"])
 def test_other_requests_run_between_the_parts_of_a_document(api: Api, path: str) -> None:
     """A definition that is created meanwhile is in the document."""

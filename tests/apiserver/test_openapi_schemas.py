@@ -17,6 +17,7 @@ def definitions(api):
     return api.ok("GET", "/openapi/v2")["definitions"]
 
 
+@pytest.mark.slow
 def test_wd_109_types_and_their_fields_are_described(api):
     found = schemas(api)
     assert found[f"{CORE}.Pod"]["description"] == (
@@ -33,6 +34,7 @@ def test_wd_109_types_and_their_fields_are_described(api):
     assert definitions(api)[f"{CORE}.Pod"]["description"] == found[f"{CORE}.Pod"]["description"]
 
 
+@pytest.mark.slow
 def test_most_types_and_fields_are_described(api):
     found = definitions(api)
     types = [node for node in found.values() if "properties" in node]
@@ -102,6 +104,7 @@ def test_f8_a_field_of_any_value_is_not_said_to_be_atomic(api):
     assert "x-kubernetes-map-type" not in event
 
 
+@pytest.mark.slow
 def test_keywords_stand_beside_a_reference_in_version_2_only(api):
     spec = f"{CORE}.PodSpec"
     in_3 = schemas(api)[f"{CORE}.Pod"]["properties"]["spec"]
@@ -125,6 +128,7 @@ def test_required_fields_have_the_order_of_the_go_struct(api):
     assert webhook["required"] == ["name", "clientConfig", "sideEffects", "admissionReviewVersions"]
 
 
+@pytest.mark.slow
 def test_types_of_single_values(api):
     quantity = "io.k8s.apimachinery.pkg.api.resource.Quantity"
     assert schemas(api)[quantity]["oneOf"] == [{"type": "string"}, {"type": "number"}]
@@ -133,6 +137,7 @@ def test_types_of_single_values(api):
     assert raw["allOf"] == [{"$ref": "#/components/schemas/io.k8s.apimachinery.pkg.runtime.RawExtension"}]
 
 
+@pytest.mark.slow
 def test_types_that_all_groups_register(api):
     def kinds(found):
         options = found["io.k8s.apimachinery.pkg.apis.meta.v1.DeleteOptions"]
@@ -173,6 +178,7 @@ def test_a13_a_custom_kind_and_its_list_are_described(api):
     assert listing["properties"]["items"]["items"] == {"$ref": "#/components/schemas/com.example.v1.Backup"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("version", [2, 3])
 def test_selectable_fields(api, version):
     schema = spec(color={"type": "string"})
@@ -180,6 +186,7 @@ def test_selectable_fields(api, version):
         assert found["x-kubernetes-selectable-fields"] == [{"fieldPath": "spec.color"}]
 
 
+@pytest.mark.slow
 def test_a23_version_2_has_no_fields_where_the_root_keeps_unknown_ones(api):
     schema = {**spec(), "description": "Any.", "x-kubernetes-preserve-unknown-fields": True}
     kind, _ = published(api, schema, 2)
@@ -194,6 +201,7 @@ EITHER = {"x-kubernetes-int-or-string": True}
 KEEPS = {"x-kubernetes-preserve-unknown-fields": True}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("written", "in_3", "in_2"),
     [
@@ -241,6 +249,7 @@ def test_a14_the_schema_of_a_custom_field(api, written, in_3, in_2):
     assert definitions(api)["com.example.v1.Backup"]["properties"]["spec"]["properties"]["field"] == in_2
 
 
+@pytest.mark.slow
 def test_an_embedded_resource_has_the_fields_of_one(api):
     embedded = {"type": "object", "x-kubernetes-embedded-resource": True, "properties": {"spec": {"type": "object"}}}
     kind, _ = published(api, spec(one=embedded, many={"type": "array", "items": {**embedded, **KEEPS}}))

@@ -1,5 +1,7 @@
 """The order in which errors, messages and answers list things that arrive in another order."""
 
+from dataclasses import replace
+
 import orjson
 import pytest
 
@@ -15,14 +17,18 @@ from fakekube.apiserver.crd import definition, pruning
 from fakekube.apiserver.crd.structural import Structural
 from fakekube.apiserver.endpoints import metrics
 from fakekube.apiserver.flowcontrol import seats
+from fakekube.apiserver.openapi import typenames
 from fakekube.apiserver.registry.apiextensions.customresourcedefinition.celvalidation import TotalCost
 from fakekube.apiserver.registry.apiregistration import autoregister
+from fakekube.apiserver.registry.builtin import printer_of
+from fakekube.apiserver.registry.generic.table.ages import Ages
 from fakekube.apiserver.registry.generic.table.labels import selector_dump
 from fakekube.apiserver.registry.node.runtimeclass import selector_warnings
 from fakekube.apiserver.schema import objectmeta
+from fakekube.apiserver.schema.builtinschemas import minors
 from fakekube.apiserver.user import User
 from fakekube.apiserver.wire import yamlencoder
-from fakekube.apiserver.wire.marshal import marshaler_of
+from fakekube.apiserver.wire.marshal import marshaler_of, varint
 from fakekube.apiserver.wire.selectors import of_object, parse_labels
 from tests.apiserver.api import Api, RequestContext
 from tests.apiserver.apply.test_managedfields import UPDATER
@@ -311,3 +317,87 @@ def test_openapi_lists_paths_and_groups_in_order():
     names = [one["name"] for one in parameters]
     assert names == sorted(names)
     assert len(names) == 11
+
+
+# --- names and versions ----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("group", "name"),
+    [("example.com", "com.example.v1.Widget"), ("a.b.example.com", "com.example.b.a.v1.Widget"), ("x", "x.v1.Widget")],
+)
+def test_the_name_of_a_custom_type_turns_its_group_around(group, name):
+    assert typenames.custom_name(group, "v1", "Widget") == name
+
+
+@pytest.mark.parametrize(
+    ("full", "short"),
+    [
+        ("io.k8s.api.core.v1.Pod", "core.v1.Pod"),
+        ("io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta", "meta.v1.ObjectMeta"),
+        ("com.example.v1.Widget", "com.example.v1.Widget"),
+    ],
+)
+def test_the_package_of_a_type_is_left_out(full, short):
+    assert typenames.short_name(full) == short
+    assert full.startswith("com.") or typenames.full_name(short) == full
+
+
+def test_types_that_all_groups_register_are_listed_by_group():
+    (first, *others) = next(iter(typenames.cross_registered(["b/v1", "a/v2", "a/v1"]).values()))
+    assert (first["group"], first["version"]) == ("", "v1")
+    assert [(one["group"], one["version"]) for one in others] == [("a", "v1"), ("a", "v2"), ("b", "v1")]
+
+
+def test_versions_of_kubernetes_are_ordered_by_their_numbers():
+    assert minors({"types": {"a": [["1.9"], ["1.31"]], "b": [["1.10"], ["1.9"]]}}) == ["1.9", "1.10", "1.31"]
+
+
+def test_the_algorithms_of_tokens_are_listed_once_and_by_name(api):
+    key = api.apiserver.issuer.keys.verifying[0]
+    keys = [replace(key, algorithm=name) for name in ("RS256", "ES512", "ES256", "RS256")]
+    api.apiserver.issuer.keys.__dict__["verifying"] = keys
+    found = orjson.loads(api.answer("GET", "/.well-known/openid-configuration").body.encode())
+    assert found["id_token_signing_alg_values_supported"] == ["ES256", "ES512", "RS256"]
+
+
+def test_unknown_fields_of_a_resource_without_a_schema_are_sorted():
+    unknown: list[str] = []
+    assert pruning.prune({"kind": "A", "z": 1, "b": 2, "metadata": {}}, None, unknown) == {"kind": "A", "metadata": {}}
+    assert unknown == ["b", "z"]
+
+
+@pytest.mark.parametrize("value", [0, 1, 126, 127, 128, 129, 16383, 16384, 2**63])
+def test_the_bytes_of_an_integer_are_those_of_protobuf(value):
+    encoded = varint(value)
+    assert len(encoded) == max(1, -(-value.bit_length() // 7))
+    assert all(byte & 0x80 for byte in encoded[:-1])
+    assert encoded[-1] < 0x80
+    assert sum((byte & 0x7F) << 7 * i for i, byte in enumerate(encoded)) == value
+
+
+def test_groups_of_other_servers_are_placed_by_their_priority(api):
+    path = "/apis/apiregistration.k8s.io/v1/apiservices"
+    for group, priority in (("z.example.com", 100), ("a.example.com", 100), ("m.example.com", 20_000)):
+        spec = {"group": group, "version": "v1", "groupPriorityMinimum": priority, "versionPriority": 1,
+                "service": {"namespace": "default", "name": "s"}, "insecureSkipTLSVerify": True}  # fmt: skip
+        api.ok("POST", path, {"metadata": {"name": f"v1.{group}"}, "spec": spec})
+    names = api.apiserver.catalog.group_names()
+    assert names[:2] == ["apiregistration.k8s.io", "m.example.com"]
+    assert names[-2:] == ["a.example.com", "z.example.com"]
+
+
+@pytest.mark.parametrize(
+    ("conditions", "state"),
+    [
+        ([], "Unknown"),
+        ([{"type": "Available", "status": "True", "reason": "Passed"}], "True"),
+        ([{"type": "Available", "status": "False", "reason": "MissingEndpoints"}], "False (MissingEndpoints)"),
+        ([{"type": "Available", "status": "False"}], "False ()"),
+        ([{"type": "Other", "status": "False", "reason": "R"}], "Unknown"),
+    ],
+)
+def test_the_state_of_an_api_service(conditions, state):
+    printer = printer_of("apiservices.apiregistration.k8s.io")
+    obj = {"metadata": {"name": "a"}, "spec": {}, "status": {"conditions": conditions}}
+    assert printer.cells(obj, Ages("2026-01-01T00:00:00Z"))[1:3] == ["Local", state]

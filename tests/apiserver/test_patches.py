@@ -288,3 +288,15 @@ def test_the_maps_on_the_paths_of_an_operation_are_sorted(operation, keys):
 
 def test_what_stands_before_the_first_slash_of_a_path_is_ignored():
     assert json_patch.applied({"a": 1}, [{"op": "add", "path": "x/b", "value": 2}]) == {"a": 1, "b": 2}
+
+
+def test_operations_change_neither_the_document_nor_the_values_of_the_patch():
+    document, value = {"a": {"b": 1}}, {"x": []}
+    operations = [
+        {"op": "add", "path": "/a/c", "value": value},
+        {"op": "add", "path": "/a/c/x/-", "value": 1},
+        {"op": "copy", "from": "/a/c", "path": "/a/d"},
+        {"op": "remove", "path": "/a/d/x/0"},
+    ]
+    assert json_patch.applied(document, operations) == {"a": {"b": 1, "c": {"x": [1]}, "d": {"x": []}}}
+    assert (document, value) == ({"a": {"b": 1}}, {"x": []})

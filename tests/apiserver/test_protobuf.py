@@ -311,3 +311,52 @@ def test_messages_that_are_nested_too_deeply():
         protobuf.decode(
             envelope("CustomResourceDefinition", field(2, field(7, field(4, field(1, raw)))), "apiextensions.k8s.io/v1")
         )
+
+
+@pytest.mark.parametrize(
+    ("number", "seconds"),
+    [
+        (2**63 - 1, 2**63 - 1),
+        (2**63, -(2**63)),
+        (2**64 - 1, -1),
+        (0, 0),
+    ],
+)
+def test_integers_of_64_bits(number, seconds):
+    found = protobuf.decode(envelope("DeleteOptions", varint(1 << 3) + varint(number)))
+    assert found["gracePeriodSeconds"] == seconds
+
+
+@pytest.mark.parametrize(
+    ("number", "replicas"),
+    [(2**31 - 1, 2**31 - 1), (2**31, -(2**31)), (2**32 - 1, -1), (2**32, 0), (2**32 + 5, 5), (2**64 - 1, -1)],
+)
+def test_integers_of_32_bits(number, replicas):
+    found = protobuf.decode(envelope("ReplicationController", field(2, varint(1 << 3) + varint(number))))
+    assert found["spec"]["replicas"] == replicas
+
+
+def time_of(seconds, nanos=0):
+    moment = field(1, seconds) + (field(2, nanos) if nanos else b"")
+    return protobuf.decode(envelope("ConfigMap", field(1, field(8, moment))))["metadata"].get("creationTimestamp")
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [
+        (0, "1970-01-01T00:00:00Z"),
+        (-1, "1969-12-31T23:59:59Z"),
+        (253402300799, "9999-12-31T23:59:59Z"),
+        (-62135596800, None),  # the zero time
+        (-62135596799, "0001-01-01T00:00:01Z"),
+        (-62167219200, "0000-01-01T00:00:00Z"),
+    ],
+)
+def test_the_text_of_a_time(seconds, text):
+    assert time_of(seconds) == text
+
+
+@pytest.mark.parametrize("seconds", [253402300800, -62167219201, 2**62, -(2**62)])
+def test_a_time_outside_of_the_calendar_is_malformed(seconds):
+    with pytest.raises(Malformed, match="a time that no calendar has"):
+        time_of(seconds)

@@ -1,5 +1,7 @@
 """What objects use of quotas, and which quotas count them."""
 
+from datetime import UTC, datetime, timedelta
+
 import pytest
 
 from fakekube.apiserver.registry.core import quotausage
@@ -142,3 +144,30 @@ def test_what_an_object_uses(resource, obj, expected):
     found = quotausage.usage(resource, {"metadata": {}, **obj})
     assert {name: value for name, value in found.items() if not name.startswith("count/")} == expected
     assert found[f"count/{resource}"] == "1"
+
+
+@pytest.mark.parametrize(
+    ("meta", "phase", "now", "running"),
+    [
+        ({}, "Running", 0, True),
+        ({}, "Pending", 0, True),
+        ({}, "Succeeded", 0, False),
+        ({}, "Failed", 0, False),
+        ({"deletionTimestamp": "2026-01-01T00:00:00Z", "deletionGracePeriodSeconds": 30}, "Running", 30, True),
+        ({"deletionTimestamp": "2026-01-01T00:00:00Z", "deletionGracePeriodSeconds": 30}, "Running", 31, False),
+        ({"deletionTimestamp": "2026-01-01T00:00:00Z", "deletionGracePeriodSeconds": 0}, "Running", 0, True),
+        ({"deletionTimestamp": "2026-01-01T00:00:00Z", "deletionGracePeriodSeconds": 0}, "Running", 1, False),
+        ({"deletionTimestamp": "2026-01-01T00:00:00Z"}, "Running", 99, True),
+        ({"deletionGracePeriodSeconds": 1}, "Running", 99, True),
+    ],
+)
+def test_a_pod_counts_until_it_has_ended_or_outlived_its_deletion(meta, phase, now, running):
+    """`QuotaV1Pod`."""
+    pod = {"metadata": meta, "status": {"phase": phase}}
+    assert quotausage.is_running(pod, datetime(2026, 1, 1, tzinfo=UTC) + timedelta(seconds=now)) is running
+    assert quotausage.is_running(pod) is (phase in ("Running", "Pending"))
+
+
+@pytest.mark.parametrize(("deadline", "terminating"), [(None, False), (-1, False), (0, True), (5, True)])
+def test_a_pod_with_a_deadline_is_terminating(deadline, terminating):
+    assert quotausage.is_terminating({"activeDeadlineSeconds": deadline}) is terminating

@@ -8,6 +8,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
+from fakekube.apiserver.storage import store as storage
 from fakekube.apiserver.storage.store import Change, Collection, Entry, Store, path_of
 from fakekube.apiserver.wire.status import StatusError
 
@@ -221,3 +222,97 @@ def test_the_cached_encoding_has_no_spare_buffer():
         assert tracemalloc.get_traced_memory()[0] < 1.1 * size
     finally:
         tracemalloc.stop()
+
+
+def written(sizes: list[int], *, window: int = 100) -> Store:
+    """A store in which one object was written with texts of these sizes."""
+    store = Store(window=window)
+    before = None
+    for size in sizes:
+        body = {"metadata": {}, "value": "x" * size}
+        if before is None:
+            before = store.create("pods", "a/x", body).after
+        else:
+            before = store.update("pods", "a/x", before, body).after
+    return store
+
+
+def test_old_changes_are_removed_when_the_window_is_full_and_a_quarter():
+    assert len(written([1] * 10, window=8).changes()) == 10
+    store = written([1] * 11, window=8)
+    assert [change.revision for change in store.changes()] == list(range(5, 13))  # the last eight
+    assert store.compacted == 4
+
+
+@pytest.mark.parametrize(
+    ("sizes", "left"),
+    [
+        ([250, 250, 250, 250], 4),
+        ([251, 250, 250, 250], 3),
+        ([300, 300, 300, 300], 2),
+        ([900, 60, 60], 2),
+        ([2000], 1),
+        ([2000, 60], 1),
+        ([60, 2000], 1),
+    ],
+)
+def test_large_changes_are_removed_until_three_quarters_of_the_limit_are_left(monkeypatch, sizes, left):
+    around = len(b'{"metadata":{"resourceVersion":"2"},"value":""}')
+    monkeypatch.setattr(storage, "MAX_HISTORY_BYTES", 1000)
+    assert len(written([size - around for size in sizes]).changes()) == left
+
+
+def test_a_list_reads_what_is_neither_compacted_nor_below_the_floor():
+    store = written([1] * 6)
+    store.compact(3)
+    store.floor = 5
+    assert [store.readable(revision) for revision in range(2, 9)] == [False, False, False, True, True, True, True]
+    assert [store.continues(revision) for revision in (4, 5)] == [False, True]
+    store.floor = 8
+    assert [store.readable(revision) for revision in (6, 7)] == [False, True]  # the current one always
+    assert [store.cached(revision) for revision in (1, 3, 5, 99)] == [3, 3, 5, 7]
+
+
+@pytest.mark.parametrize(("after", "revision"), [(None, 7), (3, 8), (20, 21)])
+def test_the_revision_of_a_restored_store(after, revision):
+    saved, store = written([1] * 6), written([1] * 2)
+    store.restore(saved, after=after)
+    assert store.revision == revision
+    assert store.compacted == (0 if after is None else revision)
+    assert len(store.changes()) == (6 if after is None else 0)
+
+
+@pytest.mark.parametrize(
+    ("floor", "left"),
+    [
+        (0, 11),  # nothing is below the floor
+        (4, 8),
+        (99, 8),  # `most` are kept
+        (3, 9),
+    ],
+)
+def test_the_changes_of_one_collection_are_shortened(floor, left):
+    store = written([1] * 11)
+    store.floor = floor
+    store.shorten("pods", 8)
+    assert len(store.collection("pods").changes) == left
+    assert len(store.changes()) == left
+
+
+def test_a_collection_is_shortened_when_it_is_a_quarter_too_long():
+    store = written([1] * 10)
+    store.floor = 99
+    store.shorten("pods", 8)
+    assert len(store.changes()) == 10
+
+
+def test_what_is_removed_frees_its_bytes(monkeypatch):
+    monkeypatch.setattr(storage, "MAX_HISTORY_BYTES", 1000)
+    store = written([150] * 5)
+    store.floor = 4
+    store.shorten("pods", 2)
+    assert len(store.changes()) == 2
+    before = store.get("pods", "a/x")
+    for _ in range(3):  # as many as there is room for
+        before = store.update("pods", "a/x", before, {"metadata": {}, "value": "x" * 150}).after
+    assert len(store.changes()) == 5

@@ -20,6 +20,9 @@ LAYOUT = '"2006-01-02T15:04:05Z07:00"'
         pytest.param("0000-02-29T00:00:00Z", "0000-02-29T00:00:00Z", id="year-zero"),
         pytest.param("0000-01-01T00:00:00+01:00", "-001-12-31T23:00:00Z", id="before-year-zero"),
         pytest.param("0400-02-29T00:00:00Z", "0400-02-29T00:00:00Z", id="long-ago"),
+        pytest.param("4999-12-31T23:59:59-01:00", "5000-01-01T00:59:59Z", id="from-one-half-of-the-calendar"),
+        pytest.param("5000-01-01T00:00:00+01:00", "4999-12-31T23:00:00Z", id="into-the-other-half"),
+        pytest.param("5001-01-01T00:00:00Z", "5001-01-01T00:00:00Z", id="in-the-other-half"),
         pytest.param("9999-12-31T23:59:59-01:00", "10000-01-01T00:59:59Z", id="after-the-last-year"),
     ],
 )

@@ -201,7 +201,7 @@ STEPS = st.lists(
 )
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(STEPS)
 def test_watches_follow_the_state_in_any_order_of_writes_reads_and_compactions(steps):
     """Each watcher maintains objects from its events: after reading they equal those of the store."""
@@ -278,3 +278,57 @@ def test_the_object_of_a_bookmark_has_what_the_conversion_of_an_empty_one_has(ap
     shown = bookmark.to_object()["object"]
     assert {key: value for key, value in shown["spec"].items() if key == "replicas"} == spec
     assert shown["metadata"]["annotations"] == {**annotations, "k8s.io/initial-events-end": "true"}
+
+
+@pytest.mark.parametrize(
+    ("limits", "behind", "delivered", "revision", "later"),
+    [
+        ([], True, [2, 3, 4], 4, False),
+        ([4], True, [2, 3, 4], 4, False),
+        ([3], True, [2, 3], 3, False),
+        ([9, 3], True, [2, 3], 3, False),
+        ([2], True, [2], 2, False),
+        ([1], False, [], 1, False),
+        ([0], False, [], 1, False),
+    ],
+)
+def test_a_watch_delivers_up_to_its_limits(limits, behind, delivered, revision, later):
+    """Its limits are revisions at which delivery is held."""
+    store = Store()
+    for name in "xyz":
+        put(store, f"a/{name}", pod(name))
+    watcher = watch(store)
+    watcher.limits = limits
+    assert watcher.is_behind is behind
+    assert [event.entry.revision for event in watcher.read()] == delivered
+    assert watcher.revision == revision
+    assert watcher.is_behind is later
+    watcher.limits = []
+    assert [event.entry.revision for event in watcher.read()] == [n for n in (2, 3, 4) if n > revision]
+
+
+@pytest.mark.parametrize(
+    ("limits", "initial", "waits"),
+    [([], True, False), ([4], True, False), ([3], True, True), ([9, 3], True, True), ([3], False, False)],
+)
+def test_initial_events_wait_until_they_can_be_delivered(limits, initial, waits):
+    store = Store()
+    for name in "xyz":
+        put(store, f"a/{name}", pod(name))
+    watcher = watch(store, revision=store.revision)
+    watcher.limits = limits
+    watcher.initial = [WatchEvent("ADDED", store.get("pods", "a/x"), VIEW)] if initial else []
+    assert watcher.waits is waits
+
+
+def test_a_watch_has_moved_when_something_was_written_since_its_bookmark():
+    store = Store()
+    watcher = watch(store)
+    assert watcher.bookmark().entry.object["metadata"] == {"resourceVersion": "1"}
+    assert not watcher.moved
+    put(store, "a/x", pod())
+    assert watcher.moved
+    watcher.read()
+    assert watcher.moved
+    watcher.bookmark()
+    assert not watcher.moved

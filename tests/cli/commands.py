@@ -91,6 +91,7 @@ READY = "  press Ctrl-C to stop"
 
 
 def url_of(lines: Sequence[str]) -> str:
-    """The address in the first line of `serve`."""
-    assert lines[0].startswith("fakekube serves the Kubernetes API v1.")
-    return lines[0].rpartition(" at ")[2]
+    """The address in the first line of `serve`: `ready URL`."""
+    assert lines[1].startswith("fakekube serves the Kubernetes API v1.")
+    assert lines[0] == f"ready {lines[1].rpartition(' at ')[2]}"
+    return lines[0].removeprefix("ready ")

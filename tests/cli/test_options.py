@@ -1,7 +1,9 @@
 """The command line in this process: how options are read, what is said at the start, and how commands end."""
 
+import asyncio
 import json
 import os
+import re
 import signal
 import sys
 import threading
@@ -17,7 +19,7 @@ from click.testing import CliRunner
 
 from fakekube import cli
 from fakekube.apiserver.versions import RECORDED
-from fakekube.clustersettings import SETTINGS, ClusterSettings, built_from, marker_signature, text_of
+from fakekube.clustersettings import SETTINGS, ClusterSettings, _setting, built_from, marker_signature, text_of
 from fakekube.server.standalone import Options
 
 MANIFEST = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a, namespace: default}\n"
@@ -41,9 +43,11 @@ def parsed(command, *arguments):
 
 def test_the_defaults_of_a_server():
     options = parsed(cli.serve)
-    beside = {name: options.pop(name) for name in ("controllers", "nodes", "stages")}
-    assert beside == {"controllers": (), "nodes": None, "stages": ()}
-    assert Options(**options) == Options(port=8001)
+    beside = {name: options.pop(name) for name in ("controllers", "nodes", "stages", "verbose", "log_format", "clock")}
+    assert beside == {
+        "controllers": (), "nodes": None, "stages": (), "verbose": 0, "log_format": "text", "clock": "real",
+    }  # fmt: skip
+    assert Options(**options) == Options(port=8001, control="on")
     assert options["kubernetes_version"] == RECORDED
     assert (options["history_window"], options["service_cluster_ip_range"]) == (20_000, "10.0.0.0/12")
 
@@ -79,6 +83,17 @@ def test_the_defaults_of_a_server():
         (["--service-account-signing-key-file", "a"], "service_account_signing_key_file", Path("a")),
         (["--webhook-service", "a/b=c"], "webhook_service", ("a/b=c",)),
         (["--tls"], "tls", True),
+        (["--tls-san", "a", "--tls-san", "10.0.0.7"], "tls_san", ("a", "10.0.0.7")),
+        (["--user", "a=b,c", "--user", "d"], "user", ("a=b,c", "d")),
+        (["--wait-file", "a"], "wait_file", Path("a")),
+        (["-vv"], "verbose", 2),
+        (["--log-format", "json"], "log_format", "json"),
+        (["--audit-policy-file", "a"], "audit_policy_file", Path("a")),
+        (["--data-dir", "a"], "data_dir", Path("a")),
+        (["--fsync", "commit"], "fsync", "commit"),
+        (["--audit-log-path", "-"], "audit_log_path", Path("-")),
+        (["--clock", "x2.5"], "clock", "x2.5"),
+        (["--control", "off"], "control", "off"),
         (["--bind-address", "::"], "bind_address", "::"),
     ],
 )
@@ -102,6 +117,7 @@ def test_an_option(arguments, name, value):
         (["--history-window", "0"], "0"),
         (["--stages", "/no/such.yaml"], "/no/such.yaml"),
         (["--unknown"], "unknown"),
+        (["--clock", "fast"], "'fast' is not a mode of the clock"),
     ],
 )
 def test_an_invalid_option_is_an_error_of_the_command_line(arguments, said):
@@ -225,11 +241,14 @@ def test_it_serves_until_a_signal(tmp_path, number):
         os.kill(os.getpid(), number)
 
     thread = once(path, ask_and_end)
-    code, output = invoked("serve", "--port", "0", "--kubeconfig", path, "--kubernetes-version", "1.31")
+    code, output = invoked("serve", "--port", "0", "--kubeconfig", path, "--kubernetes-version", "1.31", "-v")
     thread.join()
     assert (code, seen) == (0, ["31"])
+    [line] = [line for line in output.splitlines() if " get /version " in line]
+    assert re.fullmatch(r"\S+Z Python-urllib/\S+ get /version - 200 \d+\.\dms", line)
     lines = output.splitlines()
-    assert lines[0].startswith("fakekube serves the Kubernetes API v1.31.0+fakekube at http://127.0.0.1:")
+    assert lines[0] == f"ready {lines[1].rpartition(' at ')[2]}"
+    assert lines[1].startswith("fakekube serves the Kubernetes API v1.31.0+fakekube at http://127.0.0.1:")
     assert lines[-1] == "stopping"
 
 
@@ -245,6 +264,38 @@ def test_a_command_finds_its_server_and_ends_it(tmp_path):
         "n = json.load(r.urlopen(u + '/api/v1/namespaces/default/configmaps'))['items']; sys.exit(40 + len(n))"
     )
     assert invoked("run", "--manifests", tmp_path, "--", sys.executable, "-S", "-c", code) == (41, "")
+
+
+#: A client that writes an object again without a change.
+CARELESS = """
+import json, os, urllib.request as r
+u = os.environ["FAKEKUBE_URL"] + "/api/v1/namespaces/default/configmaps"
+def send(method, url, body):
+    r.urlopen(r.Request(url, json.dumps(body).encode(), {"Content-Type": "application/json"}, method=method)).close()
+send("POST", u, {"metadata": {"name": "a"}, "data": {"x": "1"}})
+send("PUT", u + "/a", {"metadata": {"name": "a"}, "data": {"x": "1"}})
+"""
+
+
+@pytest.mark.parametrize(("mode", "status"), [("warn", 0), ("error", 1), ("off", 0)])
+def test_run_reports_what_clients_did(tmp_path, mode, status):
+    files = {name: tmp_path / name for name in ("junit.xml", "page.html", "role.yaml")}
+    code, output = invoked(
+        "run", "--findings", mode, "--junit", files["junit.xml"], "--timeline", files["page.html"],
+        "--rbac-report", f"system:anonymous={files['role.yaml']}", "--", sys.executable, "-S", "-c", CARELESS,
+    )  # fmt: skip
+    assert code == status
+    said = "[noop-write] Python-urllib/" in output
+    assert said == (mode != "off")
+    assert ("noop-write" in files["junit.xml"].read_text()) == (mode != "off")
+    assert "create configmaps default/a" in files["page.html"].read_text()
+    [role] = yaml.safe_load_all(files["role.yaml"].read_text())
+    assert role["rules"] == [{"apiGroups": [""], "resources": ["configmaps"], "verbs": ["create", "update"]}]
+
+
+def test_a_report_that_cannot_be_written_is_an_error_of_the_command_line():
+    code, output = invoked("run", "--rbac-report", "alice", "--", "true")
+    assert (code, output) == (1, "Error: --rbac-report alice: pass USER=FILE (example: alice=alice.yaml)\n")
 
 
 def test_a_command_that_does_not_exist():
@@ -310,3 +361,52 @@ def test_a_class_is_called_with_the_arguments_of_its_value():
     assert list(signature(Made).parameters) == list(SETTINGS)
     with pytest.raises(TypeError, match=r"Made\(\) has no argument alpha, zone \(accepted: seed, version, "):
         Made(zone=1, seed=2, alpha=3)
+
+
+def test_options_are_listed_in_the_order_of_their_definition():
+    def command():
+        pass
+
+    decorated = cli._server_options(command)
+    names = [one.name for one in reversed(decorated.__click_params__)]
+    assert names[-2:] == ["history_window", "kubernetes_version"]
+    assert names == [one.name for one in cli.serve.params][-len(names) :]
+
+
+def test_a_setting_is_a_field_with_its_text_and_where_it_can_be_set():
+    found = _setting(3, "What it means.", ini="string", portable=True)
+    assert (found.default, dict(found.metadata)) == (
+        3,
+        {"text": "What it means.", "ini": "string", "flag": "", "portable": True},
+    )
+    assert dict(_setting(3, "x", flag="--x").metadata) == {
+        "text": "x", "ini": "", "flag": "--x", "portable": False,
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(("chosen", "passed"), [((), ("*",)), (("deployment",), ("deployment",))], ids=["all", "one"])
+@pytest.mark.parametrize("end", ["a signal", "by itself", "an error"])
+def test_controllers_run_until_a_signal_or_until_they_end(monkeypatch, capsys, chosen, passed, end):
+    calls, stop = [], asyncio.Event()
+
+    async def against(*given):
+        calls.append(given)
+        if end == "an error":
+            raise LookupError("no cluster")
+        if end == "a signal":
+            stop.set()
+            try:
+                await asyncio.Event().wait()
+            finally:
+                calls.append("cancelled")
+
+    monkeypatch.setattr("fakekube.controllers.realtime.against", against)
+    monkeypatch.setattr(cli, "_stop_signals", lambda: stop)
+    work = cli._controllers(Path("file"), chosen, 2, ())
+    if end == "an error":
+        with pytest.raises(LookupError, match="no cluster"):
+            asyncio.run(work)
+    else:
+        asyncio.run(work)
+    assert calls == [(Path("file"), passed, 2, ()), *(["cancelled"] if end == "a signal" else [])]
+    assert capsys.readouterr().out == "running controllers against file; press Ctrl-C to stop\n"

@@ -75,7 +75,7 @@ def test_it_serves_until_a_signal(folder, number):
         said = server.lines_to(READY)
         url = url_of(said)
         assert url.startswith("http://127.0.0.1:")
-        assert said[1:-1] == [f"  kubectl --server {url} get namespaces"]
+        assert said[2:-1] == [f"  kubectl --server {url} get namespaces"]
         assert get(f"{url}/version")["minor"] == "36"
         with urllib.request.urlopen(f"{url}/api/v1/namespaces?watch=1", timeout=FUSE) as watch:
             assert json.loads(watch.readline())["type"] == "ADDED"
@@ -120,7 +120,7 @@ def test_the_version_that_was_asked_for(folder):
 def test_a_port_in_use(folder):
     with contextlib.closing(socket.create_server(("127.0.0.1", 0))) as taken:
         port = taken.getsockname()[1]
-        done = fakekube("serve", "--port", str(port), folder=folder)
+        done = fakekube("serve", "--port", str(port), "--manifests", "nowhere", folder=folder)  # which is not read
     assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr == f"Error: cannot listen on 127.0.0.1:{port}: Address already in use\n"
 
@@ -172,7 +172,7 @@ def test_kubeconfig_and_manifests(folder):
     with started("serve", "--port", "0", "--manifests", "manifests", "--kubeconfig", "kc", folder=folder) as server:
         said = server.lines_to(READY)
         url = url_of(said)
-        assert said[1:-1] == [
+        assert said[2:-1] == [
             "  loaded 2 objects from manifests",
             "  kubectl --kubeconfig kc get namespaces",
         ]
@@ -284,7 +284,7 @@ def test_admission_plugins(folder):
 
 def test_without_a_kubeconfig_it_shows_how_to_get_one(folder):
     with started("serve", "--port", "0", "--tls", folder=folder) as server:
-        assert server.lines_to(READY)[1] == (
+        assert server.lines_to(READY)[2] == (
             "  use --kubeconfig FILE to write a kubeconfig with the certificate authority and credentials"
         )
 
@@ -309,14 +309,14 @@ def test_without_a_kubeconfig_it_shows_how_to_get_one(folder):
         ),
         (["--manifests", "nowhere"], "--manifests nowhere: no such file or directory"),
         (["--manifests", "none"], "--manifests none: no manifests in this directory (looked for .yaml, .yml, .json)"),
-        (["--manifests", "bad.yaml"], "--manifests bad.yaml: document 1 is not a Kubernetes object: apiVersion and kind are required"),
+        (["--manifests", "bad.yaml"], "--manifests bad.yaml:1: document 1 is not a Kubernetes object: apiVersion and kind are required"),
         (
             ["--manifests", "unknown.yaml"],
-            "--manifests Thing 'a': the cluster has no kind 'Thing' in 'nobody.io/v1'",
+            "--manifests unknown.yaml:1: Thing 'a': the cluster has no kind 'Thing' in 'nobody.io/v1'",
         ),
         (
             ["--manifests", "invalid.yaml"],
-            "--manifests ConfigMap 'A': ConfigMap \"A\" is invalid: metadata.name: Invalid value: \"A\": ",
+            "--manifests invalid.yaml:1: ConfigMap 'A': ConfigMap \"A\" is invalid: metadata.name: Invalid value: \"A\": ",
         ),
         (["--service-cluster-ip-range", "a"], "service-cluster-ip-range[0] is not a valid cidr"),
         (

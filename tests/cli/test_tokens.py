@@ -35,6 +35,7 @@ def test_row12_anonymous_requests_are_mentioned(folder, tokens):
     assert not any("readable" in line for line in said)
 
 
+@pytest.mark.slow
 def test_row12_with_rbac_they_are_those_of_a_user(folder, tokens):
     options = ("--token-auth-file", "tokens.csv", "--authorization-mode", "RBAC")
     with started("serve", "--port", "0", *options, folder=folder) as server:
@@ -43,6 +44,7 @@ def test_row12_with_rbac_they_are_those_of_a_user(folder, tokens):
     assert "  requests without a token are those of system:anonymous" in said
 
 
+@pytest.mark.slow
 def test_row12_a_token_file_that_everybody_can_read_is_mentioned(folder, tokens):
     tokens.chmod(0o644)
     with started("serve", "--port", "0", "--token-auth-file", "tokens.csv", folder=folder) as server:
@@ -50,10 +52,11 @@ def test_row12_a_token_file_that_everybody_can_read_is_mentioned(folder, tokens)
     assert "  warning: tokens.csv is readable by every user of this machine (chmod 600 tokens.csv)" in said
 
 
+@pytest.mark.slow
 def test_row12_plain_http_has_no_certificate_authority(folder, tokens):
     with started("serve", "--port", "0", "--token-auth-file", "tokens.csv", folder=folder) as server:
         said = server.lines_to(READY)
-    assert said[1] == "  use --kubeconfig FILE to write a kubeconfig with a token"
+    assert said[2] == "  use --kubeconfig FILE to write a kubeconfig with a token"
     assert not any("certificate" in line for line in said)
 
 
@@ -69,6 +72,7 @@ def test_f17_an_unknown_token_is_rejected(folder, tokens, options):
     assert refused.value.code == 401
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(shutil.which("kubectl") is None, reason="kubectl is not installed")
 @pytest.mark.parametrize(
     "options", [("--tls",), ("--token-auth-file", "tokens.csv"), ("--tls", "--token-auth-file", "tokens.csv")]

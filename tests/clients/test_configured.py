@@ -57,6 +57,7 @@ async def test_f6_kubernetes_aio(fakekube_configured):
         assert (await aio.client.CoreV1Api(api).read_namespaced_config_map("mine", "default")).metadata.name == "mine"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("again", [1, 2])
 async def test_f6_kr8s_does_not_reach_the_cluster_of_another_test(fakekube_configured, again):
     fakekube_configured.create({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": f"of-{again}"}})

@@ -45,6 +45,7 @@ def kopf_operator(fakekube, seen):
     return kopf.operator(registry=registry, namespaces=["default"], standalone=True)
 
 
+@pytest.mark.slow
 def test_a_killed_kopf_operator(fakekube):
     """Its timers, watches and its own shutdown procedure end; a new operator takes over what it has left."""
     seen, again = [], []
@@ -114,6 +115,7 @@ def test_a_killed_operator_of_lightkube(fakekube):
     assert fakekube.exists("v1", "ConfigMap", "a")
 
 
+@pytest.mark.slow
 def test_a_killed_operator_of_the_official_async_client(fakekube):
     async def operate():
         configuration = aio.Configuration()

@@ -55,6 +55,7 @@ def watching(log):
     return run
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", [1, 2], ids=["first", "second"])
 def test_a_thread_polls_in_each_cluster(fakekube, number):
     thread = fakekube.thread(polling(log := []))
@@ -67,6 +68,7 @@ def test_a_thread_polls_in_each_cluster(fakekube, number):
     assert thread.is_alive()
 
 
+@pytest.mark.slow
 def test_a_thread_watches(fakekube):
     fakekube.thread(watching(log := []))
     for name in "ab":
@@ -77,6 +79,7 @@ def test_a_thread_watches(fakekube):
     assert log == [("ADDED", "a", 1440), ("ADDED", "b", 2880), ("DELETED", "a", 2880)]
 
 
+@pytest.mark.slow
 def test_the_test_uses_it_as_well(fakekube):
     ConfigMap(config_map("a")).create()
     fakekube.thread(polling(log := []))
@@ -85,6 +88,7 @@ def test_the_test_uses_it_as_well(fakekube):
     assert log == [("a", 0)]
 
 
+@pytest.mark.slow
 def test_two_operators_have_event_loops_of_their_own(fakekube):
     killed, left = fakekube.thread(polling(log := [])), fakekube.thread(polling(others := []))
     fakekube.advance(minutes=5)

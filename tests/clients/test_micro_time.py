@@ -55,6 +55,7 @@ def test_f13_an_event_happens_now(fakekube):
     assert found["eventTime"] == "2026-01-01T00:00:00.000000Z"
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
 def test_f13_the_lease_lock_of_the_official_client_elects(fakekube, monkeypatch):
     api = fakekube.access.api_client()

@@ -125,6 +125,7 @@ async def httpx_operator(cluster):
         assert (await http.post(PATH, json=CHILD)).status_code == 201
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "operate",
     [aio_operator, kubernetes_asyncio_operator, kr8s_operator, lightkube_operator, aiohttp_operator, httpx_operator],

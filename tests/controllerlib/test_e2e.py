@@ -161,6 +161,7 @@ def test_e2e_26_every_thirty_seconds(fakekube: FakeKube) -> None:
     assert minder.causes(KEY) == ["added", *["requeue_after"] * 20]
 
 
+@pytest.mark.slow
 def test_e2e_27_the_time_counts_from_the_end_of_a_run(fakekube: FakeKube) -> None:
     async def reconcile(request: Any) -> Result:
         await elapse(5)

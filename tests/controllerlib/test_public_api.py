@@ -64,6 +64,7 @@ def test_users_import_from_the_packages_only(folder: str) -> None:
     assert found == set()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["controllerlib", *(f"controllerlib.{package}" for package in PACKAGES)])
 def test_a_package_can_be_imported_first(name: str) -> None:
     """No import depends on the order of imports, and no heavy dependency is imported before it is used."""

@@ -100,8 +100,8 @@ async def test_rf_03_cancelled_before_the_bookmark() -> None:
 
 
 async def test_rf_04_events_of_a_stream_before_the_bookmark() -> None:
-    steps = [added(pod("p1", 1)), added(pod("p2", 2)), modified(pod("p1", 3)), added(pod("p3", 4)),
-             deleted(pod("p3", 5)), bookmark(5, "true")]  # fmt: skip
+    steps = [added(pod("p1", 1)), added({"kind": "Pod"}), added(pod("p2", 2)), modified(pod("p1", 3)),
+             added(pod("p3", 4)), deleted(pod("p3", 5)), bookmark(5, "true")]  # fmt: skip
     under = await Under(streaming(steps)).run()
     assert under.store.log == ["replace [p1@3 p2@2] 5"]
 

@@ -211,6 +211,7 @@ async def test_si_16_no_handler_after_the_end() -> None:
         informer.add_handler(HandlerLog())
 
 
+@pytest.mark.slow
 async def test_si_17_a_stuck_handler_does_not_delay_others() -> None:
     release = asyncio.get_running_loop().create_future()
     stuck, other = HandlerLog(lambda line: None if release.done() else release), HandlerLog()

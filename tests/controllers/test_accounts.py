@@ -73,6 +73,7 @@ def test_an_item_is_retried_ten_times(fakekube):
     assert len(controller.errors("secret default/t")) == 10
 
 
+@pytest.mark.slow
 @pytest.mark.fakekube(controllers=["legacy-service-account-token-cleaner"])
 def test_an_unused_token_of_an_old_cluster_is_marked_and_deleted_a_year_later(fakekube):
     fakekube.create(account(secrets=[{"name": "t"}]))

@@ -240,11 +240,10 @@ def tracked(fakekube, since=None):
 
 
 def a_token(fakekube, labels=None):
-    stored = fakekube.create(account(secrets=[{"name": "t"}]))
+    fakekube.create(account(secrets=[{"name": "t"}]))
     made = token_secret()
     fakekube.create({**made, "metadata": {**made["metadata"], "labels": labels or {}}})
     tracked(fakekube)
-    return stored
 
 
 def marked(fakekube):
@@ -256,53 +255,48 @@ def day(fakekube, days):
 
 
 @TOKENS
-@pytest.mark.parametrize(
-    ("last_used", "expected"),
-    [
-        (None, True),
-        (0, True),
-        (1, True),
-        (2, False),
-        (300, False),
-        ("yesterday", False),
-        ("2026-1-1", False),
-        ("", False),
-    ],
-)
-def test_tokens_are_unused_by_the_day_of_their_last_use(fakekube, last_used, expected):
-    """At day 367 a token is unused that was used last before day 2."""
-    label = day(fakekube, last_used) if isinstance(last_used, int) else last_used
-    a_token(fakekube, {} if label is None else {LAST_USED: label})
+def test_what_becomes_of_tokens_in_a_year(fakekube):
+    """At day 367 a token is unused that was used last before day 2, and is deleted if it was marked before day 2."""
+    used = {"never": None, "on-day-0": 0, "on-day-1": 1, "on-day-2": 2, "on-day-300": 300}
+    used |= {"yesterday": "yesterday", "short": "2026-1-1", "empty": ""}
+    since = {"marked-on-0": 0, "marked-on-1": 1, "marked-on-2": 2, "marked-on-300": 300, "marked-badly": "bad"}
+    kept = ["opaque", "of-nobody", "of-another", "unlisted", "in-a-pod", "deleted"]
+    names = [*used, *since, *kept]
+    fakekube.create(account(secrets=[{"name": name} for name in names if name != "unlisted"]))
+    for name in names:
+        made = token_secret(name)
+        values = {LAST_USED: used.get(name), INVALID: since.get(name)}
+        labels = {key: day(fakekube, one) if isinstance(one, int) else one for key, one in values.items()}
+        made["metadata"]["labels"] = {key: one for key, one in labels.items() if one is not None}
+        fakekube.create({**made, "type": "Opaque"} if name == "opaque" else made)
+    for name, key, value in (("of-nobody", "name", "nobody"), ("of-another", "uid", "another")):
+        patch = {"annotations": {f"kubernetes.io/service-account.{key}": value}}
+        fakekube.patch("v1", "Secret", name, {"metadata": patch})
+    fakekube.patch("v1", "Secret", "deleted", {"metadata": {"finalizers": ["example.com/hold"]}})
+    fakekube.delete("v1", "Secret", "deleted")
+    user = pod()
+    volumes = [{"name": "v", "secret": {"secretName": "in-a-pod"}}]
+    fakekube.create({**user, "spec": {"containers": user["spec"]["containers"], "volumes": volumes}})
+    tracked(fakekube)
     fakekube.advance(days=367, hours=1)
-    assert marked(fakekube) == expected
+    left = {one["metadata"]["name"]: one["metadata"].get("labels") or {} for one in fakekube.list("v1", "Secret")}
+    assert set(names) - set(left) == {"marked-on-0", "marked-on-1"}
+    marks = {name: labels[INVALID] for name, labels in left.items() if INVALID in labels}
+    assert {name: mark for name, mark in marks.items() if name not in ("marked-on-2", "marked-on-300")} == {
+        "never": day(fakekube, -1),  # the first check after a year
+        "on-day-0": day(fakekube, -1),
+        "on-day-1": day(fakekube, 0),
+        "marked-badly": day(fakekube, -1),
+    }
 
 
+@pytest.mark.slow
 @TOKENS
-@pytest.mark.parametrize(
-    "reason", ["type", "account", "uid", "listed", "pod", "deleted", "untracked", "not a day", "unreadable", "conflict"]
-)
+@pytest.mark.parametrize("reason", ["untracked", "not a day", "unreadable", "conflict"])
 def test_tokens_that_are_not_marked(fakekube, reason):
-    stored = a_token(fakekube)
-    secret = lambda patch: fakekube.patch("v1", "Secret", "t", {"metadata": patch})  # noqa: E731
+    a_token(fakekube)
     rule = None
     match reason:
-        case "type":
-            fakekube.delete("v1", "Secret", "t")
-            fakekube.create({**token_secret(), "type": "Opaque"})
-        case "account":
-            secret({"annotations": {"kubernetes.io/service-account.name": "nobody"}})
-        case "uid":
-            secret({"annotations": {"kubernetes.io/service-account.uid": "another"}})
-        case "listed":
-            fakekube.patch("v1", "ServiceAccount", stored["metadata"]["name"], {"secrets": None})
-        case "pod":
-            used = pod()
-            used["spec"] = {"containers": used["spec"]["containers"]}
-            used["spec"]["volumes"] = [{"name": "v", "secret": {"secretName": "t"}}]
-            fakekube.create(used)
-        case "deleted":
-            secret({"finalizers": ["example.com/hold"]})
-            fakekube.delete("v1", "Secret", "t")
         case "untracked":
             fakekube.delete("v1", "ConfigMap", TRACKING, "kube-system")
         case "not a day":
@@ -320,6 +314,7 @@ def test_tokens_that_are_not_marked(fakekube, reason):
         assert marked(fakekube)
 
 
+@pytest.mark.slow
 @TOKENS
 @pytest.mark.parametrize(("days", "expected"), [(0, True), (1, True), (2, False), (100, False)])
 def test_the_use_of_tokens_must_be_recorded_for_a_year(fakekube, days, expected):
@@ -330,19 +325,7 @@ def test_the_use_of_tokens_must_be_recorded_for_a_year(fakekube, days, expected)
     assert marked(fakekube) == expected
 
 
-@TOKENS
-@pytest.mark.parametrize(("days", "gone"), [(0, True), (1, True), (2, False), (300, False), ("bad", False)])
-def test_marked_tokens_are_deleted_a_year_later(fakekube, days, gone):
-    """At day 367 a token is deleted that was marked before day 2; a mark that is no day is written anew."""
-    label = day(fakekube, days) if isinstance(days, int) else days
-    a_token(fakekube, {INVALID: label})
-    fakekube.advance(days=367, hours=1)
-    assert fakekube.exists("v1", "Secret", "t") != gone
-    if days == "bad":
-        found = fakekube.get("v1", "Secret", "t")["metadata"]["labels"][INVALID]
-        assert found == day(fakekube, -1)  # the first check after a year
-
-
+@pytest.mark.slow
 @TOKENS
 @pytest.mark.parametrize("error", [409, 500])
 def test_a_marked_token_that_cannot_be_deleted_waits_for_the_next_day(fakekube, error):

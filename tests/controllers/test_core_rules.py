@@ -11,6 +11,7 @@ from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from fakekube.controllers.catalogue import named
 from fakekube.controllers.core.namespaceconditions import (
     SUCCESSES,
     Findings,
@@ -21,6 +22,7 @@ from fakekube.controllers.core.namespaceconditions import (
 from fakekube.controllers.dynamicresources import podresourceclaims as dra
 from fakekube.controllers.garbagecollector import ownerpatches
 from fakekube.controllers.garbagecollector.dependencygraph import DependencyGraph, Identity
+from fakekube.controllers.servedresources import ServedResources
 from fakekube.controllers.signingrequests.approving import recognized
 from fakekube.controllers.signingrequests.certificateauthority import CannotSign, CertificateAuthority, lifetime
 from fakekube.controllers.signingrequests.cleaning import is_old
@@ -71,6 +73,25 @@ def test_conditions_of_a_namespace_keep_their_time_while_their_status_stays():
     assert updated_conditions(second, [Problem(remaining, "R", "two")], "t3") == second
     (done,) = [one for one in updated_conditions(second, [], "t4") if one not in second]
     assert (done["status"], done["reason"], done["lastTransitionTime"]) == ("False", "ContentRemoved", "t4")
+
+
+def test_versions_of_groups_that_do_not_answer_are_named_in_order():
+    failed = "stale GroupVersion discovery"
+    assert ServedResources(stale=["b.com/v1", "a.com/v1"]).problem == (
+        f"unable to retrieve the complete list of server APIs: a.com/v1: {failed}: a.com/v1, b.com/v1: {failed}: b.com/v1"
+    )
+    assert ServedResources().problem == ""
+
+
+# --- which controllers there are
+
+
+def test_controllers_that_do_not_exist_or_do_not_run_here_cannot_be_chosen():
+    assert named("job") is named("job-controller")
+    with pytest.raises(ValueError, match=r"there is no controller 'x' \(known: serviceaccount-token, endpoint, "):
+        named("x")
+    with pytest.raises(ValueError, match="the controller 'nodeipam' of kube-controller-manager does not run here"):
+        named("nodeipam")
 
 
 # --- disruption budgets
@@ -287,6 +308,16 @@ def test_validity_of_certificates():
     assert signed(now=end - timedelta(hours=1)).not_valid_after_utc == end
     with pytest.raises(CannotSign, match="refusing to sign a certificate that expired in the past"):
         signed(now=end)
+
+
+def test_a_new_authority_is_valid_for_ten_years():
+    made = CertificateAuthority.created(NOW).certificate
+    assert made.not_valid_before_utc == NOW - timedelta(minutes=5)
+    assert made.not_valid_after_utc == NOW + timedelta(days=3650)
+    assert (made.subject.rfc4514_string(), made.serial_number) == ("CN=kubernetes", 1)
+    constraints = made.extensions.get_extension_for_class(x509.BasicConstraints)
+    assert (constraints.value.ca, constraints.value.path_length, constraints.critical) == (True, None, True)
+    made.verify_directly_issued_by(made)
 
 
 def test_what_a_certificate_says():

@@ -47,6 +47,7 @@ def test_a_job_is_created_a_tenth_of_a_second_after_its_time(fakekube):
     assert events(fakekube) == ["SuccessfulCreate"]
 
 
+@pytest.mark.slow
 def test_a_year_of_a_weekly_schedule_in_a_time_zone(fakekube):
     fakekube.create(cron_job("30 2 * * sun", timeZone="Europe/Berlin", successfulJobsHistoryLimit=3))
     fakekube.advance(days=364)
@@ -67,6 +68,7 @@ def scheduled(fakekube):
     return sorted(found)
 
 
+@pytest.mark.slow
 @with_jobs
 def test_a_year_of_weekly_jobs_that_succeed(fakekube):
     fakekube.create(cron_job("0 6 * * thu", successfulJobsHistoryLimit=2))
@@ -186,6 +188,7 @@ def test_another_schedule_counts_from_its_next_time(fakekube):
     assert scheduled(fakekube) == ["2026-01-01T00:30:00Z"]
 
 
+@pytest.mark.slow
 def test_a_schedule_without_times_is_an_event_and_is_left_alone(fakekube):
     fakekube.create(cron_job("0 0 31 2 *"))
     fakekube.advance(days=400)

@@ -243,7 +243,7 @@ def by_surge(states, most, wanted):
     return gone, nodes + candidates[: max(most - surging, 0)]
 
 
-@settings(max_examples=300)
+@settings(max_examples=100)
 @given(st.lists(st.tuples(STATES, st.booleans()), min_size=1, max_size=5), st.integers(0, 2), st.integers(0, 3))
 def test_rolling_updates_are_those_of_the_model(rows, most_surge, most_unavailable):
     names = "abcde"[: len(rows)]
@@ -321,6 +321,19 @@ def test_former_templates_are_kept_as_revisions_up_to_the_limit(fakekube):
 @DAEMONS
 def test_the_counts_of_the_status(fakekube):
     started(fakekube, nodes=3, minReadySeconds=10)
+    assert status(fakekube) == {
+        "currentNumberScheduled": 3,
+        "desiredNumberScheduled": 3,
+        "numberMisscheduled": 0,
+        "numberReady": 0,
+        "numberUnavailable": 3,
+        "observedGeneration": 1,
+        "updatedNumberScheduled": 3,
+    }
+    written = len(fakekube.requests(verb="update", resource="daemonsets"))
+    fakekube.patch("apps/v1", "DaemonSet", "agent", {"metadata": {"annotations": {"look": "at it"}}})
+    fakekube.settle()
+    assert len(fakekube.requests(verb="update", resource="daemonsets")) == written
     for one in pods(fakekube)[:2]:
         set_ready(fakekube, one)
     fakekube.settle()
@@ -355,3 +368,68 @@ def test_the_pod_for_a_deleted_node_goes_and_the_generation_is_observed(fakekube
     assert [target_node(one) for one in pods(fakekube)] == ["n1"]
     found = fakekube.get("apps/v1", "DaemonSet", "agent")
     assert found["status"]["observedGeneration"] == found["metadata"]["generation"] == 2
+
+
+HASH = "controller-revision-hash"
+
+
+def revisions(fakekube):
+    found = fakekube.list("apps/v1", "ControllerRevision")
+    return {one["metadata"]["name"]: one for one in found}
+
+
+@DAEMONS
+def test_revisions_with_the_same_template_become_one(fakekube):
+    """`update.go`: dedupCurHistories keeps the one of the highest number and labels the pods with its hash."""
+    started(fakekube, nodes=2)
+    (first,) = revisions(fakekube).values()
+    for number, other in ((7, "agent-b"), (3, "agent-a")):
+        labels = {**first["metadata"]["labels"], HASH: f"of-{other}"}
+        owners = first["metadata"]["ownerReferences"]
+        meta = {"name": other, "namespace": "default", "labels": labels, "ownerReferences": owners}
+        revision = {"apiVersion": "apps/v1", "kind": "ControllerRevision", "metadata": meta}
+        fakekube.create({**revision, "revision": number, "data": first["data"]})
+    fakekube.patch("apps/v1", "DaemonSet", "agent", {"metadata": {"annotations": {"why": "again"}}})
+    fakekube.settle()
+    assert {one: found["revision"] for one, found in revisions(fakekube).items()} == {"agent-b": 7}
+    assert {one["metadata"]["labels"][HASH] for one in pods(fakekube)} == {"of-agent-b"}
+
+
+@DAEMONS
+@pytest.mark.parametrize(("same", "collisions"), [(True, None), (False, 1)])
+def test_a_revision_of_that_name_is_used_if_its_template_is_the_same(fakekube, same, collisions):
+    """`update.go`: snapshot; the name after a collision has another hash."""
+    started(fakekube, nodes=1)
+    ((name, first),) = revisions(fakekube).items()
+    fakekube.delete("apps/v1", "DaemonSet", "agent")
+    fakekube.delete("apps/v1", "ControllerRevision", name)
+    meta = {"name": name, "namespace": "default", "labels": {"app": "other"}}
+    data = first["data"] if same else {"spec": {"template": {"$patch": "replace"}}}
+    revision = {"apiVersion": "apps/v1", "kind": "ControllerRevision", "metadata": meta}
+    fakekube.create({**revision, "revision": 1, "data": data})
+    started(fakekube, nodes=0)
+    fakekube.advance("1s")
+    assert len(revisions(fakekube)) == (1 if same else 2)
+    assert status(fakekube).get("collisionCount") == collisions
+    assert bool(fakekube.controllers["daemonset"].errors("default/agent")) != same
+
+
+@DAEMONS
+def test_a_revision_without_a_hash_gets_its_name_as_the_label(fakekube):
+    started(fakekube, nodes=1)
+    (name,) = revisions(fakekube)
+    fakekube.patch("apps/v1", "ControllerRevision", name, {"metadata": {"labels": {HASH: None}}})
+    fakekube.settle()
+    assert revisions(fakekube)[name]["metadata"]["labels"] == {"app": "web", HASH: name}
+
+
+@DAEMONS
+def test_revisions_that_pods_have_are_kept_beyond_the_limit(fakekube):
+    started(fakekube, nodes=2, revisionHistoryLimit=2, updateStrategy={"type": "OnDelete"})
+    for image in ("nginx:2", "nginx:3", "nginx:4"):
+        set_image(fakekube, image)
+    assert sorted(one["revision"] for one in revisions(fakekube).values()) == [1, 3, 4]
+    fakekube.patch("apps/v1", "DaemonSet", "agent", {"metadata": {"annotations": {"why": "a change"}}})
+    set_image(fakekube, "nginx:5")
+    newest = max(revisions(fakekube).values(), key=lambda one: one["revision"])
+    assert newest["metadata"]["annotations"]["why"] == "a change"

@@ -47,6 +47,9 @@ def test_each_node_gets_a_pod(fakekube):
     found = status(fakekube)
     assert (found["desiredNumberScheduled"], found["numberReady"], found["numberAvailable"]) == (3, 3, 3)
     assert "numberUnavailable" not in found
+    before = fakekube.controllers["daemonset"].reconciles()
+    fakekube.advance("1m")  # nothing is to be checked later without minReadySeconds
+    assert fakekube.controllers["daemonset"].reconciles() == before
     fakekube.create(node("n3"))
     fakekube.settle()
     assert len(pods(fakekube)) == 4

@@ -78,6 +78,7 @@ def test_min_ready_seconds_delay_availability(fakekube):
     assert fakekube.clock.now() - begun == timedelta(seconds=30)
 
 
+@pytest.mark.slow
 def test_rolling_update_of_100_replicas_whose_pods_take_a_minute(fakekube):
     strategy = {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": 10, "maxUnavailable": 0}}
     rolled_out(fakekube, replicas=100, strategy=strategy)
@@ -117,6 +118,7 @@ def test_a_former_template_uses_its_replica_set_again(fakekube):
     assert found["3"]["metadata"]["annotations"]["deployment.kubernetes.io/revision-history"] == "1"
 
 
+@pytest.mark.slow
 def test_history_limit_deletes_the_oldest_replica_sets(fakekube):
     rolled_out(fakekube, replicas=1, revisionHistoryLimit=2)
     for number in range(2, 7):
@@ -175,6 +177,7 @@ OTHER_OWNER = {
 }
 
 
+@pytest.mark.slow
 @settings(max_examples=25, deadline=None)
 @given(
     replicas=st.integers(1, 8),

@@ -1,5 +1,7 @@
 """The controller of Deployments: what it writes, and what happens when a write fails or the cache is stale."""
 
+from itertools import pairwise
+
 import pytest
 
 from fakekube.controllers.workload.podstate import condition
@@ -316,3 +318,86 @@ def test_a_deployment_that_is_being_deleted_only_has_its_status_written(fakekube
     found = get(fakekube)
     assert found["status"]["observedGeneration"] == found["metadata"]["generation"]
     assert found["status"]["readyReplicas"] == 1
+
+
+@pytest.mark.fakekube(controllers=["deployment"])
+def test_which_changes_of_replica_sets_reconcile_a_deployment(fakekube):
+    fakekube.create(deployment(1))
+    fakekube.settle()
+    (made,) = fakekube.list("apps/v1", "ReplicaSet")
+    owners = made["metadata"]["ownerReferences"]
+
+    def count(change, *arguments):
+        before = fakekube.controllers["deployment"].reconciles()
+        change(*arguments)
+        fakekube.settle()
+        return fakekube.controllers["deployment"].reconciles() - before
+
+    def copy(name, **meta):
+        return {**made, "metadata": {"name": name, "namespace": "default", "labels": {"app": "web"}, **meta}}
+
+    def patch(name, **meta):
+        return fakekube.patch, "apps/v1", "ReplicaSet", name, {"metadata": meta}
+
+    stranger = [{**owners[0], "uid": "u"}]
+    assert count(fakekube.create, copy("of-another", ownerReferences=stranger)) == 0
+    assert count(fakekube.create, copy("its-own", ownerReferences=owners)) > 0
+    assert count(fakekube.create, copy("unlike", labels={"app": "db"})) == 0
+    assert count(fakekube.create, copy("orphan", labels={"app": "web"})) > 0
+    assert owners_of(fakekube, "orphan") == owners
+    assert count(*patch("unlike", annotations={"a": "1"})) == 0
+    assert count(*patch("unlike", labels={"app": "web"})) > 0
+    assert owners_of(fakekube, "unlike") == owners
+    assert count(*patch("its-own", annotations={"a": "1"})) > 0
+    assert count(*patch("its-own", ownerReferences=stranger)) > 0
+    assert count(*patch("its-own", annotations={"a": "2"})) == 0
+    assert count(*patch("orphan", ownerReferences=None)) > 0
+    assert owners_of(fakekube, "orphan") == owners
+    assert count(fakekube.delete, "apps/v1", "ReplicaSet", "of-another") == 0
+    assert count(fakekube.delete, "apps/v1", "ReplicaSet", "orphan") > 0
+
+
+def owners_of(fakekube, name):
+    return fakekube.get("apps/v1", "ReplicaSet", name)["metadata"]["ownerReferences"]
+
+
+@pytest.mark.fakekube(controllers=["deployment"])
+@pytest.mark.parametrize(("strategy", "looked"), [("Recreate", [0, 1]), ("RollingUpdate", [0, 0])])
+def test_the_last_pod_that_is_deleted_reconciles_a_deployment_of_strategy_recreate(fakekube, strategy, looked):
+    """`deployment_controller.go`: deletePod."""
+    fakekube.create(deployment(1, strategy={"type": strategy}))
+    fakekube.settle()
+    (made,) = fakekube.list("apps/v1", "ReplicaSet")
+    reference = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": made["metadata"]["name"]}
+    reference |= {"uid": made["metadata"]["uid"], "controller": True}
+    for name, owners in (("a", [reference]), ("b", [reference]), ("c", [{**reference, "uid": "u"}]), ("d", None)):
+        meta = {"name": name, "namespace": "default", "labels": {"app": "web"}, "ownerReferences": owners}
+        fakekube.create({"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": template()["spec"]})
+    fakekube.settle()
+    counts = [fakekube.controllers["deployment"].reconciles()]
+    for name in ("c", "d", "a", "b"):
+        fakekube.delete("v1", "Pod", name)
+        fakekube.settle()
+        counts.append(fakekube.controllers["deployment"].reconciles())
+    assert [after - before for before, after in pairwise(counts)] == [0, 0, *looked]
+
+
+@pytest.mark.fakekube(controllers=["deployment"])
+def test_only_replica_sets_whose_present_spec_was_seen_are_deleted_from_the_history(fakekube):
+    """`deployment_controller.go`: cleanupDeployment."""
+    fakekube.create(deployment(0, revisionHistoryLimit=0))
+    fakekube.settle()
+    (made,) = fakekube.list("apps/v1", "ReplicaSet")
+    fakekube.controllers["deployment"].suspend()
+    for number, name in enumerate(("seen", "unseen"), 2):
+        meta = {"name": name, "namespace": "default", "labels": {"app": "web"}}
+        meta["ownerReferences"] = made["metadata"]["ownerReferences"]
+        other = {**made["spec"]["template"], "spec": template(f"nginx:{number}")["spec"]}
+        fakekube.create({**made, "metadata": meta, "spec": {**made["spec"], "template": other}})
+    for name in (made["metadata"]["name"], "seen"):
+        observed = {"status": {"replicas": 0, "observedGeneration": 1}}
+        fakekube.patch("apps/v1", "ReplicaSet", name, observed, subresource="status")
+    fakekube.controllers["deployment"].resume()
+    fakekube.advance("1s")
+    left = [one["metadata"]["name"] for one in fakekube.list("apps/v1", "ReplicaSet")]
+    assert sorted(left) == sorted([made["metadata"]["name"], "unseen"])

@@ -168,7 +168,7 @@ def test_nothing_is_left_for_the_others_when_all_pods_are_given_out():
     assert scaled(deployment(10, 0, 1), sets) == {"a": 6, "b": 4}
 
 
-@settings(max_examples=300)
+@settings(max_examples=150)
 @given(
     st.integers(0, 30),
     st.integers(0, 4),
@@ -293,6 +293,12 @@ COMPLETE = counted(updatedReplicas=3, replicas=3, availableReplicas=3)
 )
 def test_completion(changes, complete):
     assert deploymentstatus.is_complete(deployment(3), COMPLETE | changes) is complete
+
+
+def test_a_deployment_that_was_never_observed_is_not_complete():
+    made = deployment(3)
+    made["metadata"]["generation"] = 1
+    assert not deploymentstatus.is_complete(made, {**COMPLETE, "observedGeneration": None})
 
 
 @pytest.mark.parametrize(

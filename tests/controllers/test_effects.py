@@ -137,6 +137,7 @@ def test_an_effect_may_be_a_function_of_the_pod(fakekube):
     assert terminated(fakekube, "b")["exitCode"] == 0
 
 
+@pytest.mark.slow
 def test_what_an_effect_raises_fails_the_test(pytester):
     pytester.makepyfile(
         """

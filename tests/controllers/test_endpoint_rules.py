@@ -11,9 +11,11 @@ from fakekube.controllers.serviceendpoints.endpointsubsets import CAPACITY, repa
 from fakekube.controllers.serviceendpoints.servicepods import (
     TriggerTimes,
     addresses,
+    has_changed,
     has_hostname,
     is_endpoint,
     is_headless,
+    is_relabeled,
     selects,
     target_port,
 )
@@ -597,3 +599,27 @@ def test_hints_of_slices_follow_the_service(fakekube):
     add_pod(fakekube, "b", "10.1.0.2")
     (found,) = slices(fakekube)
     assert [one["hints"] for one in found["endpoints"]] == [{"forZones": [{"name": "z1"}]}] * 2
+
+
+@pytest.mark.parametrize(
+    ("change", "changed", "relabeled"),
+    [
+        ({}, False, False),
+        ({"metadata": {"deletionTimestamp": "t"}}, True, False),
+        ({"metadata": {"annotations": {"a": "1"}}}, False, False),
+        ({"metadata": {"labels": {"a": "1"}}}, False, True),
+        ({"status": {"podIPs": [{"ip": "10.0.0.1"}]}}, True, False),
+        ({"status": {"podIPs": []}}, False, False),
+        ({"status": {"phase": "Running"}}, False, False),
+        ({"status": {"conditions": [{"type": "Ready", "status": "True"}]}}, True, False),
+        ({"spec": {"hostname": "h"}}, False, True),
+        ({"spec": {"subdomain": "d"}}, False, True),
+        ({"spec": {"nodeName": "n"}}, False, False),
+    ],
+)
+def test_changes_of_pods_that_endpoints_show(change, changed, relabeled):
+    """`endpoint/util`: podEndpointsChanged."""
+    empty = {"metadata": {}, "spec": {}, "status": {}}
+    pods = empty, {**empty, **change}
+    assert [has_changed(*pods), has_changed(*pods[::-1])] == [changed] * 2
+    assert [is_relabeled(*pods), is_relabeled(*pods[::-1])] == [relabeled] * 2

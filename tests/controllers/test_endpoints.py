@@ -85,6 +85,7 @@ def test_pods_in_the_subdomain_have_hostnames(fakekube):
     assert found["metadata"]["labels"]["service.kubernetes.io/headless"] == ""
 
 
+@pytest.mark.slow
 def test_endpoints_beyond_a_hundred_get_a_second_slice(fakekube):
     started(fakekube)
     for number in range(MOST + 1):

@@ -64,6 +64,7 @@ def test_in_the_foreground_blocking_dependents_go_first(fakekube):
     assert names(fakekube) == []
 
 
+@pytest.mark.slow
 def test_a_dependent_that_no_longer_blocks_frees_its_owner(fakekube):
     owner = fakekube.create(thing("owner"))
     blocking = reference(owner, blockOwnerDeletion=True)
@@ -114,6 +115,7 @@ def test_orphaned_dependents_lose_the_reference_and_stay(fakekube):
     assert writes(fakekube) == [("patch", "child", 200), ("patch", "owner", 200)]
 
 
+@pytest.mark.slow
 def test_an_object_with_an_owner_left_loses_only_the_reference_to_the_lost_one(fakekube):
     owner, other = fakekube.create(thing("owner")), fakekube.create(thing("other"))
     fakekube.create(thing("child", [owner, other]))
@@ -157,6 +159,7 @@ def test_an_owner_in_another_namespace_is_absent_and_reported(fakekube):
     )
 
 
+@pytest.mark.slow
 def test_a_cluster_scoped_object_owns_namespaced_ones_but_not_the_reverse(fakekube):
     volume = {"capacity": {"storage": "1Gi"}, "accessModes": ["ReadWriteOnce"], "hostPath": {"path": "/data"}}
     owner = fakekube.create(thing("owner", kind="PersistentVolume", namespace="") | {"spec": volume})
@@ -216,6 +219,7 @@ def test_custom_resources_are_orphaned_by_a_merge_patch(fakekube):
     assert writes(fakekube) == [("patch", "child", 415), ("patch", "child", 200), ("patch", "owner", 200)]
 
 
+@pytest.mark.slow
 def test_a_definition_that_is_deleted_is_no_longer_watched(fakekube):
     fakekube.create(definition())
     fakekube.settle()
@@ -268,6 +272,7 @@ def test_a_new_owner_stops_the_deletion(fakekube):
     assert writes(fakekube) == [("delete", "child", 409), ("patch", "child", 200)]
 
 
+@pytest.mark.slow
 def test_events_are_not_collected(fakekube):
     owner = fakekube.create(thing("owner"))
     meta = {"name": "owner-event", "namespace": "default", "ownerReferences": [reference(owner)]}
@@ -419,6 +424,7 @@ class Cluster:
         return {uid: {one["uid"] for one in references} for uid, references in rows}
 
 
+@pytest.mark.slow
 def test_random_graphs_end_as_the_rules_say_after_each_step(fakekube):
     @settings(max_examples=40, deadline=None)
     @given(st.lists(st.one_of(CREATE, CREATE, ADOPT, DELETE), min_size=4, max_size=24))
@@ -446,6 +452,7 @@ def test_random_graphs_end_as_the_rules_say_after_each_step(fakekube):
     check()
 
 
+@pytest.mark.slow
 def test_random_graphs_under_deletions_at_the_same_time_keep_the_rules(fakekube):
     @settings(max_examples=40, deadline=None)
     @given(st.lists(st.one_of(CREATE, ADOPT), min_size=4, max_size=16), st.lists(DELETE, min_size=1, max_size=8))

@@ -112,6 +112,7 @@ def test_back_off_is_10_seconds_doubled_by_each_failure_up_to_10_minutes(fakekub
     assert "BackoffLimitExceeded" in reasons(fakekube)
 
 
+@pytest.mark.slow
 def test_a_success_resets_the_back_off(fakekube):
     started(fakekube, completions=3, backoffLimit=10)
     for code in (1, 1, 0, 1):
@@ -348,6 +349,7 @@ def test_an_idle_job_makes_no_requests(fakekube):
 ACTIONS = ["succeed", "fail", "delete", "suspend", "resume", "parallelism", "wait"]
 
 
+@pytest.mark.slow
 @settings(max_examples=25, deadline=None)
 @given(
     indexed=st.booleans(),

@@ -223,3 +223,24 @@ def test_the_indexes_of_the_status(fakekube):
     found = job_status(fakekube)
     assert (found["completedIndexes"], found["failedIndexes"], counts(fakekube)) == ("0,2,3", "1", [None, 0, 0, 3, 1])
     assert told(fakekube)[-1] == ("Warning", "FailedIndexes", "Job has failed indexes")
+
+
+@pytest.mark.fakekube(controllers=["job"])
+def test_a_job_whose_pod_gets_another_controller_creates_another_one(fakekube):
+    for name in ("a", "b"):
+        fakekube.create(job(name))
+    fakekube.settle()
+
+    def controlled(name):
+        return [
+            one
+            for one in pods(fakekube)
+            if [own["name"] for own in one["metadata"].get("ownerReferences", ())] == [name]
+        ]
+
+    (lost,), (other,) = controlled("a"), controlled("b")
+    owners = {"ownerReferences": other["metadata"]["ownerReferences"]}
+    fakekube.patch("v1", "Pod", lost["metadata"]["name"], {"metadata": owners})
+    fakekube.advance("1s")
+    (made,) = controlled("a")
+    assert made["metadata"]["name"] != lost["metadata"]["name"]

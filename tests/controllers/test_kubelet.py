@@ -289,8 +289,10 @@ def test_a_node_without_room_rejects_a_pod_that_is_bound_to_it(fakekube):
     container = {"name": "c", "image": "a", "resources": {"requests": {"cpu": "800m"}}}
     fakekube.create(pod("one", nodeName="small", containers=[container]))
     fakekube.create(pod("two", nodeName="small", containers=[container]))
+    rest = {**container, "resources": {"requests": {"cpu": "200m"}}}
+    fakekube.create(pod("rest", nodeName="small", containers=[rest]))
     fakekube.advance(2)
-    assert history(fakekube, "one")[-1] == (1, "Running")
+    assert history(fakekube, "one")[-1] == history(fakekube, "rest")[-1] == (1, "Running")
     found = status(fakekube, "two")
     assert (found["phase"], found["reason"]) == ("Failed", "OutOfcpu")
     expected = "Pod was rejected: Node didn't have enough resource: cpu, requested: 800, used: 800, capacity: 1000"
@@ -451,7 +453,7 @@ def test_init_containers_run_one_after_the_other(fakekube):
 @pytest.mark.parametrize(("policy", "phase"), [("Never", "Failed"), ("Always", "Pending")])
 def test_an_init_container_that_fails(policy, phase):
     with FakeKube(nodes=1) as kube:
-        kube.pods("app=web").always().crash(container="one")
+        kube.pods("app=web").always().crash(container="on*")
         kube.create(pod(initContainers=[{"name": "one", "image": "busybox"}], restartPolicy=policy))
         kube.advance(30)
         assert status(kube)["phase"] == phase
@@ -607,6 +609,7 @@ def test_a_missing_secret_of_a_volume(fakekube):
     assert states(fakekube)[-1] == (31, "running")
 
 
+@pytest.mark.slow
 @pytest.mark.fakekube(nodes=1)
 def test_an_image_that_cannot_be_pulled(fakekube):
     web = fakekube.pods("app=web").always()
@@ -622,6 +625,11 @@ def test_an_image_that_cannot_be_pulled(fakekube):
         (31, "ErrImagePull"),
         (32, "ImagePullBackOff"),
     ]
+    texts = {reason: {one["message"] for one in fakekube.events(reason=reason)} for reason in ("BackOff", "Failed")}
+    assert texts == {
+        "BackOff": {'Back-off pulling image "nginx:1"'},
+        "Failed": {'Failed to pull image "nginx:1": no such host', "Error: ErrImagePull", "Error: ImagePullBackOff"},
+    }
     web.recover()
     fakekube.advance(60)
     assert states(fakekube)[-1] == (71, "running")
@@ -725,6 +733,7 @@ def test_a_pod_that_another_kubelet_has_started_goes_on():
     assert run.next_due() is None
 
 
+@pytest.mark.slow
 @pytest.mark.fakekube(nodes=2)
 def test_an_idle_cluster_writes_only_leases_and_node_statuses(fakekube):
     fakekube.create(pod())
@@ -750,11 +759,13 @@ def scenario(seed):
         return kube.log()
 
 
+@pytest.mark.slow
 def test_the_same_seed_gives_the_same_log():
     assert scenario(7) == scenario(7)
     assert scenario(7) != scenario(8)
 
 
+@pytest.mark.slow
 @pytest.mark.fakekube(nodes=1)
 def test_the_address_of_a_pod_that_has_ended_is_free(fakekube):
     """It stays in its status, as on a real node; the range of the node has room for 253."""

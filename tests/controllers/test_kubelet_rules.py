@@ -606,6 +606,7 @@ def test_readiness_and_liveness_are_probed_only_after_the_startup_probe(fakekube
 # --- the end of a pod
 
 
+@pytest.mark.slow
 @ONE_NODE
 def test_a_pod_fails_at_its_active_deadline(fakekube):
     fakekube.create(pod(activeDeadlineSeconds=10, terminationGracePeriodSeconds=5))

@@ -85,6 +85,7 @@ def test_a_second_slice_of_the_same_ports_is_deleted(fakekube):
     assert len(slices(fakekube)) == 1
 
 
+@pytest.mark.slow
 def test_at_most_a_thousand_addresses_of_a_subset_are_mirrored(fakekube):
     listed = [f"10.{number // 250}.{number % 250}.1" for number in range(1003)]
     begin(fakekube, endpoints(*listed[:1000]))
@@ -137,3 +138,16 @@ def test_a_mirror_that_another_deletes_or_changes_comes_back(fakekube):
     fakekube.update({**found, "endpoints": []})
     fakekube.advance(1)
     assert mirrored(fakekube) == ["10.1.0.1"]
+
+
+def test_a_mirror_that_cannot_be_written_is_tried_fifteen_times_again(fakekube):
+    """`endpointslicemirroring_controller.go`: maxRetries."""
+    rule = fakekube.fault(verb="create", resource="endpointslices", error=500)
+    begin(fakekube, endpoints("10.1.0.1"))
+    fakekube.advance("1h")
+    assert len(fakekube.requests(verb="create", resource="endpointslices")) == 16
+    rule.disarm()
+    fakekube.advance("1h")
+    assert slices(fakekube) == []
+    replace(fakekube, endpoints("10.1.0.2"))
+    assert mirrored(fakekube) == ["10.1.0.2"]

@@ -38,7 +38,7 @@ REGULAR = ["* * * * *", "*/5 * * * *", "0 * * * *", "@every 7m", "0 0 * * *"]
 IRREGULAR = ["7,13 * * * *", "30 6-16/4 * * 1-5", "0,30 6 * * *"]
 
 
-@settings(max_examples=300)
+@settings(max_examples=120)
 @given(
     st.sampled_from([*REGULAR, *IRREGULAR]),
     st.integers(0, 3 * 86400),

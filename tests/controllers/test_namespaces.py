@@ -102,13 +102,15 @@ def test_pods_that_stay_beyond_their_grace_period_are_a_failure(fakekube):
 def test_a_finalizer_of_others_in_the_spec_keeps_the_namespace(fakekube):
     create_namespace(fakekube)
     namespace = fakekube.get("v1", "Namespace", "team", "")
-    namespace["spec"]["finalizers"].append("example.com/hold")
+    namespace["spec"]["finalizers"] += ["example.com/hold", "example.com/before"]
     fakekube.update(namespace, subresource="finalize")
     delete_namespace(fakekube)
     fakekube.advance("10m")
-    assert fakekube.get("v1", "Namespace", "team", "")["spec"]["finalizers"] == ["example.com/hold"]
+    left = fakekube.get("v1", "Namespace", "team", "")["spec"]["finalizers"]
+    assert left == ["example.com/before", "example.com/hold"]
 
 
+@pytest.mark.slow
 @pytest.mark.fakekube(controllers=["namespace"])
 def test_failures_are_retried_with_a_longer_delay_up_to_a_minute(fakekube):
     create_namespace(fakekube)

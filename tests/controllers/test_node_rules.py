@@ -16,10 +16,11 @@ from fakekube.controllers.nodelifecycle.nodehealth import (
     zone_of,
     zone_state,
 )
-from fakekube.controllers.nodelifecycle.nodelifecyclecontroller import GRACE, PERIOD, STARTUP_GRACE
+from fakekube.controllers.nodelifecycle.nodelifecyclecontroller import GRACE, PERIOD, STARTUP_GRACE, eviction_rate
 from fakekube.controllers.nodelifecycle.nodetaints import has_taint, present_keys, wanted_keys
 from fakekube.controllers.nodelifecycle.nodettl import STEPS, ClusterSize
 from fakekube.controllers.nodelifecycle.tainteviction import no_execute, toleration_time
+from fakekube.controllers.workload.podstate import condition
 from tests.controllers.test_nodes import elapsed, heartbeat, pod, ready, taints
 from tests.controllers.workloads import node, set_ready
 
@@ -394,6 +395,20 @@ def test_events_of_nodes_that_come_and_go(fakekube):
 # --- rates
 
 
+@pytest.mark.parametrize(
+    ("state", "size", "rate"),
+    [
+        ("Normal", 1, 0.1),
+        ("FullDisruption", 100, 0.1),
+        ("PartialDisruption", 50, 0),
+        ("PartialDisruption", 51, 0.01),
+    ],
+)
+def test_rates_of_zones(state, size, rate):
+    """`node_lifecycle_controller.go`: setLimiterInZone."""
+    assert eviction_rate(state, size) == rate
+
+
 def test_nodes_are_taken_in_order_at_a_rate():
     zone = ZoneTainter(0.1)
     assert (zone.take(NOW), zone.due) == (None, None)
@@ -555,3 +570,49 @@ def test_pods_are_looked_at_only_when_there_may_be_something_to_delete(monkeypat
         assert looks(lambda: end("d")) >= 1
         assert [one["metadata"]["name"] for one in kube.list("v1", "Pod")] == ["c", "d", "runs"]
         assert looks(lambda: kube.create(pod("lost", "missing"))) >= 1
+
+
+@EVICTION
+def test_a_deletion_is_tried_five_times_10_ms_apart(fakekube):
+    fakekube.create(node("n1", taints=[taint("k")]))
+    rule = fakekube.fault(verb="delete", resource="pods", error=500)
+    fakekube.create(pod())
+    fakekube.advance(0.04)
+    tries = [round(one.at * 1000) for one in fakekube.requests(verb="delete", resource="pods")]
+    assert [one - tries[0] for one in tries] == [0, 10, 20, 30, 40]
+    assert len(fakekube.controllers["taint-eviction-controller"].errors("default/p")) == 1
+    rule.disarm()
+    fakekube.advance(1)
+    assert fakekube.get("v1", "Pod", "p")["metadata"]["deletionTimestamp"]
+
+
+@pytest.mark.fakekube(controllers=["nodelifecycle"])
+def test_pods_of_a_node_that_is_lost_are_not_ready(fakekube):
+    """Those that are gone, have no condition or are not ready are left alone; one that is bound later is not."""
+    fakekube.create(node("n1"))
+    for name in ("bare", "down", "gone", "up"):
+        fakekube.create(pod(name))
+        if name != "bare":
+            set_ready(fakekube, fakekube.get("v1", "Pod", name), name != "down")
+    gone = lambda: fakekube.delete("v1", "Pod", "gone", gracePeriodSeconds=0)  # noqa: E731
+    fakekube.fault(verb="update", resource="pods", name="gone", times=1, before=gone)
+    fakekube.advance("1m")
+    later = pod("later")
+    del later["spec"]["nodeName"]
+    fakekube.create(later)
+    set_ready(fakekube, later)
+    target = {"apiVersion": "v1", "kind": "Node", "name": "n1"}
+    meta = {"name": "later", "namespace": "default"}
+    fakekube.create({"apiVersion": "v1", "kind": "Binding", "metadata": meta, "target": target})
+    fakekube.settle()
+    found = {one["metadata"]["name"]: condition(one, "Ready") for one in fakekube.list("v1", "Pod")}
+    assert {name: one and one["status"] for name, one in found.items()} == {
+        "bare": None,
+        "down": "False",
+        "later": "False",
+        "up": "False",
+    }
+    events = fakekube.events(reason="NodeNotReady")
+    assert sorted(one["involvedObject"]["name"] for one in events) == ["later", "n1", "up"]
+    assert {one["message"] for one in events} == {"Node n1 status is now: NodeNotReady", "Node is not ready"}
+    assert fakekube.controllers["nodelifecycle"].errors() == []

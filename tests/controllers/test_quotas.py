@@ -140,6 +140,7 @@ def test_a_pod_that_outlives_its_grace_period_is_freed_by_the_full_resync(fakeku
     assert fakekube.clock.now() - begun == timedelta(minutes=5)
 
 
+@pytest.mark.slow
 def test_it_writes_nothing_when_nothing_happens(fakekube):
     fakekube.create(quota({"pods": "5", "count/secrets": "5"}))
     fakekube.create(secret("a"))

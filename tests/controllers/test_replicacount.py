@@ -138,7 +138,7 @@ def model(ready, unready, missing, wanted, replicas, down, up):
 USAGES = st.sampled_from([0, 10, 50, 89, 90, 91, 100, 105, 110, 111, 150, 200, 300, 1000])
 
 
-@settings(max_examples=400)
+@settings(max_examples=150)
 @given(
     st.lists(USAGES, min_size=1, max_size=5),
     st.integers(0, 3),
@@ -427,7 +427,7 @@ RULES = st.fixed_dictionaries(
 )  # fmt: skip
 
 
-@settings(max_examples=500)
+@settings(max_examples=120)
 @given(
     st.builds(Memory, moments(20), moments(3), moments(3)),
     st.integers(1, 15),

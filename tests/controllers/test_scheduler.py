@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from fakekube import FakeKube
 from fakekube.controllers.scheduler import schedulingqueue
 from fakekube.controllers.workload import nodefit, podrequests
+from fakekube.controllers.workload.podstate import condition
 
 SCHEDULER = ["scheduler"]
 ZONE = "topology.kubernetes.io/zone"
@@ -78,6 +79,7 @@ def test_a_pod_is_bound_as_the_scheduler_does_it(fakekube):
     assert fakekube.requests(code=403) == []
 
 
+@pytest.mark.slow
 @pytest.mark.fakekube(controllers=SCHEDULER)
 def test_without_nodes_a_pod_waits_for_one(fakekube):
     assert place(fakekube, pod("web")) is None
@@ -543,6 +545,7 @@ def test_a_claim_that_waits_for_its_first_consumer_gets_the_node(fakekube):
     assert found["metadata"]["annotations"]["volume.kubernetes.io/selected-node"] == "a"
 
 
+@pytest.mark.slow
 def test_equal_nodes_are_chosen_by_the_seed():
     def chosen(seed):
         with FakeKube(controllers=SCHEDULER, seed=seed) as kube:
@@ -587,6 +590,7 @@ def _revision(version):
     return 0 if version is None else int(version["metadata"]["resourceVersion"])
 
 
+@pytest.mark.slow
 @given(STEPS)
 @settings(max_examples=25)
 def test_no_revision_has_more_on_a_node_than_it_can_take(steps):
@@ -664,3 +668,23 @@ def test_the_room_of_a_nominated_pod_is_kept_for_it_unless_another_is_more_impor
     assert place(fakekube, pod("late", cpu="2", priorityClassName="other")) == ("a" if taken else None)
     fakekube.advance(2)
     assert where(fakekube, "nominated") == (None if taken else "a")
+
+
+@pytest.mark.fakekube(controllers=SCHEDULER)
+def test_the_condition_of_a_pod_keeps_its_time_while_it_waits(fakekube):
+    def scheduled():
+        return condition(fakekube.get("v1", "Pod", "p"), "PodScheduled")
+
+    begun = f"{fakekube.clock.now():%Y-%m-%dT%H:%M:%SZ}"
+    place(fakekube, pod("p"))
+    first = scheduled()
+    assert (first["status"], first["lastTransitionTime"]) == ("False", begun)
+    fakekube.advance("1m")
+    add(fakekube, node("n", unschedulable=True))
+    fakekube.advance("5m")
+    assert scheduled()["message"] != first["message"]
+    assert scheduled()["lastTransitionTime"] == begun
+    fakekube.patch("v1", "Node", "n", {"spec": {"unschedulable": None, "taints": None}})
+    fakekube.advance("5m")
+    assert (scheduled()["status"], where(fakekube, "p")) == ("True", "n")
+    assert scheduled()["lastTransitionTime"] > begun

@@ -516,6 +516,8 @@ def test_the_weights_of_scores():
     cluster = view(nodes)
     found = list(cluster.nodes.values())
     plain = total_scores(pod("p"), [found[0]], cluster, AROUND)["a"]
+    parts = noderoom.used_parts(pod("p"), found[0])
+    assert plain == int(noderoom.least_allocated(*parts)) + int(noderoom.balanced_allocation(*parts)) > 0
     assert total_scores(pod("p"), found, cluster, AROUND) == {"a": plain + 300, "b": plain + 150, "c": plain}
     expression = {"key": "disk", "operator": "Exists"}
     rule = [{"weight": 1, "preference": {"matchExpressions": [expression]}}]

@@ -172,6 +172,51 @@ def test_a_claim_of_a_former_pod_with_which_it_goes_is_waited_for(fakekube, when
     assert "web-0" in names(fakekube)
 
 
+def revisions(fakekube):
+    return fakekube.list("apps/v1", "ControllerRevision")
+
+
+@SETS
+@pytest.mark.parametrize(("same", "collisions"), [(True, 0), (False, 1)])
+def test_a_revision_of_that_name_is_used_if_its_template_is_the_same(fakekube, same, collisions):
+    """`controller_history.go`: CreateControllerRevision."""
+    fakekube.create(stateful_set(0))
+    fakekube.settle()
+    (first,) = revisions(fakekube)
+    fakekube.delete("apps/v1", "StatefulSet", "web")
+    fakekube.delete("apps/v1", "ControllerRevision", first["metadata"]["name"])
+    meta = {"name": first["metadata"]["name"], "namespace": "default", "labels": {"app": "other"}}
+    data = first["data"] if same else {"spec": {"template": {"$patch": "replace"}}}
+    fakekube.create(
+        {"apiVersion": "apps/v1", "kind": "ControllerRevision", "metadata": meta, "revision": 1, "data": data}
+    )
+    fakekube.create(stateful_set(0))
+    fakekube.settle()
+    assert len(revisions(fakekube)) == 1 + collisions
+    found = fakekube.get("apps/v1", "StatefulSet", "web")["status"]
+    assert found.get("collisionCount", 0) == collisions
+    assert (found["updateRevision"] == meta["name"]) is same
+
+
+@SETS
+@pytest.mark.parametrize("deleted", [False, True])
+def test_orphaned_revisions_are_adopted_unless_the_set_is_being_deleted(fakekube, deleted):
+    fakekube.create(stateful_set(0))
+    fakekube.settle()
+    (first,) = revisions(fakekube)
+    if deleted:
+        fakekube.patch("apps/v1", "StatefulSet", "web", {"metadata": {"finalizers": ["example.com/hold"]}})
+        fakekube.delete("apps/v1", "StatefulSet", "web")
+        fakekube.settle()
+    orphaned = {"metadata": {"ownerReferences": None}}
+    fakekube.patch("apps/v1", "ControllerRevision", first["metadata"]["name"], orphaned)
+    change(fakekube, revisionHistoryLimit=5)
+    (found,) = revisions(fakekube)
+    assert bool(found["metadata"].get("ownerReferences")) is not deleted
+    texts = [str(error) for error in fakekube.controllers["statefulset"].errors("default/web")]
+    assert any(one.startswith("can't adopt ControllerRevisions: ") for one in texts) is deleted
+
+
 # --- DaemonSets
 
 

@@ -158,6 +158,7 @@ def test_the_node_authorizer_is_part_of_rbac_with_kubelets(fakekube):
         fakekube.run(read())
 
 
+@pytest.mark.slow
 def test_nodes_of_the_ini_file(pytester):
     pytester.makeini("[pytest]\nfakekube_nodes = 2\n")
     pytester.makepyfile("def test_it(fakekube):\n    assert len(fakekube.list('v1', 'Node')) == 2\n")

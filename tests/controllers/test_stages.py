@@ -3,7 +3,7 @@
 import pytest
 
 from controllerlib.client import parse_selector
-from fakekube import Exit, PodSelector, PullError, Readiness, Run, Stage, Start
+from fakekube import CreateError, Exit, PodSelector, PullError, Readiness, Run, Stage, Start
 from fakekube.controllers.kubelet.stagedocument import stages_of
 from tests.controllers.test_kubelet import history, pod, states, status
 
@@ -113,6 +113,9 @@ def test_a_stage_of_kwok(fakekube):
     assert status(fakekube, "other")["phase"] == "Running"
 
 
+WAITING = "initContainerStatuses: [{state: {waiting: {reason"
+
+
 @pytest.mark.parametrize(
     ("template", "at", "action"),
     [
@@ -121,6 +124,14 @@ def test_a_stage_of_kwok(fakekube):
         ("phase: Running\nconditions: [{type: Ready, status: 'True'}]", "creating", Start()),
         ("conditions: [{type: Ready, status: 'False'}]", "probing", Readiness(False)),
         ("containerStatuses: [{state: {waiting: {reason: ErrImagePull}}}]", "creating", PullError()),
+        (f"{WAITING}: ImagePullBackOff, message: m}}}}}}]", "creating", PullError("m")),
+        (f"{WAITING}: CreateContainerError, message: m}}}}}}]", "creating", CreateError("CreateContainerError", "m")),
+        (f"{WAITING}: ContainerCreating}}}}}}]\nphase: Failed", "running", Exit(1)),
+        (f"{WAITING}: PodInitializing}}}}}}]", "creating", Start()),
+        ("containerStatuses: [{}, {state: {terminated: {exitCode: 3, reason: R}}}]", "running", Exit(3, "R")),
+        ("containerStatuses: [{state: {terminated: {message: m}}}]", "running", Exit(0, "", "m")),
+        ("phase: Pending\nconditions: [{type: Ready, status: 'False'}]", "creating", Start()),
+        ("conditions: [{type: Other, status: 'False'}]", "creating", Start()),
     ],
 )
 def test_what_a_status_template_means(template, at, action):

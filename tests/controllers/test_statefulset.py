@@ -100,6 +100,7 @@ def test_min_ready_seconds_delay_the_next_pod(fakekube):
     assert fakekube.clock.now() - begun == timedelta(seconds=20)
 
 
+@pytest.mark.slow
 def test_rolling_update_replaces_the_highest_ordinal_first(fakekube):
     fakekube.create(stateful_set(3))
     fakekube.settle()
@@ -190,6 +191,7 @@ def test_an_idle_statefulset_is_not_written(fakekube):
     assert len([one for one in fakekube.requests() if one.verb != "watch"]) == before
 
 
+@pytest.mark.slow
 @settings(max_examples=25, deadline=None)
 @given(
     actions=st.lists(

@@ -143,6 +143,7 @@ def test_the_claims_of_a_statefulset_are_bound(fakekube):
     assert {one["spec"]["storageClassName"] for one in found} == {"standard"}
 
 
+@pytest.mark.slow
 @pytest.mark.fakekube(controllers=["persistentvolume-binder"], rbac=True)
 def test_a_default_class_is_created_if_the_settings_name_one(fakekube):
     def connect(user):
@@ -178,6 +179,7 @@ def test_storage_is_simulated_where_nodes_are_and_claims_are_bound(names, nodes,
     assert {one.name for one in selection(names, nodes)} & STORAGE == simulated
 
 
+@pytest.mark.slow
 @pytest.mark.fakekube(controllers=["*"], nodes=1, rbac=True)
 def test_a_statefulset_with_claims_becomes_ready_on_a_node(fakekube):
     default = {"storageclass.kubernetes.io/is-default-class": "true"}

@@ -48,6 +48,7 @@ def test_a_longer_ttl_defers_the_deletion_and_none_cancels_it(fakekube):
     assert deletion(fakekube) == (None, None)
 
 
+@pytest.mark.slow
 def test_a_job_that_runs_is_not_deleted(fakekube):
     fakekube.create(job(ttlSecondsAfterFinished=0))
     fakekube.advance(hours=24)

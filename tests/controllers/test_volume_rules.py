@@ -9,11 +9,12 @@ from fakekube.controllers.persistentvolumes.podvolumes import claim_name, is_ter
 from fakekube.controllers.persistentvolumes.protectionfinalizers import needs_finalizer
 from fakekube.controllers.persistentvolumes.storagedriver.drivernames import simulates
 from fakekube.controllers.persistentvolumes.volumebinder import volumeplugins
+from fakekube.controllers.persistentvolumes.volumebinder.bindingwrites import CannotBind, new_claim_status
+from fakekube.controllers.persistentvolumes.volumebinder.volumebindercontroller import with_deletion_finalizers
 from fakekube.controllers.persistentvolumes.volumebinder.volumeplugins import PluginProblem
-from tests.controllers.volumes import claim, events_of, get_claim, get_volume, pod_with, release, storage_class, volume
+from tests.controllers.volumes import claim, events_of, get_claim, pod_with, storage_class, volume
 from tests.controllers.workloads import node
 
-BINDER = pytest.mark.fakekube(controllers=["persistentvolume-binder", "pvc-protection", "pv-protection"])
 CLASS = "volume.beta.kubernetes.io/storage-class"
 
 
@@ -291,101 +292,66 @@ def test_objects_that_need_a_finalizer():
     assert not needs_finalizer({"metadata": {"deletionTimestamp": "t"}}, "f")
 
 
-# --- the controller
+# --- what the binder writes
+
+PRE, ATTRIBUTES = "volume.alpha.kubernetes.io/pre-resize-capacity", "volumeAttributesClassName"
+CURRENT = "currentVolumeAttributesClassName"
+IN_TREE, EXTERNAL = "kubernetes.io/pv-controller", "external-provisioner.volume.kubernetes.io/finalizer"
 
 
-@BINDER
 @pytest.mark.parametrize(
-    ("policy", "path", "phase"),
-    [("Retain", "/tmp/x", "Released"), ("Delete", "/tmp/x", None), ("Delete", "/data", "Failed")],
+    ("provisioner", "policy", "before", "after"),
+    [
+        (None, "Delete", [], []),
+        (None, "Retain", [IN_TREE, EXTERNAL], [IN_TREE, EXTERNAL]),
+        ("example.com/p", "Delete", [IN_TREE], [IN_TREE]),
+        ("kubernetes.io/host-path", "Delete", [], [IN_TREE]),
+        ("kubernetes.io/host-path", "Delete", ["other", IN_TREE], ["other", IN_TREE]),
+        ("kubernetes.io/host-path", "Delete", ["other", EXTERNAL], ["other", IN_TREE]),
+        ("kubernetes.io/host-path", "Retain", [IN_TREE, EXTERNAL, "other"], ["other"]),
+        ("kubernetes.io/aws-ebs", "Delete", [IN_TREE, EXTERNAL], [EXTERNAL]),
+        ("kubernetes.io/aws-ebs", "Retain", [], []),
+    ],
 )
-def test_what_happens_to_a_volume_whose_claim_is_gone(fakekube, policy, path, phase):
-    release(fakekube, volume(persistentVolumeReclaimPolicy=policy, hostPath={"path": path}))
-    if phase is None:
-        assert not fakekube.exists("v1", "PersistentVolume", "pv", "")
-    else:
-        assert get_volume(fakekube)["status"]["phase"] == phase
-        assert any(row[1] == "VolumeFailedDelete" for row in events_of(fakekube, "pv")) is (phase == "Failed")
+def test_finalizers_of_a_volume_by_its_provisioner_and_policy(provisioner, policy, before, after):
+    """`pv_controller.go`: modifyDeletionFinalizers."""
+    made = volume(persistentVolumeReclaimPolicy=policy)
+    made["metadata"] |= {"finalizers": before} if before else {}
+    made["metadata"]["annotations"] = {"pv.kubernetes.io/provisioned-by": provisioner} if provisioner else {}
+    corrected = with_deletion_finalizers(made)
+    assert corrected["metadata"].get("finalizers", []) == after
+    assert (corrected is made) is (before == after)
 
 
-@BINDER
-def test_a_volume_is_recycled_by_a_pod(fakekube):
-    release(fakekube, volume(persistentVolumeReclaimPolicy="Recycle"))
-    assert get_volume(fakekube)["status"]["phase"] == "Released"
-    patch = {"status": {"phase": "Succeeded"}}
-    fakekube.patch("v1", "Pod", "recycler-for-pv", patch, subresource="status")
-    fakekube.settle()
-    assert get_volume(fakekube)["status"]["phase"] == "Available"
-    assert "claimRef" not in get_volume(fakekube)["spec"]
-    assert not fakekube.exists("v1", "Pod", "recycler-for-pv")
-    assert ("Normal", "VolumeRecycled", "Volume recycled") in events_of(fakekube, "pv")
+OF_VOLUME = {"accessModes": ["ReadWriteOnce"], "capacity": {"storage": "1Gi"}}
 
 
-@BINDER
-def test_a_recycler_that_fails_makes_its_volume_fail(fakekube):
-    release(fakekube, volume(persistentVolumeReclaimPolicy="Recycle"))
-    patch = {"status": {"phase": "Failed", "message": "no room"}}
-    fakekube.patch("v1", "Pod", "recycler-for-pv", patch, subresource="status")
-    fakekube.settle()
-    assert get_volume(fakekube)["status"]["phase"] == "Failed"
-    expected = "Recycle failed: failed to recycle volume: no room"
-    assert ("Warning", "VolumeFailedRecycle", expected) in events_of(fakekube, "pv")
+@pytest.mark.parametrize(
+    ("status", "to", "annotations", "spec", "expected"),
+    [
+        ({}, "Bound", {}, {}, OF_VOLUME),
+        ({}, "Bound", {}, {"accessModes": None}, {**OF_VOLUME, "accessModes": []}),
+        ({"phase": "Bound"}, "Bound", {}, {"capacity": {}}, {"accessModes": ["ReadWriteOnce"]}),
+        ({"capacity": {"storage": "1024Mi"}}, "Bound", {}, {}, {**OF_VOLUME, "capacity": {"storage": "1024Mi"}}),
+        ({"capacity": {"storage": "2Gi"}}, "Bound", {}, {}, OF_VOLUME),
+        ({"capacity": {"cpu": "1"}}, "Bound", {}, {"capacity": {"storage": "0"}}, {**OF_VOLUME, "capacity": {"storage": "0"}}),
+        ({"capacity": {"cpu": "1"}}, "Bound", {PRE: "1024Mi"}, {}, {**OF_VOLUME, "capacity": {"cpu": "1", "storage": "1Gi"}}),
+        ({}, "Bound", {PRE: "x"}, {}, OF_VOLUME),
+        ({"phase": "Pending"}, "Bound", {}, {ATTRIBUTES: "gold"}, {**OF_VOLUME, CURRENT: "gold"}),
+        ({"phase": "Pending", CURRENT: "old"}, "Bound", {}, {}, OF_VOLUME),
+        ({"phase": "Lost", CURRENT: "old"}, "Bound", {}, {ATTRIBUTES: "gold"}, {**OF_VOLUME, CURRENT: "old"}),
+        ({"phase": "Bound", CURRENT: "old", **OF_VOLUME, "x": 1}, "Lost", {}, None, {"x": 1}),
+    ],
+)  # fmt: skip
+def test_the_status_of_a_claim_is_that_of_its_volume(status, to, annotations, spec, expected):
+    """`pv_controller.go`: updateClaimStatus."""
+    bound = None if spec is None else volume(annotations=annotations, **{"capacity": {"storage": "1Gi"}, **spec})
+    assert new_claim_status({**claim(), "status": status}, to, bound) == {"phase": to, **expected}
 
 
-@BINDER
-def test_a_claim_of_a_volume_that_is_taken_waits(fakekube):
-    fakekube.create(volume())
-    fakekube.create(claim("first"))
-    fakekube.settle()
-    fakekube.create(claim("second", volumeName="pv"))
-    fakekube.settle()
-    assert get_claim(fakekube, "second")["status"]["phase"] == "Pending"
-    expected = ("Warning", "FailedBinding", 'volume "pv" already bound to a different claim.')
-    assert expected in events_of(fakekube, "second")
-    fakekube.create(volume("tiny", "512Mi"))
-    fakekube.create(claim("third", volumeName="tiny"))
-    fakekube.settle()
-    expected = ("Warning", "VolumeMismatch", 'Cannot bind to requested volume "tiny": requested PV is too small')
-    assert expected in events_of(fakekube, "third")
-
-
-@BINDER
-def test_a_bound_claim_whose_volume_is_gone_is_lost(fakekube):
-    fakekube.create(volume())
-    fakekube.create(claim())
-    fakekube.settle()
-    fakekube.patch("v1", "PersistentVolume", "pv", {"metadata": {"finalizers": None}}, "")
-    fakekube.delete("v1", "PersistentVolume", "pv", "")
-    fakekube.settle()
-    assert get_claim(fakekube)["status"] == {"phase": "Lost"}
-    expected = ("Warning", "ClaimLost", "Bound claim has lost its PersistentVolume. Data on the volume is lost!")
-    assert expected in events_of(fakekube, "data")
-
-
-@BINDER
-def test_what_a_claim_that_waits_for_its_consumer_waits_for(fakekube):
-    fakekube.create(storage_class("manual", "example.com/p", volumeBindingMode="WaitForFirstConsumer"))
-    fakekube.create(claim())
-    fakekube.settle()
-    waiting = ("Normal", "WaitForFirstConsumer", "waiting for first consumer to be created before binding")
-    assert events_of(fakekube, "data") == [waiting]
-    fakekube.create(pod_with("data", node=None))
-    fakekube.advance(20)
-    expected = ("Normal", "WaitForPodScheduled", "waiting for pod p to be scheduled")
-    assert expected in events_of(fakekube, "data")
-    assert get_claim(fakekube)["status"]["phase"] == "Pending"
-
-
-@BINDER
-def test_a_claim_without_a_class_gets_the_default_one(fakekube):
-    fakekube.create(claim(storageClassName=None))
-    fakekube.settle()
-    default = {"storageclass.kubernetes.io/is-default-class": "true"}
-    fakekube.create(storage_class("standard", "example.com/p", annotations=default))
-    fakekube.advance(20)
-    found = get_claim(fakekube)
-    assert found["spec"]["storageClassName"] == "standard"
-    assert found["metadata"]["annotations"][volumeclaims.STORAGE_PROVISIONER] == "example.com/p"
+def test_a_volume_without_a_capacity_is_bound_to_no_claim():
+    with pytest.raises(CannotBind, match='PersistentVolume "pv" is without a storage capacity'):
+        new_claim_status(claim(), "Bound", volume(capacity=None))
 
 
 # --- protection

@@ -18,8 +18,10 @@ from tests.controllers.volumes import (
     volume,
     writes,
 )
+from tests.controllers.workloads import node
 
 BINDER = "persistentvolume-binder"
+CSI = {"csi": {"driver": "d.example.com", "volumeHandle": "h"}}
 BOTH = [BINDER, "pvc-protection", "pv-protection"]
 
 
@@ -177,6 +179,13 @@ def test_a_retained_volume_is_released_and_not_bound_again(fakekube):
 def test_a_volume_below_tmp_is_deleted_after_its_claim(fakekube):
     release(fakekube, volume(persistentVolumeReclaimPolicy="Delete"))
     assert not fakekube.exists("v1", "PersistentVolume", "pv")
+    of_volume = [verb for verb, resource, _ in writes(fakekube) if resource == "persistentvolumes"]
+    assert of_volume[-4:] == [
+        "update",
+        "delete",
+        "delete",
+        "update",
+    ]  # the last one removes the finalizer of its protection
 
 
 @pytest.mark.parametrize(
@@ -209,9 +218,7 @@ def test_a_volume_that_cannot_be_deleted_has_failed(fakekube, source, problem):
 
 @pytest.mark.fakekube(controllers=BOTH)
 def test_a_csi_volume_is_left_to_its_driver(fakekube):
-    fakekube.create(
-        volume(persistentVolumeReclaimPolicy="Delete", csi={"driver": "d.example.com", "volumeHandle": "h"})
-    )
+    fakekube.create(volume(persistentVolumeReclaimPolicy="Delete", **CSI))
     fakekube.create(claim())
     fakekube.settle()
     fakekube.delete("v1", "PersistentVolumeClaim", "data")
@@ -263,6 +270,179 @@ def test_a_second_claim_that_says_it_is_bound_to_a_volume_is_lost(fakekube):
     fakekube.settle()
     assert get_claim(fakekube)["status"]["phase"] == "Lost"
     assert [reason for _, reason, _ in events_of(fakekube, "data")] == ["ClaimMisbound"]
+
+
+def errors_of(fakekube, key):
+    return [str(error) for error in fakekube.controllers[BINDER].errors(key)]
+
+
+@pytest.mark.fakekube(controllers=BOTH, rbac=True)
+def test_a_claim_says_that_it_is_bound_but_not_to_which_volume(fakekube):
+    fakekube.create(claim(annotations={"pv.kubernetes.io/bind-completed": "yes"}))
+    fakekube.settle()
+    assert get_claim(fakekube)["status"] == {"phase": "Lost"}
+    text = "Bound claim has lost reference to PersistentVolume. Data on the volume is lost!"
+    assert events_of(fakekube, "data") == [("Warning", "ClaimLost", text)]
+
+
+@pytest.mark.fakekube(controllers=BOTH, rbac=True)
+def test_a_claim_that_names_a_missing_volume_waits_for_it(fakekube):
+    fakekube.create(claim(volumeName="pv"))
+    fakekube.settle()
+    assert get_claim(fakekube)["status"] == {"phase": "Pending"}
+    assert events_of(fakekube, "data") == []
+    fakekube.create(volume(claimRef={"namespace": "default", "name": "data"}))
+    fakekube.advance(15)
+    assert phases(fakekube) == ("Bound", "Bound")
+    assert "annotations" not in get_volume(fakekube)["metadata"]
+    assert get_volume(fakekube)["spec"]["claimRef"]["uid"] == get_claim(fakekube)["metadata"]["uid"]
+
+
+@pytest.mark.fakekube(controllers=BOTH)
+def test_a_claim_that_the_controller_bound_to_the_volume_of_another_is_an_error(fakekube):
+    fakekube.create(volume())
+    fakekube.create(claim("first"))
+    fakekube.settle()
+    fakekube.create(claim(volumeName="pv", annotations={"pv.kubernetes.io/bound-by-controller": "yes"}))
+    fakekube.settle()
+    assert errors_of(fakekube, "default/data")[0] == (
+        'invalid binding of claim "default/data" to volume "pv": volume already claimed by "default/first"'
+    )
+    assert [one[1] for one in events_of(fakekube, "data")] == ["FailedBinding"]
+
+
+@pytest.mark.fakekube(controllers=BOTH, rbac=True)
+def test_a_volume_of_another_mode_than_its_claim_is_an_event_of_both_until_the_claim_goes(fakekube):
+    fakekube.create(claim())
+    fakekube.settle()
+    reference = {"namespace": "default", "name": "data", "uid": get_claim(fakekube)["metadata"]["uid"]}
+    retained = {"persistentVolumeReclaimPolicy": "Retain"}
+    fakekube.create(volume("other", claimRef={**reference, "uid": "u"}, **retained))
+    fakekube.create(volume(volumeMode="Block", claimRef=reference, **retained))
+    fakekube.settle()
+    reason = "due to incompatible volumeMode."
+    text = f'Cannot bind PersistentVolume to requested PersistentVolumeClaim "data" {reason}'
+    assert events_of(fakekube, "pv") == [("Warning", "VolumeMismatch", text)]
+    text = f'Cannot bind PersistentVolume "pv" to requested PersistentVolumeClaim {reason}'
+    assert ("Warning", "VolumeMismatch", text) in events_of(fakekube, "data")
+    assert "volumeName" not in get_claim(fakekube)["spec"]
+    assert get_volume(fakekube, "other")["status"]["phase"] == "Released"
+    assert get_volume(fakekube)["status"]["phase"] == "Pending"
+    fakekube.delete("v1", "PersistentVolumeClaim", "data")
+    fakekube.settle()
+    assert get_volume(fakekube)["status"]["phase"] == "Released"
+
+
+BY_CONTROLLER = {"pv.kubernetes.io/bound-by-controller": "yes"}
+PROVISIONED = {"pv.kubernetes.io/provisioned-by": "example.com/p"}
+
+
+@pytest.mark.parametrize(
+    ("annotations", "policy", "phase", "reference", "left"),
+    [
+        (BY_CONTROLLER, "Retain", "Available", None, {}),
+        (PROVISIONED, "Retain", "Available", {"namespace": "default", "name": "data"}, PROVISIONED),
+        (BY_CONTROLLER, "Delete", "Available", None, {}),
+        ({**BY_CONTROLLER, **PROVISIONED}, "Delete", "Released", {"namespace", "name", "uid"}, {**BY_CONTROLLER, **PROVISIONED}),
+    ],
+    ids=["the-controller-s", "a-user-s", "not-provisioned", "provisioned"],
+)  # fmt: skip
+@pytest.mark.fakekube(controllers=BOTH, rbac=True)
+def test_a_second_volume_of_a_claim_is_free_again_or_reclaimed(fakekube, annotations, policy, phase, reference, left):
+    """`pv_controller.go`: syncVolume, the claim is bound to a different volume."""
+    fakekube.create(volume("first"))
+    fakekube.create(claim())
+    fakekube.settle()
+    of_claim = {"namespace": "default", "name": "data", "uid": get_claim(fakekube)["metadata"]["uid"]}
+    options = {"persistentVolumeReclaimPolicy": policy, "hostPath": {"path": "/data"}}
+    fakekube.create(volume(annotations=annotations, claimRef=of_claim, storageClassName="second", **options))
+    fakekube.settle()
+    found = get_volume(fakekube)
+    assert found["status"]["phase"] == phase
+    present = found["spec"].get("claimRef")
+    assert (set(present) if isinstance(reference, set) else present) == reference
+    assert found["metadata"].get("annotations", {}) == left
+    assert get_claim(fakekube)["status"]["phase"] == "Bound"
+    assert errors_of(fakekube, "pv") == []
+
+
+@pytest.mark.fakekube(controllers=BOTH, rbac=True)
+def test_a_volume_that_the_controller_deletes_has_a_finalizer_until_then(fakekube):
+    by = {"pv.kubernetes.io/provisioned-by": "kubernetes.io/host-path"}
+    fakekube.create(volume(annotations=by, persistentVolumeReclaimPolicy="Delete"))
+    fakekube.create(claim())
+    fakekube.settle()
+    assert "kubernetes.io/pv-controller" in get_volume(fakekube)["metadata"]["finalizers"]
+    fakekube.delete("v1", "PersistentVolumeClaim", "data")
+    fakekube.settle()
+    assert not fakekube.exists("v1", "PersistentVolume", "pv")
+
+
+def recycled(**options):
+    return volume(persistentVolumeReclaimPolicy="Recycle", **options)
+
+
+@pytest.mark.parametrize(
+    ("source", "error", "text"),
+    [
+        (
+            {},
+            500,
+            "Recycle failed: unexpected error creating recycler pod:  Internal error occurred: injected fault",
+        ),
+        (CSI, None, "No recycler plugin found for the volume!"),
+    ],
+)
+@pytest.mark.fakekube(controllers=BOTH)
+def test_a_volume_that_cannot_be_recycled_has_failed(fakekube, source, error, text):
+    if error:
+        fakekube.fault(verb="create", resource="pods", error=error)
+    release(fakekube, recycled(**source))
+    assert events_of(fakekube, "pv") == [("Warning", "VolumeFailedRecycle", text)]
+    status = get_volume(fakekube)["status"]
+    assert (status["phase"], status["message"]) == ("Failed", text)
+    assert not fakekube.exists("v1", "Pod", "recycler-for-pv")
+
+
+@pytest.mark.fakekube(controllers=BOTH)
+def test_a_former_recycler_is_replaced(fakekube):
+    former = fakekube.create(pod_with("x", name="recycler-for-pv", node=""))
+    release(fakekube, recycled())
+    text = "Recycle failed: old recycler pod found, will retry later"
+    assert events_of(fakekube, "pv") == [("Warning", "VolumeFailedRecycle", text)]
+    made = fakekube.get("v1", "Pod", "recycler-for-pv")
+    assert made["metadata"]["uid"] != former["metadata"]["uid"]
+    fakekube.patch("v1", "Pod", "recycler-for-pv", {"status": {"phase": "Failed"}}, subresource="status")
+    fakekube.settle()
+    text = "Recycle failed: failed to recycle volume: pod failed, pod.Status.Message unknown"
+    assert get_volume(fakekube)["status"]["phase"] == "Failed"
+    assert ("Warning", "VolumeFailedRecycle", text) not in events_of(fakekube, "pv")  # it had failed before
+
+
+@pytest.mark.fakekube(controllers=BOTH)
+def test_a_recycler_that_is_deleted_has_failed(fakekube):
+    release(fakekube, recycled())
+    fakekube.delete("v1", "Pod", "recycler-for-pv", gracePeriodSeconds=0)
+    fakekube.settle()
+    text = "Recycle failed: failed to recycle volume: recycler pod was deleted"
+    assert get_volume(fakekube)["status"]["message"] == text
+
+
+@pytest.mark.fakekube(controllers=BOTH)
+def test_a_volume_that_pods_use_without_its_claim_is_not_recycled(fakekube):
+    fakekube.create(node())
+    for name, phase in (("b", "Running"), ("a", "Running"), ("ended", "Succeeded")):
+        fakekube.create(pod_with("data", name=name))
+        fakekube.patch("v1", "Pod", name, {"status": {"phase": phase}}, subresource="status")
+    fakekube.create(recycled())
+    fakekube.create(claim())
+    fakekube.settle()
+    fakekube.patch("v1", "PersistentVolumeClaim", "data", {"metadata": {"finalizers": None}})
+    fakekube.delete("v1", "PersistentVolumeClaim", "data")
+    fakekube.settle()
+    text = "Volume is used by pods: default/a,default/b"
+    assert events_of(fakekube, "pv") == [("Normal", "VolumeFailedRecycle", text)]
+    assert not fakekube.exists("v1", "Pod", "recycler-for-pv")
 
 
 @pytest.mark.fakekube(controllers=[BINDER])

@@ -58,6 +58,7 @@ def test_a_pod_without_a_node_does_not_use_its_claim(fakekube):
     assert not fakekube.exists("v1", "PersistentVolumeClaim", "data")
 
 
+@pytest.mark.slow
 @pytest.mark.fakekube(controllers=[*PROTECTIONS, "persistentvolume-binder"], rbac=True)
 def test_a_bound_volume_is_deleted_after_its_claim(fakekube):
     fakekube.create(volume())

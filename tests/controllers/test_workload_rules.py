@@ -282,6 +282,8 @@ def test_selectors_as_go_prints_them():
 def test_selectors_as_parameters():
     assert selector_query({"matchLabels": {"z": "1"}, "matchExpressions": ROWS}) == "e,i in (a,b),!n,x notin (c),z=1"
     assert selector_query(None) == ""
+    twice = [{"key": "k", "operator": operator, "values": [value]} for operator, value in (("NotIn", "z"), ("In", "a"))]
+    assert selector_query({"matchExpressions": twice}) == "k notin (z),k in (a)"
 
 
 @pytest.mark.parametrize(

@@ -14,8 +14,8 @@ from tests.determinism import scenario
 
 ROOT = Path(__file__).parent.parent.parent
 
-#: PYTHONHASHSEED of a process -> its runs. Five runs in all.
-PROCESSES = {"0": 2, "1": 1, "random": 2}
+#: PYTHONHASHSEED of a process -> its runs: the second of a process, and the first with other hashes.
+PROCESSES = {"0": 2, "random": 1}
 
 #: Where the operating system's scheduler has a part: one of the processes runs while all cores are busy.
 SCHEDULED = ("threads",)
@@ -54,12 +54,12 @@ def first_difference(one, other):
 @pytest.mark.slow
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize("kind", [*scenario.KINDS, scenario.WHOLE_CLUSTER])
-def test_five_runs_give_the_same_log(kind, tmp_path):
+def test_runs_give_the_same_log(kind, tmp_path):
     found = {}
     for hash_seed, runs in PROCESSES.items():
         with busy_cores() if kind in SCHEDULED and runs == 1 else nullcontext():
             found[hash_seed] = digests(kind, hash_seed, runs, tmp_path / hash_seed)
-    assert sum(map(len, found.values())) == 5
+    assert [len(each) for each in found.values()] == [*PROCESSES.values()]
     logs = [(tmp_path / hash_seed).read_text() for hash_seed in found]
     others = [text for text in logs if text != logs[0]]
     assert len({digest for some in found.values() for digest in some}) == 1, (

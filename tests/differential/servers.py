@@ -139,7 +139,7 @@ class Local:
             authorization_mode="RBAC",
             options=ClusterOptions(service_cluster_ip_range=services),
         )
-        self.runner = ServerRunner(self.apiserver, clock, random)
+        self.runner = ServerRunner(self.apiserver, clock, random, tokens={"admin-token": ADMIN})
 
     async def _answered(self, sent: Sent) -> tuple[Request, Response]:
         headers = {name.lower(): value for name, value in sent.headers.items()} | {"user-agent": AGENT}
@@ -167,6 +167,8 @@ class Local:
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)
         headers = {"content-type": response.content_type}
+        if response.warnings:
+            headers["warning"] = ", ".join(warning.header_values(response.warnings))
         return Answer(response.status, headers, events(b"\n".join(found)))
 
 

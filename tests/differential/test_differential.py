@@ -306,6 +306,7 @@ def test_what_differs_in_one_of_two_runs_does_not_count():
     assert seen
 
 
+@pytest.mark.slow
 def test_shares_count_words_apart():
     outcome = run(Planted(PLANTED[WORDS]), "builtin", range(3))
     count = outcome.counts["builtin"]

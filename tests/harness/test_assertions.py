@@ -170,6 +170,7 @@ def test_a_predicate_that_raises(fakekube):
     assert "the predicate raised TypeError" in failure(fakekube.settle)
 
 
+@pytest.mark.slow
 def test_a_violation_is_raised_at_the_end_of_the_test(pytester):
     pytester.makepyfile(
         """

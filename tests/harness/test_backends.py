@@ -102,6 +102,7 @@ def test_objects_are_in_the_namespace_of_the_test(kube):
         kube.list("v1", "Configmap")
 
 
+@pytest.mark.slow
 def test_a_definition_can_be_used_at_once(kube):
     kube.state.load(yaml.safe_dump_all([BACKUP, definition()]))
     assert kube.get("example.com/v1", "Backup", "nightly")["spec"] == {"size": 1}
@@ -121,6 +122,7 @@ def copying(manager):
     manager.controller("copying").for_("example.com/v1", "Backup").complete(reconcile)
 
 
+@pytest.mark.slow
 def test_an_operator_runs_over_http_and_its_reconciles_are_in_the_ledger(kube):
     kube.apply(definition(), BACKUP)
     view = kube.start(copying)["copying"]
@@ -142,6 +144,7 @@ def test_an_operator_can_be_stopped(kube):
     assert operator["minder"].reconciles(f"{kube.namespace}/a") == 0
 
 
+@pytest.mark.slow
 def test_an_operator_acts_as_a_user(kube):
     kube.apply(ROLE, definition(), BACKUP)
     code, _, body = kube.run(
@@ -154,6 +157,7 @@ def test_an_operator_acts_as_a_user(kube):
     assert (code, body["status"]["userInfo"]["username"]) == (201, "system:serviceaccount:x:y")
 
 
+@pytest.mark.slow
 def test_what_a_task_raises_is_raised_by_the_next_step(kube):
     async def fail():
         raise LookupError("it failed")
@@ -193,6 +197,7 @@ def test_other_clients_reach_the_cluster(kube):
     assert yaml.safe_load(done.stdout)["clusters"][0]["cluster"]["server"] == kube.access.url
 
 
+@pytest.mark.slow
 def test_tasks_of_a_test_end_with_it(connection):
     ended = []
 
@@ -217,6 +222,7 @@ def test_tasks_of_a_test_end_with_it(connection):
 # --- what is removed ---------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_nothing_is_left_of_a_test(connection):
     before = everything(connection)
     with selection.cluster_of(connection, {}, "leaving", {}) as kube:
@@ -238,6 +244,7 @@ def test_what_existed_before_is_left(connection):
         assert first.exists(ROLE["apiVersion"], "ClusterRole", "made-by-test")
 
 
+@pytest.mark.slow
 def test_what_an_operator_has_created_is_removed(connection):
     def making(manager):
         async def reconcile(request, client):
@@ -252,6 +259,7 @@ def test_what_an_operator_has_created_is_removed(connection):
     assert "made-for-a" not in everything(connection)
 
 
+@pytest.mark.slow
 def test_definitions_can_be_left(connection):
     with selection.cluster_of(connection, {}, "keeping", {"keep_crds": True}) as kube:
         kube.apply(definition("Kept"), ROLE)
@@ -262,6 +270,7 @@ def test_definitions_can_be_left(connection):
         kube.delete("apiextensions.k8s.io/v1", "CustomResourceDefinition", "kepts.example.com")
 
 
+@pytest.mark.slow
 def test_in_an_existing_cluster_an_operator_acts_in_its_own_namespaces_only(served):
     with selection.cluster_of(served, {}, "own", {"quiet": "0.15"}) as kube:
         kube.create(config_map("elsewhere"))
@@ -373,6 +382,7 @@ def test_the_same_tests_run_on_each_backend(pytester, served, monkeypatch, backe
     assert everything(served) == before
 
 
+@pytest.mark.slow
 def test_a_failing_test_on_a_real_cluster_is_reported_and_removed(pytester, served, monkeypatch):
     monkeypatch.setenv("KUBECONFIG", str(served.kubeconfig))
     pytester.makepyfile(
@@ -388,6 +398,7 @@ def test_a_failing_test_on_a_real_cluster_is_reported_and_removed(pytester, serv
     assert "failed" not in everything(served)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("options", "text"),
     [

@@ -30,6 +30,7 @@ def writes(kube):
     return run
 
 
+@pytest.mark.slow
 def test_before_of_a_fault_raises_in_the_next_step():
     with FakeKube() as kube:
         kube.fault(verb="create", resource="configmaps", before=lambda: broken())

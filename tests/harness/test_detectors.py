@@ -101,6 +101,7 @@ def test_a_test_that_reads_the_errors_checks_them_itself(kube):
 # --- hot-loop ---
 
 
+@pytest.mark.slow
 def test_row16_a_hot_loop_ends_after_a_hundred_writes(kube):
     kube.apply(config_map("a"))
     with pytest.raises(HotLoop, match=r"has written .*/configmaps/a 100 times in reconciles of default/a that its own"):
@@ -126,6 +127,7 @@ def test_a_loop_of_requeues_is_reported(kube):
     assert text.endswith("configmaps/a 20 times in reconciles of default/a, while nothing else changed")
 
 
+@pytest.mark.slow
 def test_a_heartbeat_is_no_loop(kube):
     async def reconcile(request, client):
         seen = await read(client, request)
@@ -736,6 +738,7 @@ WRITES = """
 """
 
 
+@pytest.mark.slow
 def test_row6_a_finding_fails_the_test_and_not_its_tear_down(run_tests):
     result = run_tests(FAILS)
     result.assert_outcomes(failed=1)
@@ -743,6 +746,7 @@ def test_row6_a_finding_fails_the_test_and_not_its_tear_down(run_tests):
     result.stdout.fnmatch_lines(['*fakekube.findings.allow("reconcile-error", reason=...)*'])
 
 
+@pytest.mark.slow
 def test_in_an_async_test_too(run_tests):
     result = run_tests(
         """
@@ -754,6 +758,7 @@ def test_in_an_async_test_too(run_tests):
     result.stdout.fnmatch_lines(["*reconcile-error]*it failed*"])
 
 
+@pytest.mark.slow
 def test_a_failing_test_shows_its_findings_too(run_tests):
     result = run_tests(FAILS + "        assert 1 == 2\n")
     result.assert_outcomes(failed=1)
@@ -761,16 +766,19 @@ def test_a_failing_test_shows_its_findings_too(run_tests):
     result.stdout.fnmatch_lines(["*fakekube findings*", "*reconcile-error]*it failed*"])
 
 
+@pytest.mark.slow
 def test_a_warning_does_not_fail_the_test(run_tests):
     result = run_tests(WRITES, "-W", "default")
     result.assert_outcomes(passed=1, warnings=1)
     result.stdout.fnmatch_lines(["*test_a_warning_does_not_fail_the_test.py:14: FindingWarning: ?noop-write? *"])
 
 
+@pytest.mark.slow
 def test_a_warning_fails_the_test_where_warnings_are_errors(run_tests):
     run_tests(WRITES, "-W", "error").assert_outcomes(failed=1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "marker",
     [
@@ -783,6 +791,7 @@ def test_a_marker_sets_levels(run_tests, marker):
     run_tests(FAILS.replace("    def test", f"    {marker}\n    def test")).assert_outcomes(passed=1)
 
 
+@pytest.mark.slow
 def test_ini_values_options_and_markers_in_this_order(run_tests, pytester):
     pytester.makeini("[pytest]\nfakekube_detect = noop-write=error reconcile-error=off\n")
     run_tests(WRITES).assert_outcomes(failed=1)
@@ -792,6 +801,7 @@ def test_ini_values_options_and_markers_in_this_order(run_tests, pytester):
     run_tests(marked, "--fakekube-detect=noop-write=error").assert_outcomes(passed=1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("option", "said"),
     [

@@ -51,6 +51,7 @@ def test_n7_the_test_waits_for_one(command, how):
         kube.advance(60)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", [popen, run, run_process])
 def test_n7_a_thread_waits_for_one(command, how):
     kube = FakeKube(patience=0.3).__enter__()

@@ -440,6 +440,7 @@ def test_row3_a_busy_clean_up_at_the_end(real):
     assert time.perf_counter() - begun < 5
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", ["thread", "reconcile"])
 def test_row3_a_busy_thread_is_named_and_ended(real, how):
     def busy(*_):

@@ -119,11 +119,13 @@ def of(framework="", fixture="pytest.fixture", mark=""):
     return ASYNC.replace("FRAMEWORK", framework).replace("FIXTURE", fixture).replace("MARK", mark)
 
 
+@pytest.mark.slow
 def test_row14_without_a_plugin(run):
     source = of().replace("async def test_order", "def test_order")
     run(source, "-pno:asyncio", "-pno:anyio").assert_outcomes(passed=7)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scope", ["function", "session"])
 def test_f12_pytest_asyncio_in_strict_mode(run, scope):
     source = of("import pytest_asyncio", "pytest_asyncio.fixture", "@pytest.mark.asyncio")
@@ -131,15 +133,18 @@ def test_f12_pytest_asyncio_in_strict_mode(run, scope):
     run(source, "-oasyncio_mode=strict", *options).assert_outcomes(passed=7)
 
 
+@pytest.mark.slow
 def test_f12_pytest_asyncio_in_strict_mode_without_marks(run):
     source = of().replace("async def test_order", "def test_order")
     run(source, "-oasyncio_mode=strict").assert_outcomes(passed=7)
 
 
+@pytest.mark.slow
 def test_row14_pytest_asyncio_in_auto_mode(run):
     run(of(), "-oasyncio_mode=auto").assert_outcomes(passed=7)
 
 
+@pytest.mark.slow
 def test_f12_anyio(run):
     source = of("import anyio", mark="@pytest.mark.anyio") + (
         "\n@pytest.fixture(scope='module')\ndef anyio_backend():\n    return 'asyncio'\n"
@@ -147,6 +152,7 @@ def test_f12_anyio(run):
     run(source).assert_outcomes(passed=7)
 
 
+@pytest.mark.slow
 def test_f12_anyio_in_auto_mode_with_options(run):
     source = of("import anyio") + (
         "\n@pytest.fixture(scope='module')\ndef anyio_backend():\n    return 'asyncio', {'debug': True}\n"
@@ -154,6 +160,7 @@ def test_f12_anyio_in_auto_mode_with_options(run):
     run(source, "-oanyio_mode=auto").assert_outcomes(passed=7)
 
 
+@pytest.mark.slow
 def test_f12_a_task_group_of_anyio_around_a_test(run):
     run(
         """
@@ -178,6 +185,7 @@ async def test_it(fakekube, group):
     ).assert_outcomes(passed=2)
 
 
+@pytest.mark.slow
 def test_f12_trio_is_refused_at_set_up(run):
     result = run(
         """
@@ -213,6 +221,7 @@ async def test_it(loop):
     ).assert_outcomes(passed=2)
 
 
+@pytest.mark.slow
 def test_row19_the_policy_of_uvloop(run):
     source = of("import uvloop\nasyncio.set_event_loop_policy(uvloop.EventLoopPolicy())")
     source = source.replace("async def test_order", "def test_order")
@@ -221,6 +230,7 @@ def test_row19_the_policy_of_uvloop(run):
     result.assert_outcomes(passed=8)
 
 
+@pytest.mark.slow
 def test_the_example_of_the_page(run):
     page = (Path(__file__).parents[2] / "docs" / "concepts" / "test-frameworks.md").read_text()
     (example,) = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
@@ -230,6 +240,7 @@ def test_the_example_of_the_page(run):
 # --- finalizers and survivors ----------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_f7_finalizers_run_whatever_another_raises(run):
     result = run(
         """
@@ -262,6 +273,7 @@ def test_two(fakekube):
     result.assert_outcomes(passed=4, errors=2)
 
 
+@pytest.mark.slow
 def test_f7_a_cluster_that_a_test_leaves_open(run):
     result = run(
         """
@@ -280,6 +292,7 @@ def test_two(fakekube):
     result.stdout.fnmatch_lines(["*test_one left its cluster open, and it was closed now: use the fixture*"])
 
 
+@pytest.mark.slow
 def test_f7_a_cluster_of_a_module_is_left_alone(run):
     run(
         """
@@ -354,6 +367,7 @@ def test_plugins_and_options(run_apart, options, outcomes):
     assert "errors" not in found
 
 
+@pytest.mark.slow
 def test_last_failed(run, pytester):
     run(MIXED, "--lf").assert_outcomes(failed=2, passed=3)
     pytester.runpytest_inprocess(*IN_ORDER, "--lf").assert_outcomes(failed=2)

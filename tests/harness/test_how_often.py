@@ -38,6 +38,7 @@ def start(request, kube):
     return start
 
 
+@pytest.mark.slow
 def test_a_resync_every_ten_hours(kube, start):
     kube.apply(config_map("a"), config_map("b"))
     controller = start(lambda request: None)
@@ -48,6 +49,7 @@ def test_a_resync_every_ten_hours(kube, start):
     assert controller.reconciles() == 8
 
 
+@pytest.mark.slow
 def test_an_hourly_requeue_over_a_day(kube, start):
     kube.apply(config_map("a"))
     controller = start(lambda request: Result(requeue_after=HOUR), sync_period=timedelta(days=7))

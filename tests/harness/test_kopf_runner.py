@@ -39,6 +39,7 @@ def arguments(tmp_path):
     return ["run", "--all-namespaces", "--standalone", str(path)]
 
 
+@pytest.mark.slow
 def test_n8_kopf_runner_runs_in_virtual_time(fakekube_configured, arguments):
     kube = fakekube_configured
     with KopfRunner(arguments) as runner:
@@ -51,6 +52,7 @@ def test_n8_kopf_runner_runs_in_virtual_time(fakekube_configured, arguments):
     assert [line for line in runner.output.splitlines() if "seen" in line] == [f"db seen {i}" for i in range(1, 6)]
 
 
+@pytest.mark.slow
 def test_n8_kopf_runner_settles(fakekube_configured, arguments):
     kube = fakekube_configured
     with KopfRunner(arguments):

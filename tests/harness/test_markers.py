@@ -6,6 +6,7 @@ import fakekube.harness.cluster  # noqa: F401 - before pytester, which takes awa
 from tests.innerruns import LEAN
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("marker", ["fakekube", "fakekube_explore"])
 @pytest.mark.parametrize("arguments", ["colour='red'", "'red'"])
 def test_an_unknown_argument_is_an_error_of_its_test(pytester, monkeypatch, marker, arguments):
@@ -43,6 +44,7 @@ def test_a_marker_without_the_fixture_is_warned_of(pytester, marker):
     result.stdout.fnmatch_lines(["*has no effect: the test does not use the fixture `fakekube`"])
 
 
+@pytest.mark.slow
 def test_a_marker_of_a_module_concerns_the_tests_with_a_cluster(pytester):
     pytester.makepyfile(
         """

@@ -174,6 +174,7 @@ def test_real_connections_are_a_setting(real):
         assert was_reached(real)
 
 
+@pytest.mark.slow
 def test_a_variable_that_monkeypatch_restores_late_is_not_left_hidden(pytester, monkeypatch):
     monkeypatch.setenv("KUBECONFIG", "/the/developers")
     pytester.makepyfile(

@@ -117,6 +117,7 @@ def test_the_correct_operator_has_no_findings(run):
     assert findings(run, "") == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("bug", ["missed requeue", "wrong predicate"])
 def test_a_missed_reconcile_is_reported_where_everything_is_reconciled_once_more(bug):
     def no_event(kube, bug):

@@ -44,6 +44,7 @@ def run_apart(pytester):
     return run
 
 
+@pytest.mark.slow
 def test_a_test_gets_a_cluster_and_a_failing_one_its_timeline(run):
     result = run(
         """
@@ -78,6 +79,7 @@ def test_a_test_gets_a_cluster_and_a_failing_one_its_timeline(run):
     )
 
 
+@pytest.mark.slow
 def test_markers_options_and_ini_values_in_this_order(run, pytester):
     pytester.makeini("[pytest]\nfakekube_seed = 3\nfakekube_rbac = true\naddopts = --strict-markers\n")
     source = """
@@ -101,6 +103,7 @@ def test_markers_options_and_ini_values_in_this_order(run, pytester):
     run(source.replace("{}", "5"), "--fakekube-seed", "5").assert_outcomes(passed=3)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("marker", "said"),
     [
@@ -130,6 +133,7 @@ def test_help_and_markers_are_documented(run):
     run("", "--help").stdout.fnmatch_lines(["*--fakekube-seed*", "*--fakekube-controllers*"])
 
 
+@pytest.mark.slow
 def test_an_unraised_failure_fails_the_test(run):
     result = run(
         """
@@ -147,6 +151,7 @@ def test_an_unraised_failure_fails_the_test(run):
     result.stdout.fnmatch_lines(["*LookupError: it broke*"])
 
 
+@pytest.mark.slow
 def test_a_failing_test_leaves_the_next_one_a_fresh_cluster(run):
     run(
         """
@@ -204,12 +209,14 @@ def test_workers_of_xdist_give_the_same_logs(run_apart, tmp_path):
     assert logs[0] == logs[1]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("module", HEAVY)
 def test_importing_the_plugin_imports_nothing_heavy(module):
     code = f"import sys, pytest; before = set(sys.modules); import fakekube.pytest_plugin; sys.exit({module!r} in set(sys.modules) - before)"
     assert subprocess.run([sys.executable, "-c", code], env=os.environ).returncode == 0
 
 
+@pytest.mark.slow
 def test_a_run_that_does_not_use_it_imports_nothing_heavy(run_apart):
     run_apart(
         f"""

@@ -52,6 +52,7 @@ def test_the_official_client(fakekube, fakekube_client):
     assert [r.verb for r in fakekube.requests(user_agent="OpenAPI-Generator*")] == ["create", "get"]
 
 
+@pytest.mark.slow
 def test_the_kubeconfig(fakekube, fakekube_kubeconfig):
     from kubernetes import client, config
 
@@ -93,6 +94,7 @@ def test_kubectl(fakekube):
     assert fakekube.clock.monotonic() == 0
 
 
+@pytest.mark.slow
 @pytest.mark.fakekube(rbac=True)
 def test_users_have_their_permissions(fakekube):
     from kubernetes import client

@@ -27,6 +27,7 @@ def foreign(fakekube):
     process.wait()
 
 
+@pytest.mark.slow
 def test_wait_for_requests_of_another_process(fakekube, foreign):
     fakekube.processes.wait_for(verb="create", resource="configmaps", user_agent="foreign/*", times=2)
     assert fakekube.exists("v1", "ConfigMap", "b")
@@ -94,6 +95,7 @@ def names(fakekube):
     return sorted(found["metadata"]["name"] for found in fakekube.list("v1", "Secret", namespace="default"))
 
 
+@pytest.mark.slow
 def test_operators_outside_are_quiet_when_their_watches_have_been_sent_all(fakekube, outside):
     outside(WATCHER)
     fakekube.processes.wait_for(verb="watch", resource="secrets")
@@ -103,6 +105,7 @@ def test_operators_outside_are_quiet_when_their_watches_have_been_sent_all(fakek
     assert fakekube.clock.monotonic() == 0
 
 
+@pytest.mark.slow
 async def test_an_async_test_waits_until_operators_outside_are_quiet(fakekube, outside):
     outside(WATCHER)
     await fakekube.processes.wait_for(verb="watch", resource="secrets")

@@ -110,6 +110,7 @@ def test_p1_a_validating_webhook_in_a_real_thread_is_answered_at_the_same_instan
     assert asked == ["CREATE", "CREATE"]
 
 
+@pytest.mark.slow
 def test_p1_a_mutating_webhook_in_a_real_thread(fakekube):
     authority = Authority()
     with in_a_real_thread(authority, lambda request: patched({"op": "add", "path": "/data/y", "value": "2"})) as url:
@@ -118,6 +119,7 @@ def test_p1_a_mutating_webhook_in_a_real_thread(fakekube):
         assert fakekube.create(configmap(x="1"))["data"] == {"x": "1", "y": "2"}
 
 
+@pytest.mark.slow
 def test_p1_a_webhook_in_a_real_thread_is_called_for_the_writes_of_operators(fakekube):
     authority = Authority()
     with in_a_real_thread(authority, allow) as url:
@@ -206,6 +208,7 @@ server.serve_forever()
 """
 
 
+@pytest.mark.slow
 def test_p1_a_webhook_in_another_process(fakekube, tmp_path):
     authority = Authority()
     credentials = authority.server_credentials(NAMES)

@@ -52,6 +52,7 @@ def run(pytester):
     return run
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("step", STEPS)
 def test_row5_a_step_that_is_not_awaited_fails_the_test(run, step):
     result = run(TEST.replace("STEP", step).replace("REST", ""))
@@ -61,12 +62,14 @@ def test_row5_a_step_that_is_not_awaited_fails_the_test(run, step):
     assert "_checked" not in result.stdout.str()
 
 
+@pytest.mark.slow
 def test_row5_the_next_step_raises_it(run):
     result = run(TEST.replace("STEP", "fakekube.advance(60)").replace("REST", "await fakekube.settle()"))
     result.assert_outcomes(failed=1)
     result.stdout.fnmatch_lines([">*await fakekube.settle()", "E*NotAwaited: fakekube.advance(60) was not awaited*"])
 
 
+@pytest.mark.slow
 def test_row5_a_failed_assertion_says_what_was_not_awaited(run):
     result = run(
         TEST.replace("STEP", "fakekube.advance(60)").replace("REST", "assert fakekube.clock.monotonic() == 60")
@@ -75,6 +78,7 @@ def test_row5_a_failed_assertion_says_what_was_not_awaited(run):
     result.stdout.fnmatch_lines(["E*assert 0* == 60", "E*NotAwaited: fakekube.advance(60) was not awaited*"])
 
 
+@pytest.mark.slow
 def test_row5_a_step_in_a_variable(run):
     result = run(TEST.replace("STEP", "step = fakekube.advance(60)").replace("REST", "assert step is not None"))
     result.assert_outcomes(failed=1)

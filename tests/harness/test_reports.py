@@ -34,6 +34,7 @@ def test_the_frames_of_the_package_are_not_shown(pytester, call):
     assert "cluster.py" in report(pytester, body, "--full-trace")
 
 
+@pytest.mark.slow
 def test_the_code_of_the_operator_is_shown(pytester):
     body = """
 def operator():
@@ -57,6 +58,7 @@ def test_it(fakekube):
     assert report(pytester, body).count("create configmaps default/a") == 1
 
 
+@pytest.mark.slow
 def test_the_error_of_a_stuck_thread_shows_the_innermost_frames():
     lock = _thread.allocate_lock()
     lock.acquire()

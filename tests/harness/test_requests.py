@@ -70,6 +70,7 @@ def test_noop_writes(fakekube):
     assert len(fakekube.findings.noop_writes()) == 1
 
 
+@pytest.mark.slow
 def test_no_writes_at_rest(fakekube):
     fakekube.apply(config_map("a"))
     fakekube.start(build(nothing))
@@ -161,6 +162,7 @@ def requeueing(times):
     return reconcile
 
 
+@pytest.mark.slow
 @pytest.mark.fakekube(detect={"short-requeue": "off"})
 def test_a_thousand_reconciles_of_one_object_within_a_second_are_no_hot_loop(fakekube):
     names = ["a", "b", "c"]

@@ -240,6 +240,13 @@ def test_entries_are_in_the_order_of_their_serials():
     assert found.joined().rows[2].summary.failed
 
 
+def test_of_entries_of_one_serial_the_last_counts():
+    found = timeline()
+    for seconds, what in ((3, "first"), (1, "second"), (1, "third")):
+        found.add(after(seconds), Summary, "a", what, serial=5)
+    assert [entry.what for entry in found] == ["third"]
+
+
 class Rows:
     dropped = 5
 
@@ -398,6 +405,7 @@ def test_versions_of_collections_are_read_in_order():
     assert every[5].entry().object["data"] == "6" * 10
 
 
+@pytest.mark.slow
 def test_the_oldest_versions_are_dropped_beyond_the_limit_of_bytes():
     versions = Versions(limit=2000)
     for number in range(1, 2001):
@@ -410,6 +418,31 @@ def test_the_oldest_versions_are_dropped_beyond_the_limit_of_bytes():
     assert sum(1 for _ in wider.read()) > len(kept) + 64  # not only the last block
     assert versions.dropped("pods", "x") == versions.dropped("nodes", "y") == 2000 - len(kept) > 0
     assert versions.dropped("secrets", "x") == 0
+
+
+def blocks(limit):
+    versions = Versions(limit=limit)
+    for number in range(1, 2001):
+        versions.add(number, 0, 0, stored(number), False)
+    return versions
+
+
+def test_versions_of_exactly_the_limit_are_kept():
+    every = blocks(10_000_000)
+    assert blocks(every._size).dropped("pods", "x") == 0
+    assert blocks(every._size - 1).dropped("pods", "x") == every._blocks[0].size
+
+
+def test_the_last_2000_renewals_are_kept():
+    versions = Versions()
+    count = 3100  # of which the last 1,024 or so are not encoded yet
+    for number in range(1, count + 1):
+        versions.add(number, 0, 0, stored(number, "leases"), True)
+    kept = [one.serial for one in versions.read("leases")]
+    assert kept == list(range(count + 1 - len(kept), count + 1))
+    assert len(versions._renewals) == 2000
+    assert versions.dropped("leases", "d/a") == count - len(kept) > 0
+    assert versions.dropped("leases", "d/b") == 0
 
 
 # --- masks and names

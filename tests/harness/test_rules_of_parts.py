@@ -273,7 +273,7 @@ def test_what_a_test_has_created_is_removed_with_its_finalizers_latest_first():
     maps, crds = "/api/v1/namespaces/other/configmaps", leftovers._DEFINITIONS
     created = [
         server.add("/api/v1/namespaces/mine"), server.add("/api/v1/nodes/n"), server.add(f"{maps}/a", finalizers=["x/y"]), server.add(f"{maps}/b"),
-        server.add(f"{crds}/c"), server.add("/api/v1/namespaces/mine/configmaps/in"),
+        server.add(f"{crds}/c"), server.add("/api/v1/namespaces/mine/configmaps/in"), server.add("/api/v1/namespaces/later"),
     ]  # fmt: skip
     server.add("/api/v1/namespaces/mine/pods/unknown", finalizers=["x/y"])
     server.add(f"{maps}/b", uid="another object of this name")
@@ -282,7 +282,7 @@ def test_what_a_test_has_created_is_removed_with_its_finalizers_latest_first():
     assert sorted(server.objects) == [f"{maps}/b", f"{crds}/c"]
     deleted = [path for method, path in server.log if method == "DELETE"]
     assert deleted == [
-        "/api/v1/namespaces/mine/pods/unknown", "/api/v1/namespaces/mine/configmaps/in", f"{maps}/b", f"{maps}/a", "/api/v1/nodes/n", "/api/v1/namespaces/mine",
+        "/api/v1/namespaces/mine/pods/unknown", "/api/v1/namespaces/mine/configmaps/in", f"{maps}/b", f"{maps}/a", "/api/v1/nodes/n", "/api/v1/namespaces/later", "/api/v1/namespaces/mine",
     ]  # fmt: skip
     leftovers.remove(server, created, kinds, keep_definitions=False)
     assert sorted(server.objects) == [f"{maps}/b"]

@@ -518,6 +518,10 @@ def test_compared_changes_pin_their_entries_in_order():
     assert lines(left, right, ([(1, "k"), (2, "l")], [(8, "k"), (9, "l")])) == [
         (0, None, False), (1, 0, True), (None, 1, False), (2, 2, True),
     ]  # fmt: skip
+    between = [entry(what="x"), entry(what="y"), entry(changes=[stored(1)])]
+    assert lines(between, [between[1], entry(changes=[stored(8)])], ([(1, "k")], [(8, "k")])) == [
+        (0, None, False), (1, 0, True), (2, 1, True),
+    ]  # fmt: skip
     side = Side(left, [(1, "k")])
     assert [side.compares(at) for at in (None, 0, 1, 2)] == [False, False, True, False]
     assert side.places == {1: 1, 2: 2}
@@ -554,6 +558,8 @@ def test_the_document_of_a_comparison_counts_what_both_sides_have_dropped():
     ]  # fmt: skip
     assert [row[2] for row in document["comparison"]["rows"]] == ["", "≠", "≠", "≠"]
     assert found.first_difference == ("+00:00:00.000002 op/minder: b", "")
+    reordered = {**sides[1], "entries": sides[1]["entries"][1:]}
+    assert compare_timelines(sides[0], reordered).document()["comparison"]["first"] == 0
     same = compare_timelines(sides[0], sides[0])
     assert (str(same), same.first_difference, same.document()["comparison"]["first"]) == (
         "the timelines do not differ",

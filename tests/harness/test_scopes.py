@@ -93,12 +93,14 @@ MODULE = """
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("options", [[], ["-p", "no:randomly", "-k", "two or three or one"]])
 def test_tests_of_a_module_begin_with_what_its_fixtures_have_made(run, options):
     result = run(*options, test_module=MODULE)
     result.assert_outcomes(passed=3 if options else 7, deselected=4 if options else 0)
 
 
+@pytest.mark.slow
 def test_a_module_that_prepares_nothing(run):
     run(
         test_module="""
@@ -111,6 +113,7 @@ def test_a_module_that_prepares_nothing(run):
     ).assert_outcomes(passed=2)
 
 
+@pytest.mark.slow
 def test_a_session_is_shared_by_modules(run):
     source = """
         def test_it(fakekube_session, prepared, fakekube_namespace):
@@ -157,6 +160,7 @@ def test_values_do_not_depend_on_which_tests_run_and_where(run):
     assert seen("-n2", "-pxdist") == everything
 
 
+@pytest.mark.slow
 def test_a_test_has_one_cluster(run):
     result = run(
         test_module="""
@@ -168,6 +172,7 @@ def test_a_test_has_one_cluster(run):
     result.stdout.fnmatch_lines(["*test_it uses fakekube_module and fakekube: a test has one cluster*"])
 
 
+@pytest.mark.slow
 def test_an_operator_of_a_wider_fixture_is_refused(run):
     result = run(
         test_module="""
@@ -207,6 +212,7 @@ def test_a_failed_fixture_leaves_no_cluster_open(run):
     result.assert_outcomes(errors=1, passed=2)
 
 
+@pytest.mark.slow
 def test_the_settings_of_a_test_must_be_those_of_its_module(run):
     result = run(
         test_module="""
@@ -224,6 +230,7 @@ def test_the_settings_of_a_test_must_be_those_of_its_module(run):
     result.stdout.fnmatch_lines(["*test_other: restore(): the snapshot is of a cluster with authorization_mode=RBAC*"])
 
 
+@pytest.mark.slow
 def test_controllers_of_a_module_run_in_each_test(run):
     run(
         test_module="""
@@ -251,6 +258,7 @@ def test_controllers_of_a_module_run_in_each_test(run):
     ).assert_outcomes(passed=2)
 
 
+@pytest.mark.slow
 def test_a_failing_test_shows_the_timeline_of_its_own_cluster(run):
     result = run(
         test_module="""

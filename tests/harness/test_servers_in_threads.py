@@ -29,6 +29,7 @@ def in_a_thread(fakekube, authority, answer, server=http.server.HTTPServer):
         made.server_close()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("server", [http.server.HTTPServer, http.server.ThreadingHTTPServer])
 def test_p1_a_tls_server_in_a_thread_answers_at_the_same_instant(fakekube, server):
     authority = Authority()
@@ -84,6 +85,7 @@ def test_p1_a_server_in_a_thread_reads_the_cluster_while_it_answers(fakekube):
             fakekube.create(configmap("two", n="2"))
 
 
+@pytest.mark.slow
 def test_p1_an_event_loop_in_a_thread_serves_a_webhook(fakekube):
     authority = Authority()
     ports = []

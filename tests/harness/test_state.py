@@ -71,6 +71,7 @@ def fake_program(folder, name, script):
     program.chmod(0o755)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("program", ["kustomize", "kubectl"])
 def test_load_builds_a_kustomization_with_the_program_that_is_installed(
     kube, kustomization, tmp_path_factory, monkeypatch, program
@@ -82,6 +83,7 @@ def test_load_builds_a_kustomization_with_the_program_that_is_installed(
     assert [one["metadata"]["name"] for one in kube.state.load(kustomization)] == [f"built-by-{program}"]
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not (shutil.which("kubectl") or shutil.which("kustomize")), reason="needs kubectl or kustomize")
 def test_load_builds_a_kustomization(kube, kustomization):
     assert [one["metadata"]["name"] for one in kube.state.load(kustomization / "kustomization.yaml")] == ["test-a"]
@@ -105,6 +107,7 @@ def test_a_kustomization_without_a_program_says_what_to_install(kube, kustomizat
         kube.state.load(kustomization)
 
 
+@pytest.mark.slow
 def test_a_kustomization_that_does_not_build_shows_what_the_program_said(
     kube, kustomization, tmp_path_factory, monkeypatch
 ):

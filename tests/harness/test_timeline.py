@@ -107,6 +107,7 @@ def test_another_holder_of_a_lease_is_a_row_of_its_own(fakekube):
     assert rows[1:] == ["lease default/a renewed", "patch leases default/a -> 200", "lease default/a renewed"]
 
 
+@pytest.mark.slow
 @pytest.mark.fakekube(nodes=1)
 def test_heartbeats_of_nodes_do_not_push_out_other_rows(fakekube):
     fakekube.apply(config_map("a"))

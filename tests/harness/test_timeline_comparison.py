@@ -97,6 +97,7 @@ def test_timelines_that_differ_in_time_only_do_not_differ():
     assert str(found) == "the timelines do not differ"
 
 
+@pytest.mark.slow
 def test_the_first_difference_is_a_change_that_only_one_has():
     found = compare_timelines(recorded(1), recorded(2), names=("one", "two"))
     assert found.first_difference == ("", "+00:00:00 counter: update configmaps default/a -> 200")

@@ -157,6 +157,7 @@ def test_the_workers_of_xdist_write_all_pages(run):
     assert len(pages) == 6
 
 
+@pytest.mark.slow
 def test_an_unknown_choice_is_refused(run):
     result, _ = run("--fakekube-timeline=pages", "--fakekube-timeline-for=some")
     assert result.ret == 4
@@ -492,6 +493,7 @@ class TestABusyPage:
         assert in_browser(address, act) is True
 
 
+@pytest.mark.slow
 def test_system_entries_are_those_of_the_clusters_own_controllers():
     with FakeKube(seed=1, controllers=["*"], nodes=1, detect={"all": "off"}) as kube:
         kube.apply(config_map("a", count="0"))

@@ -179,6 +179,7 @@ def test_a_deadlock_shows_why(fakekube):
     assert "no timer is set" in str(caught.value)
 
 
+@pytest.mark.slow
 def test_a_thread_that_waits_for_a_lock_is_named():
     with FakeKube(patience=0.2, wall_clock=False) as kube:
         lock = _thread.allocate_lock()  # as of a module that was imported before

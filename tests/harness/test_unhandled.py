@@ -85,6 +85,7 @@ def with_recovery_off(manager):
     controller.complete(raising_async(Own("own")))
 
 
+@pytest.mark.slow
 def test_n2_a_manager_that_ends_by_no_exception_fails_the_next_step(fakekube):
     fakekube.create(config_map("a"))
     with pytest.raises(Own):

@@ -63,6 +63,7 @@ def test_only_the_door_is_loaded():
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [None, *NAMES])
 def test_n4_a_project_without_clusters_runs_unharmed(run, name):
     """N4: nothing of the plugin but its door runs, whatever pytest lacks."""

@@ -149,6 +149,7 @@ def test_an_answer_that_is_not_json(fakekube):
     assert str(refused.value).endswith("invalid character '<' looking for beginning of value")
 
 
+@pytest.mark.slow
 def test_a_thread_writes_while_a_webhook_is_asked(fakekube):
     def write():
         fakekube.create(configmap(x="1"))

@@ -307,6 +307,8 @@ def _arguments(node: ast.AST, _: tuple[ast.AST, ...]) -> Iterator[Change]:
         case ast.Call(func=function, args=[first, second, *rest]):
             if ast.unparse(function).split(".")[-1] in TYPED_ARGUMENTS or isinstance(first, ast.Starred):
                 return
+            if ast.dump(first) == ast.dump(second):  # nothing would change but the quotes
+                return
             if isinstance(second, ast.Starred) or {type(first), type(second)} == {ast.Constant, ast.Lambda}:
                 return
             yield Change("arguments", node, ast.unparse(ast.Call(function, [second, first, *rest], node.keywords)))

@@ -77,6 +77,8 @@ class Session:
             again = [index for index, result in enumerate(results) if result.killer in unreliable]
             for index in again:
                 results[index] = one(plans[index], unreliable)
+            for _ in range(jobs):
+                trees.get().close()
         return results
 
     def _try(self, tree: Tree, mutant: Mutant, tests: list[Reaching]) -> Result:

@@ -89,6 +89,8 @@ def mutations(source):
         ("f(a, b)", {"arguments: f(a, b) -> f(b, a)", "removal: f(a, b) -> pass"}),
         ("x = isinstance(a, b)", set()),
         ("x = a and b", {"boolean: a and b -> (a or b)"}),
+        ("x = f(a, 'b', c)", {"arguments: f(a, 'b', c) -> f('b', a, c)"}),
+        ('x = f("", "")', set()),
         ("x = any(a)", {"boolean: any -> all"}),
         ("x = 5", {"constant: 5 -> 6"}),
         ("x = f(a=True)", {"constant: True -> False"}),

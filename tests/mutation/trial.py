@@ -1,8 +1,9 @@
 """A trial of a mutant: the tests run on a copy of the tree, in which one file is changed."""
 
+import json
 import os
 import re
-import resource
+import select
 import shutil
 import signal
 import subprocess
@@ -27,6 +28,12 @@ LEFT_OUT = (
     ".benchmarks",
     ".site",
 )
+
+#: Plugins that a run does without, and a warning about what has been imported before it.
+PLUGINS = ("-pno:cacheprovider", "-pno:xdist", "-Wignore::pytest.PytestAssertRewriteWarning")
+
+#: What runs the tests.
+WARM = Path(__file__).with_name("warm.py")
 
 #: Bytes of memory that a run may use. A mutant may allocate without end.
 MEMORY = 8 << 30
@@ -63,7 +70,21 @@ class Tree:
     def __init__(self, root: Path, copy: Path, start: float = START) -> None:
         shutil.copytree(root, copy, ignore=shutil.ignore_patterns(*LEFT_OUT), symlinks=True)
         self._copy, self._start = copy, start
+        self._output = copy.with_name(f"{copy.name}.output")
         self._tried = 0
+        self._runs = subprocess.Popen(
+            [sys.executable, "-P", str(WARM)],
+            cwd=copy,
+            env={**os.environ, "PYTHONPATH": str(copy)},
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            bufsize=0,  # what is read must not hide the next line from `select`
+        )
+        self._unchanged()
+
+    def close(self) -> None:
+        """Ends the process that runs the tests."""
+        self._runs.communicate()
 
     def try_mutant(self, mutant: Mutant, tests: Sequence[str], seconds: float) -> Outcome:
         """Runs the tests with the mutant until one fails. `seconds` is what they take without it."""
@@ -74,54 +95,57 @@ class Tree:
             # another time than that of the original and of other mutants: what Python has compiled of them does not count
             self._tried += 1
             os.utime(path, (times.st_atime, times.st_mtime + 10 * self._tried))
-            outcome = self.run(tests, seconds)
+            outcome = self.run(tests, seconds, mutant.file)
         finally:
             path.write_text(source)
             os.utime(path, ns=(times.st_atime_ns, times.st_mtime_ns))
+            self._unchanged()
         if (
             outcome.verdict is Verdict.KILLED and not outcome.killer
         ):  # nothing ran: the mutant is not importable, or the names are wrong
             return outcome if self.run(tests[:1], seconds).verdict is Verdict.SURVIVED else Outcome(Verdict.UNTRIED)
         return outcome
 
-    def run(self, tests: Sequence[str], seconds: float, *, until_failure: bool = True) -> Outcome:
-        """Runs the tests on the copy as it is. Survived: all have passed."""
-        options = ["-q", "--tb=no", "-rfE", "-pno:cacheprovider", "-pno:xdist", *(["-x"] if until_failure else [])]
-        environment = {**os.environ, "PYTHONPATH": str(self._copy)}
-        process = subprocess.Popen(
-            [sys.executable, "-m", "pytest", *options, *tests],
-            cwd=self._copy,
-            env=environment,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            errors="replace",
-            start_new_session=True,
-            preexec_fn=_limit_memory,
-        )
-        try:
-            output, _ = process.communicate(timeout=self._start + FACTOR * seconds)
-        except subprocess.TimeoutExpired:
+    def run(self, tests: Sequence[str], seconds: float, changed: str = "", *, until_failure: bool = True) -> Outcome:
+        """Runs the tests on the copy, of which a file has `changed`. Survived: all have passed."""
+        options = ["-q", "--tb=no", "-rfE", *PLUGINS, *(["-x"] if until_failure else [])]
+        order = {
+            "arguments": [*options, *tests],
+            "changed": changed,
+            "output": str(self._output),
+            "memory": MEMORY,
+        }
+        self._write(order)
+        process = self._read()
+        in_time, *_ = select.select([self._runs.stdout], [], [], self._start + FACTOR * seconds)
+        _end(process)
+        code = self._read()
+        if not in_time:
             return Outcome(Verdict.TIMED_OUT)
-        finally:
-            _end(process)
-        if process.returncode == PASSED:
+        if code == PASSED:
             return Outcome(Verdict.SURVIVED)
-        return Outcome(Verdict.KILLED, "\n".join(_FIRST_FAILURE.findall(output)))
+        return Outcome(Verdict.KILLED, "\n".join(_FIRST_FAILURE.findall(self._output.read_text(errors="replace"))))
+
+    def _unchanged(self) -> None:
+        self._write({})
+        self._read()
+
+    def _write(self, order: dict[str, object]) -> None:
+        assert self._runs.stdin
+        self._runs.stdin.write(f"{json.dumps(order)}\n".encode())
+
+    def _read(self) -> int:
+        assert self._runs.stdout
+        return int(self._runs.stdout.readline())
 
     def failing(self, tests: Sequence[str], seconds: float) -> set[str]:
         """Those of the tests that fail in the copy without any mutant."""
         return set(self.run(tests, seconds, until_failure=False).killer.splitlines()) if tests else set()
 
 
-def _limit_memory() -> None:
-    resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
-
-
-def _end(process: "subprocess.Popen[str]") -> None:
-    """Ends the run and what it has started."""
+def _end(process: int) -> None:
+    """Ends a run and what it has started."""
     try:
-        os.killpg(process.pid, signal.SIGKILL)
+        os.killpg(process, signal.SIGKILL)
     except ProcessLookupError:
         pass
-    process.communicate()

@@ -73,6 +73,7 @@ def scenario(kube):
     kube.advance(minutes=40)
 
 
+@pytest.mark.slow
 def test_starts_a_cluster(fakekube):
     start(fakekube)
     fakekube.create(cluster())
@@ -123,6 +124,7 @@ def test_a_record_is_deleted_an_hour_after_the_cluster_has_stopped(fakekube):
     assert not fakekube.exists(API, KIND, "a")
 
 
+@pytest.mark.slow
 def test_replaces_a_worker_that_fails(fakekube):
     start(fakekube)
     fakekube.create(cluster())
@@ -135,6 +137,7 @@ def test_replaces_a_worker_that_fails(fakekube):
     assert len(left) == 2
 
 
+@pytest.mark.slow
 def test_errors_are_retried_with_an_exponential_back_off(fakekube):
     start(fakekube)
     with fakekube.fault(verb="create", resource="secrets", error=500, times=5):
@@ -145,6 +148,7 @@ def test_errors_are_retried_with_an_exponential_back_off(fakekube):
     assert phase(fakekube) == "Running"
 
 
+@pytest.mark.slow
 def test_cancelled_it_stops_in_good_order(fakekube):
     task = start(fakekube)
     fakekube.create(cluster())

@@ -5,7 +5,7 @@ import pytest
 from tests.determinism.test_determinism import first_difference
 from tests.operators import scenario
 
-RUNS = 3
+RUNS = 2
 
 pytestmark = [
     pytest.mark.slow,

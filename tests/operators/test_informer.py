@@ -68,6 +68,7 @@ def secrets(kube):
     return [found["metadata"]["name"] for found in kube.list("v1", "Secret")]
 
 
+@pytest.mark.slow
 def test_resyncs_every_ten_minutes(fakekube):
     fakekube.create(config_map("a"))
     copier = start(fakekube)
@@ -105,6 +106,7 @@ def test_lists_again_five_seconds_after_a_failed_list(fakekube):
     ]
 
 
+@pytest.mark.slow
 def test_lists_again_when_the_history_is_gone(fakekube):
     copier = start(fakekube)
     fakekube.create(config_map("a"))

@@ -55,6 +55,7 @@ def test_each_handler_has_its_times(fakekube):
     assert sorted({round(at - began) for at in checked}) == list(range(0, 6 * HOUR + 1, 1800))
 
 
+@pytest.mark.slow
 def test_a_change_is_tried_again_after_two_minutes(fakekube):
     start(fakekube)
     fakekube.create(database(size="1"))
@@ -66,6 +67,7 @@ def test_a_change_is_tried_again_after_two_minutes(fakekube):
     assert fakekube.get("v1", "ConfigMap", "a")["data"] == {"size": "2"}
 
 
+@pytest.mark.slow
 def test_a_deleted_object_ends_its_timers_and_daemons(fakekube):
     start(fakekube)
     fakekube.create(database(size="1"))
@@ -88,6 +90,7 @@ def test_a_handler_that_fails_is_retried_after_a_minute(fakekube):
     assert times(fakekube, "create", "configmaps", 201) == [135]
 
 
+@pytest.mark.slow
 def test_cancelled_it_ends_daemons_and_timers(fakekube):
     operator = start(fakekube)
     fakekube.create(database(size="1"))

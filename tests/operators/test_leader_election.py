@@ -114,6 +114,7 @@ def holder(kube):
     return kube.get("coordination.k8s.io/v1", "Lease", "operator")["spec"]["holderIdentity"]
 
 
+@pytest.mark.slow
 def test_one_leads_and_renews_its_lease(fakekube, elected):
     work, _ = elected
     fakekube.advance(hours=4)
@@ -123,6 +124,7 @@ def test_one_leads_and_renews_its_lease(fakekube, elected):
     assert holder(fakekube) == "a"
 
 
+@pytest.mark.slow
 def test_the_other_takes_over_from_a_leader_that_cannot_renew(fakekube, elected):
     work, _ = elected
     fakekube.advance(minutes=30)
@@ -137,6 +139,7 @@ def test_the_other_takes_over_from_a_leader_that_cannot_renew(fakekube, elected)
     assert holder(fakekube) == "b"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("library", LIBRARIES[1:])
 def test_the_other_takes_over_from_a_cancelled_leader(fakekube, library):
     work, (leader, _) = start(fakekube, library)
@@ -147,6 +150,7 @@ def test_the_other_takes_over_from_a_cancelled_leader(fakekube, library):
     assert work.stopped == []
 
 
+@pytest.mark.slow
 def test_conflicting_renewals_are_retried(fakekube, elected):
     work, _ = elected
     fakekube.advance(minutes=30)

@@ -92,6 +92,7 @@ def test_the_name_has_the_time_of_the_cluster_and_follows_from_the_seed(fakekube
     assert job["metadata"]["labels"]["spawned_by"] == "luigi"
 
 
+@pytest.mark.slow
 def test_a_failed_job_fails_the_task(fakekube):
     start(fakekube)
     fakekube.settle()
@@ -103,6 +104,7 @@ def test_a_failed_job_fails_the_task(fakekube):
     assert polls(fakekube)[-1] == timedelta(hours=1, seconds=5).total_seconds()
 
 
+@pytest.mark.slow
 def test_a_rejected_poll_fails_the_task(fakekube):
     start(fakekube)
     fakekube.settle()

@@ -140,6 +140,7 @@ def test_a_pod_that_does_not_start_is_given_up_after_a_minute(fakekube):
     assert orchestrator.results == []
 
 
+@pytest.mark.slow
 def test_an_orchestrator_that_is_down_is_asked_again_each_minute(fakekube):
     orchestrator, _ = start(fakekube)
     orchestrator.is_up = False
@@ -152,6 +153,7 @@ def test_an_orchestrator_that_is_down_is_asked_again_each_minute(fakekube):
     assert agents(fakekube) == ["agent-1", "agent-2"]
 
 
+@pytest.mark.slow
 def test_the_size_of_a_pool_changes(fakekube):
     orchestrator, _ = start(fakekube)
     give_work(fakekube)
@@ -164,6 +166,7 @@ def test_the_size_of_a_pool_changes(fakekube):
     assert agents(fakekube) == list(orchestrator.agents)
 
 
+@pytest.mark.slow
 def test_a_deleted_pool_has_no_agents_and_no_threads(fakekube):
     before = set(threading.enumerate())
     orchestrator, _ = start(fakekube)
@@ -178,6 +181,7 @@ def test_a_deleted_pool_has_no_agents_and_no_threads(fakekube):
 
 
 # it removes the list of pods from a status that has none
+@pytest.mark.slow
 @pytest.mark.fakekube(detect={"noop-write": "off"})
 def test_a_new_process_replaces_the_agents_that_are_lost(fakekube):
     orchestrator, (first,) = start(fakekube)

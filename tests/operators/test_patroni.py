@@ -105,6 +105,7 @@ def test_the_other_member_leads_when_the_lease_has_expired(fakekube):
     ]
 
 
+@pytest.mark.slow
 def test_failed_renewals_are_retried_within_ten_seconds(fakekube):
     first, _ = start(fakekube)
     fakekube.advance(minutes=1)
@@ -117,6 +118,7 @@ def test_failed_renewals_are_retried_within_ten_seconds(fakekube):
     assert [what for what, _ in first.notes] == ["acquired"] + ["renewed"] * 11
 
 
+@pytest.mark.slow
 def test_watches_again_after_the_server_has_cut_the_watches(fakekube):
     first, _ = start(fakekube)
     fakekube.advance(minutes=1)

@@ -23,14 +23,36 @@ def test_the_official_client_reads_it(tmp_path):
 
 def test_empty_fields_are_omitted(tmp_path):
     content = kubeconfig.content("http://127.0.0.1:1")
-    assert content["clusters"][0]["cluster"] == {"server": "http://127.0.0.1:1"}
-    assert content["users"][0]["user"] == {}
-    assert content["current-context"] == content["contexts"][0]["name"]
+    assert content["clusters"][0]["cluster"] == {"server": "http://127.0.0.1:1", "insecure-skip-tls-verify": True}
 
 
-def test_bytes_are_in_base64():
-    cluster = kubeconfig.content("https://x", ca=b"PEM")["clusters"][0]["cluster"]
-    assert base64.b64decode(cluster["certificate-authority-data"]) == b"PEM"
+def base64_of(data):
+    return base64.b64encode(data).decode()
+
+
+@pytest.mark.parametrize(
+    ("options", "user", "cluster"),
+    [
+        ({}, {}, {}),
+        ({"token": "t"}, {"token": "t"}, {}),
+        ({"ca": b"CA"}, {}, {"certificate-authority-data": base64_of(b"CA")}),
+        (
+            {"token": "t", "client": (b"cert", b"key")},
+            {"token": "t", "client-certificate-data": base64_of(b"cert"), "client-key-data": base64_of(b"key")},
+            {},
+        ),
+    ],
+)
+def test_the_content_of_a_kubeconfig(options, user, cluster):
+    found = kubeconfig.content("https://a:1", **options)
+    assert found.pop("users") == [{"name": "fakekube", "user": user}]
+    assert found.pop("clusters") == [{"name": "fakekube", "cluster": {"server": "https://a:1", **cluster}}]
+    assert found == {
+        "apiVersion": "v1",
+        "kind": "Config",
+        "contexts": [{"name": "fakekube", "context": {"cluster": "fakekube", "user": "fakekube"}}],
+        "current-context": "fakekube",
+    }
 
 
 @pytest.mark.parametrize("before", [None, 0o644])

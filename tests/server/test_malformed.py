@@ -42,6 +42,7 @@ async def test_malformed_http(sent, caplog):
     assert not caplog.records
 
 
+@pytest.mark.slow
 @on_a_loop
 async def test_long_but_legal_headers_and_urls():
     async with served() as api:

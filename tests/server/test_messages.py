@@ -8,16 +8,18 @@ import pytest
 from multidict import CIMultiDict
 
 from fakekube.apiserver.response import Cached, Document, Response, Text
+from fakekube.apiserver.storage.store import PART
 from fakekube.apiserver.user import ADMIN, User
 from fakekube.apiserver.wire import codec
 from fakekube.apiserver.wire.request import Request
 from fakekube.server import bootstrap
 from fakekube.server.directhttp import Head, HttpConversation
-from fakekube.server.httpmessages import COMPRESSED_FROM, RequestHeaders, encode
+from fakekube.server.httpmessages import COMPRESSED_FROM, RequestHeaders, encode, encoding
 from fakekube.server.random import SeededRandom
 from fakekube.server.runner import ServerRunner
 from fakekube.virtualtime.network.inplace import NeedsTime
 from fakekube.virtualtime.seeds import Seed
+from tests.apiserver.api import Api
 
 NOW = datetime(2026, 3, 4, 5, 6, 7, tzinfo=UTC)
 CONFIGMAPS = "/api/v1/namespaces/default/configmaps"
@@ -171,6 +173,7 @@ def test_a_head_has_the_headers_of_its_get_and_no_body():
     assert body
 
 
+@pytest.mark.slow
 def test_answers_that_refuse():
     conversation = HttpConversation(runner(tokens={"secret": User("alice")}))
     refused = answered(conversation.feed(ask("GET", "/version", "Authorization: Bearer wrong")))
@@ -219,3 +222,21 @@ def test_the_parts_of_a_head():
     head = Head("POST /a?b HTTP/1.1\r\nX: a:b \r\nx:\tc", 17)
     assert (head.method, head.target, head.body_at) == ("POST", "/a?b", 17)
     assert head.headers.getall("X") == ["a:b", "c"]
+
+
+@pytest.mark.parametrize("accept", ["application/json", "application/json;as=Table;v=v1;g=meta.k8s.io"])
+def test_a_long_list_is_encoded_in_parts(accept: str) -> None:
+    """Other requests have their turn between the parts; together they are what the whole is."""
+    api, path = Api(), "/api/v1/namespaces/default/configmaps"
+    for number in range(PART * 2 + 1):
+        api.ok("POST", path, {"metadata": {"name": f"a{number}"}})
+    response = api.answer("GET", path, accept=accept)
+    steps, parts = encoding(Request("GET", path), response), 1
+    try:
+        while True:
+            next(steps)
+            parts += 1
+    except StopIteration as end:
+        _, body = end.value
+    assert parts >= 3
+    assert orjson.loads(body) == response.body.to_object()

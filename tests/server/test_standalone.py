@@ -4,9 +4,11 @@ import asyncio
 import errno
 import functools
 import json
+import os
 import signal
 import socket
 import ssl
+import subprocess
 import sys
 import urllib.error
 import urllib.request
@@ -20,7 +22,7 @@ from fakekube.apiserver.needs import Service
 from fakekube.apiserver.user import User
 from fakekube.server import standalone
 from fakekube.server.certificates import Authority
-from fakekube.server.child import CannotRun, Signals
+from fakekube.server.process.child import CannotRun, Signals
 from fakekube.server.standalone import CannotServe, Options, Running, reason, running
 from tests.server.rig import FUSE
 
@@ -57,12 +59,17 @@ def run(test):
     return call
 
 
-async def get(url, *, token="", trust=None):
-    request = urllib.request.Request(url, headers={"Authorization": f"Bearer {token}"} if token else {})
+async def get(url, *, token="", trust=None, body=None, as_text=False):
+    """The answer of a GET, or of a POST with a body."""
+    headers = {"Authorization": f"Bearer {token}"} if token else {}
+    data = None
+    if body is not None:
+        data, headers = json.dumps(body).encode(), {**headers, "Content-Type": "application/json"}
+    request = urllib.request.Request(url, data, headers)
 
     def ask():
         with urllib.request.urlopen(request, context=trust, timeout=FUSE) as answer:
-            return json.load(answer)
+            return answer.read().decode() if as_text else json.load(answer)
 
     return await asyncio.to_thread(ask)
 
@@ -77,7 +84,7 @@ async def test_it_serves_manifests_and_writes_a_kubeconfig(files, tmp_path):
         assert (await get(f"{url}/api/v1/namespaces/made/configmaps/a"))["metadata"]["name"] == "a"
         assert (await get(f"{url}/version"))["minor"] == "31"
         written = yaml.safe_load(config.read_text())
-        assert written["clusters"][0]["cluster"] == {"server": url}
+        assert written["clusters"][0]["cluster"] == {"server": url, "insecure-skip-tls-verify": True}
         assert written["users"][0]["user"] == {}
         service = await get(f"{url}/api/v1/namespaces/default/endpoints/kubernetes")
         assert service["subsets"][0]["addresses"] == [{"ip": "127.0.0.1"}]
@@ -86,6 +93,113 @@ async def test_it_serves_manifests_and_writes_a_kubeconfig(files, tmp_path):
         path = tmp_path / "none" / "config"
         with pytest.raises(CannotServe, match=rf"--kubeconfig {path}: No such file"):
             found.write_kubeconfig(path)
+
+
+@pytest.mark.slow
+@run
+async def test_each_user_has_a_context(tmp_path):
+    config, users = tmp_path / "config", ("alice=dev, ops", "bob")
+    async with started(tls=True, user=users, kubeconfig=config, authorization_mode="RBAC") as found:
+        trust = ssl.create_default_context(cadata=found.ca.decode())
+        written = yaml.safe_load(config.read_text())
+        assert [one["name"] for one in written["contexts"]] == ["fakekube", "alice", "bob"]
+        assert written["current-context"] == "fakekube"
+        administrator, alice, bob = [one["user"] for one in written["users"]]
+        assert administrator.keys() == {"client-certificate-data", "client-key-data"}
+        assert alice.keys() == bob.keys() == {"token"}
+        review = f"{found.server.url}/apis/authentication.k8s.io/v1/selfsubjectreviews"
+        body = {"apiVersion": "authentication.k8s.io/v1", "kind": "SelfSubjectReview"}
+        answer = await get(review, token=alice["token"], trust=trust, body=body)
+        assert answer["status"]["userInfo"]["username"] == "alice"
+        assert answer["status"]["userInfo"]["groups"] == ["dev", "ops", "system:authenticated"]
+
+
+@run
+async def test_kubectl_acts_as_a_user_also_over_plain_http(tmp_path):
+    """kubectl sends no token over plain HTTP, but it impersonates there; a mode that checks access would not allow it."""
+    async with started(user=("alice=dev",)) as found:
+        assert found.users["alice"].keys() == {"token", "as", "as-groups"}
+        assert found.tokens[found.token].groups[0] == "system:masters"
+    async with started(user=("alice=dev",), authorization_mode="RBAC") as found:
+        assert found.users["alice"].keys() == {"token"}
+
+
+@run
+async def test_the_wait_file_has_the_url_while_the_server_is_ready(files):
+    path = files(ready="of an earlier server")
+    async with started(wait_file=path) as found:
+        assert path.read_text() == f"{found.server.url}\n"
+        assert (await get(f"{found.server.url}/readyz", as_text=True)) == "ok"
+    assert not path.exists()
+
+
+@run
+async def test_a_further_name_of_the_server_is_in_its_certificate():
+    async with started(tls=True, tls_san=("fake.example.com",)) as found:
+        trust = ssl.create_default_context(cadata=found.ca.decode())
+        _, writer = await asyncio.open_connection(
+            "127.0.0.1", found.server.port, ssl=trust, server_hostname="fake.example.com"
+        )
+        writer.close()
+
+
+@run
+async def test_every_bad_manifest_is_named_with_its_line(files):
+    first, second = files(**{"a.yaml": MIXED, "b.yaml": "a: [1"})
+    with pytest.raises(CannotServe) as refused:
+        async with started(manifests=(first, second, Path("/none"))):
+            pass
+    lines = str(refused.value).splitlines()
+    assert [line.partition(": ")[0].removeprefix("--manifests ") for line in lines] == [
+        f"{first}:13", str(second), "/none", f"{first}:3", f"{first}:9",
+    ]  # fmt: skip
+
+
+#: Good and bad objects, which begin in the lines 3, 8, 9, 11 and 13.
+MIXED = """
+---
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: A}
+---
+{apiVersion: v1, kind: List, items: [
+{apiVersion: v1, kind: ConfigMap, metadata: {name: a}},
+{apiVersion: v2, kind: ConfigMap, metadata: {name: a}}]}
+---
+{apiVersion: v1, kind: ConfigMap, metadata: {name: b}}
+---
+foo: 1
+"""
+
+
+@run
+async def test_a_data_directory_keeps_objects_tokens_and_certificates(files, tmp_path):
+    options = {"data_dir": tmp_path / "data", "tls": True, "user": ("alice",), "manifests": (files(a=MANIFESTS),)}
+    seen = []
+    for _ in range(2):
+        async with started(**options) as found:
+            keys = found.server.runner.apiserver.issuer.keys
+            seen.append((found.ca, found.users, keys.verifying[0].id, found.server.runner.apiserver.store.size()))
+            loaded = found.loaded
+    assert seen[0] == seen[1]
+    assert loaded == 0  # manifests are loaded into a new directory only
+
+
+@run
+async def test_the_revision_never_goes_back():
+    async with started() as found:
+        store = found.server.runner.apiserver.store
+        seconds = (found.server.runner.clock.now() - standalone.REVISIONS_SINCE).total_seconds()
+        assert 0 <= seconds * standalone.REVISIONS_PER_SECOND - store.revision < 60 * standalone.REVISIONS_PER_SECOND
+        url = f"{found.server.url}/api/v1/pods?"
+        listed = (await get(url))["metadata"]["resourceVersion"]
+        assert listed == str(store.revision)
+        event = await get(f"{url}watch=1&resourceVersion=60")
+        assert (event["type"], event["object"]["code"]) == ("ERROR", 410)
+        with pytest.raises(urllib.error.HTTPError) as refused:
+            await get(f"{url}limit=1&resourceVersion=60&resourceVersionMatch=Exact")
+        with refused.value as answer:
+            assert (answer.code, json.load(answer)["reason"]) == (410, "Expired")
 
 
 @run
@@ -138,11 +252,19 @@ async def test_a_server_on_every_address_has_the_name_of_the_machine():
         ({"client_ca_file": Path("x")}, "--client-ca-file needs --tls"),
         ({"client_ca_file": Path("/none"), "tls": True}, "--client-ca-file /none: No such file or directory"),
         ({"client_ca_file": Path("{bad}"), "tls": True}, "--client-ca-file .*bad: the file has no certificates"),
+        ({"tls_san": ("a",)}, "--tls-san needs --tls"),
+        ({"user": ("=a",)}, "--user =a: the name is empty"),
+        ({"user": ("a", "a=b")}, "--user a=b: the name is taken"),
+        ({"user": ("fakekube",)}, "--user fakekube: the name is taken"),
+        ({"audit_log_path": Path("a")}, "--audit-policy-file and --audit-log-path need each other"),
+        ({"audit_policy_file": Path("/none"), "audit_log_path": Path("-")}, "--audit-policy-file /none: No such file"),
+        ({"audit_policy_file": Path("{empty}"), "audit_log_path": Path("-")}, "expected a document of kind Policy"),
+        ({"wait_file": Path("/none/a")}, "--wait-file /none/a: No such file"),
         ({"token_auth_file": Path("/none")}, "--token-auth-file /none: No such file or directory"),
         ({"token_auth_file": Path("{empty}")}, "--token-auth-file .*empty: the file has no tokens"),
         ({"token_auth_file": Path("{bad}")}, "--token-auth-file .*bad: "),
         ({"manifests": (Path("/none"),)}, "--manifests /none: no such file"),
-        ({"manifests": (Path("{config_map}"),)}, "--manifests ConfigMap 'a': .*made"),
+        ({"manifests": (Path("{config_map}"),)}, "--manifests .*/config_map:1: ConfigMap 'a': .*made"),
         ({"service_cluster_ip_range": "x"}, r"service-cluster-ip-range.0. is not a valid cidr"),
         ({"enable_admission_plugins": ("Nothing",)}, "--enable-admission-plugins.*Nothing"),
         ({"service_account_signing_key_file": Path("/none")}, "--service-account-signing-key-file /none: No such file"),
@@ -210,6 +332,7 @@ def test_the_reason_of_an_error_is_that_of_the_system(error, text):
 # --- a command beside the server
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("code", "status"),
     [("pass", 0), ("raise SystemExit(3)", 3), ("import os, signal; os.kill(os.getpid(), signal.SIGKILL)", 137)],
@@ -249,3 +372,34 @@ async def test_signals_are_forwarded_also_those_that_come_early(number):
     for _ in range(3):
         await asyncio.sleep(0)  # noqa: TID251 - as above
     assert problems == []
+
+
+#: A parent that is killed while its command runs; the command's output ends when nothing holds it open any more.
+ORPHANING = """
+import asyncio, os, signal, sys
+from fakekube.server.process.child import Signals
+code = "import os, signal; os.write(1, b'runs'); os.kill(os.getppid(), signal.SIGKILL); signal.pause()"
+async def main():
+    await Signals().run([sys.executable, "-S", "-c", code], {})
+asyncio.run(main())
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform != "linux", reason="processes end with their parent on Linux only")
+def test_a_command_does_not_outlive_its_parent():
+    done = subprocess.run([sys.executable, "-c", ORPHANING], stdout=subprocess.PIPE, timeout=FUSE, check=False)
+    assert (done.returncode, done.stdout) == (-signal.SIGKILL, b"runs")
+
+
+@run
+async def test_a_command_ends_with_the_task_that_waits_for_it(tmp_path):
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    waiting = asyncio.create_task(Signals().run(["sh", "-c", f"exec >{pipe}; echo runs; exec sleep 600"], {}))
+    with await asyncio.to_thread(open, pipe) as said:
+        assert await asyncio.to_thread(said.readline) == "runs\n"
+        waiting.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await waiting
+        assert await asyncio.to_thread(said.readline) == ""  # the process has ended

@@ -138,12 +138,14 @@ async def test_a_rejected_watch_is_a_response():
         assert await api.refused("GET", f"{WATCH}&resourceVersion=abc") == (500, "", why)
 
 
+@pytest.mark.slow
 @on_a_loop
 async def test_a_watch_ends_when_its_time_is_up():
     async with served() as api, watching(api, f"{WATCH}&timeoutSeconds=1") as following:
         assert await following() is None
 
 
+@pytest.mark.slow
 @on_a_loop
 async def test_a_client_of_http_1_0_can_watch():
     async with served() as api:
@@ -163,6 +165,7 @@ async def test_stopping_ends_open_watches_cleanly():
         assert [orjson.loads(line)["type"] for line in lines] == ["ADDED"]
 
 
+@pytest.mark.slow
 @on_a_loop
 async def test_the_connection_outlives_its_watch():
     """A watch that ends leaves the connection to the next request."""
@@ -188,6 +191,7 @@ async def test_a_watch_of_a_disconnected_client_ends(how):
         assert (await api.call("POST", CONFIGMAPS, configmap("a")))[0] == 201
 
 
+@pytest.mark.slow
 @on_a_loop
 async def test_a_client_that_does_not_read_does_not_delay_others():
     async with served() as api:

@@ -67,6 +67,7 @@ def two_stores(build):
     return scenario
 
 
+@pytest.mark.slow
 def test_x1_a_retry_may_get_another_address():
     scenario = two_stores(serving(lambda store, old: service(store, type=store["spec"]["type"])))
     for atoms in ("error(503, 1)@create svc/a#1", "error(500, 2)@create svc/b#1", "crash@create svc/a#1", "fresh"):
@@ -157,11 +158,13 @@ LONG_ATOMS = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("atom", LONG_ATOMS)
 def test_x2_an_atom_whose_end_does_not_come_lasts_minutes(atom):
     assert wrong(two_days(scheduling(bug=False)), atom) == []
 
 
+@pytest.mark.slow
 def test_x2_an_operator_that_an_old_status_misleads_is_found():
     found = wrong(two_days(scheduling(bug=True)), f"hold(plan, {STATUS}#2..{STATUS}#3)")
     assert [one for one in found if one.startswith(("O2: cm/a-", "O3: cm/a-"))]
@@ -366,12 +369,14 @@ def deleted_pool(build):
 GONE = "hold(pool, delete pool/a#1..rest)"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("atom", [GONE, "gap(pool, delete pool/a#1..rest)"])
 def test_workers_of_a_pool_that_is_gone_are_collected(atom):
     collected = {"controllers": ["garbagecollector"]}
     assert wrong(deleted_pool(pooling(owned=True)), atom, cluster=collected) == []
 
 
+@pytest.mark.slow
 def test_workers_without_an_owner_are_left():
     collected = {"controllers": ["garbagecollector"]}
     found = wrong(deleted_pool(pooling(owned=False)), GONE, cluster=collected)

@@ -423,6 +423,7 @@ def test_dup_is_not_repeated_for_what_it_has_written_itself():
     assert observed.final["cm/a"]["data"]["number"] == "2"
 
 
+@pytest.mark.slow
 def test_order_makes_events_and_requests_late_by_milliseconds():
     calm, _ = ran("")
     late = {tuple(one.at for one in ran("order", seed=seed)[0].by_operators()) for seed in range(8)}
@@ -526,6 +527,7 @@ def test_o8_does_not_judge_where_the_test_depends_on_what_operators_make():
     assert observed.inconclusive
 
 
+@pytest.mark.slow
 def test_o8_is_judged_by_a_reference_without_the_steps_that_are_left_out():
     def scenario(kube):
         kube.apply(definition("Store", size="integer"))
@@ -580,6 +582,7 @@ def test_o9_a_status_that_is_better_than_before_is_correct():
     assert violations("rollback", resized(recovering)) == []
 
 
+@pytest.mark.slow
 def test_o9_an_operator_that_recovers_is_correct():
     assert violations("rollback") == []
     assert ran("rollback")[0].inconclusive  # it needs the reference
@@ -588,6 +591,7 @@ def test_o9_an_operator_that_recovers_is_correct():
 # --- predicates, and streams
 
 
+@pytest.mark.slow
 def test_o11_a_predicate_that_does_not_hold_after_the_last_step_is_a_violation():
     def scenario(kube):
         kube.always(lambda c: len(c.list("v1", "ConfigMap")) < 2, "at most one")
@@ -620,6 +624,7 @@ def logs(number):
     return {ran(f"{PLAN} + order")[1] for _ in range(number)}
 
 
+@pytest.mark.slow
 def test_a_plan_gives_the_same_log_each_time():
     found = logs(10)
     assert len(found) == 1

@@ -90,6 +90,7 @@ def text_of(result):
     return "\n".join(result.outlines)
 
 
+@pytest.mark.slow
 def test_a_failure_names_the_oracle_and_replays(run):
     result = run(MARKED)
     result.assert_outcomes(failed=1)
@@ -115,6 +116,7 @@ def test_a_correct_operator_passes_and_what_was_tried_is_counted(run):
     assert re.search(r": 1 distinct atom exercised", text)
 
 
+@pytest.mark.slow
 def test_an_async_test(run):
     source = """
 @pytest.mark.fakekube_explore(runs=20)
@@ -132,6 +134,7 @@ async def test_vault(fakekube):
 # --- replay
 
 
+@pytest.mark.slow
 def test_a_plan_that_no_oracle_objects_to(run):
     result = run(MARKED, "--fakekube-plan", "FK1 seed=0 crash@create secret/a#1", "-rP")
     result.assert_outcomes(passed=1)
@@ -139,6 +142,7 @@ def test_a_plan_that_no_oracle_objects_to(run):
     assert "not exercised" not in text_of(result)
 
 
+@pytest.mark.slow
 def test_a_plan_that_is_not_exercised(run):
     result = run(MARKED, "--fakekube-plan", "FK1 seed=0 crash@create secret/b#1", "-rP")
     result.assert_outcomes(failed=1)
@@ -167,6 +171,7 @@ def test_late(fakekube):
 """
 
 
+@pytest.mark.slow
 def test_a_test_that_does_not_wait_for_a_late_watch_says_nothing_about_the_operator(run):
     """The watch is late until the operator does what it cannot do before, so for five minutes."""
     plan = "FK1 seed=0 hold(vault, update vault/a{spec.size}#1..update secret/a{data.size}#1)"
@@ -176,12 +181,14 @@ def test_a_test_that_does_not_wait_for_a_late_watch_says_nothing_about_the_opera
 IDLE = "def test_idle(fakekube):\n    fakekube.advance(60)\n"
 
 
+@pytest.mark.slow
 def test_a_marked_test_without_an_operator_fails(run):
     result = run(f"@pytest.mark.fakekube_explore(runs=40, bugs=1)\n{IDLE}")
     result.assert_outcomes(failed=1)
     assert "nothing was explored: no operator has written, read or watched anything" in text_of(result)
 
 
+@pytest.mark.slow
 def test_the_option_does_not_fail_a_test_without_an_operator(run):
     result = run(IDLE, "--fakekube-explore=smoke", "-rP")
     result.assert_outcomes(passed=1)
@@ -201,6 +208,7 @@ def test_the_report_names_the_line_of_an_assertion_that_holds_only_without_fault
     assert "belong under `if fakekube.exploration.calm:`" in text_of(result)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("plan", "problem"),
     [
@@ -230,6 +238,7 @@ def test_an_option_that_cannot_be_read(run, option, problem):
     assert problem in "\n".join(result.errlines)
 
 
+@pytest.mark.slow
 def test_an_unrealistic_plan_runs_with_the_flag(run):
     source = MARKED.replace("runs=40, bugs=1", "unrealistic=True")
     result = run(source, "--fakekube-plan", "FK1 seed=0 error(409, 1)@create secret/a#1")
@@ -375,6 +384,7 @@ def test_wrong_arguments_of_the_marker(run, arguments, problem):
     assert problem in text_of(result) + "\n".join(result.errlines)
 
 
+@pytest.mark.slow
 def test_only_the_named_faults_are_tried(run):
     result = run(MARKED.replace("runs=40, bugs=1", "runs=12, faults=['jump', 'race']"), "-rP")
     result.assert_outcomes(passed=1)
@@ -388,6 +398,7 @@ def test_a_declared_difference_is_no_failure(run):
     result.assert_outcomes(passed=1)
 
 
+@pytest.mark.slow
 def test_a_reference_that_fails_is_an_ordinary_failure(run):
     result = run(MARKED + "    assert fakekube.exists(API, 'Vault', 'b'), 'there is no b'\n")
     result.assert_outcomes(failed=1)
@@ -434,6 +445,7 @@ def test_steps_that_do_not_matter_are_left_out(run):
     assert "O2: secret/a" in text_of(replayed)
 
 
+@pytest.mark.slow
 def test_a_step_that_matters_stays(run):
     source = """
 @pytest.mark.fakekube_explore(runs=40, bugs=1)
@@ -449,6 +461,7 @@ def test_vault(fakekube):
     assert f"--fakekube-plan='{CRASH}'" in text_of(result)
 
 
+@pytest.mark.slow
 def test_items_of_an_outside_api_that_are_left(run):
     source = """
 def buckets(manager, made):
@@ -523,6 +536,7 @@ def test_broker(fakekube):
     assert "no operator takes part in leader election" not in text_of(replayed)
 
 
+@pytest.mark.slow
 def test_the_figures_of_an_exploration_are_properties_of_its_report(run):
     source = MARKED.replace("runs=40, bugs=1", "runs=6, faults=['crash']").replace(
         "scenario(fakekube)", "scenario(fakekube, bug=False)"
@@ -534,6 +548,7 @@ def test_the_figures_of_an_exploration_are_properties_of_its_report(run):
     assert "crashed after 2 of 2 writes, lost the answers of 0 of 2" in text_of(result)
 
 
+@pytest.mark.slow
 def test_order_alone_is_explored(run):
     source = MARKED.replace("runs=40, bugs=1", "runs=6, faults=['order']").replace(
         "(fakekube)", "(fakekube, bug=False)", 2
@@ -544,6 +559,7 @@ def test_order_alone_is_explored(run):
     assert "explored 4 plans in 6 runs" in text_of(result)
 
 
+@pytest.mark.slow
 def test_faults_that_cannot_occur_are_named(run):
     result = run(MARKED.replace("runs=40, bugs=1", "runs=6, faults=['zombie', 'hook']"))
     result.assert_outcomes(failed=1)

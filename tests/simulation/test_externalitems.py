@@ -46,6 +46,7 @@ def test_an_operator_that_crashes_after_an_external_call_has_written_nothing_aft
     assert {one.incarnation for one in after[1:]} == {2}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("atoms", [f"crash@{A}", f"down(until=create tenant/b#1)@{A}"])
 def test_an_account_is_opened_twice_by_an_operator_that_does_not_look_for_it(atoms):
     for scenario, oracles in ((correct, []), (forgetful, ["O3", "O6"])):

@@ -185,6 +185,7 @@ def test_pages_of_failing_tests_only(run):
     assert list(pages) == [page_name(FAILING)]
 
 
+@pytest.mark.slow
 def test_a_plan_that_passes_has_both_runs_unless_only_failing_tests_have_pages(run):
     plan = "--fakekube-plan=FK1 seed=0 crash@create job/a-1#1"
     result, pages = run(plan, PASSING)

@@ -17,6 +17,7 @@ QUICK = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", QUICK)
 def test_a_bug_is_found_soon(name):
     found = explored(name, bug=True, runs=40)

@@ -54,6 +54,7 @@ def explored(write, body):
     return Explorer(runner.run, Settings(runs=30, faults=["race"]), lambda: runner.facts).explore()
 
 
+@pytest.mark.slow
 def test_an_update_without_resource_version_is_found():
     found = explored(put, unguarded).failed
     assert str(found.reduced.plan) == "FK1 seed=0 race(annotate)@update cm/zone{data.a}#1"

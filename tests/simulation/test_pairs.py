@@ -53,6 +53,7 @@ def explored(bug, faults=("crash", "error")):
     return Explorer(runner.run, Settings(runs=150, faults=faults), lambda: runner.facts).explore()
 
 
+@pytest.mark.slow
 def test_a_bug_that_needs_two_faults_is_found():
     found = explored(bug=True)
     assert all(len(trial.plan.atoms) == 1 for trial in found.trials[:10])

@@ -107,6 +107,7 @@ def explored(scenario, runs=40):
     return Explorer(runner.run, Settings(runs=runs), lambda: runner.facts).explore()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scenario", [as_task, as_thread])
 def test_a_guard_on_the_first_of_two_writes_is_found(scenario):
     failed = explored(scenario(bug=True)).failed

@@ -111,6 +111,7 @@ def test_an_operator_that_stores_a_drawn_name_first_has_no_alarm(source):
     assert sum(trial.exercised for trial in found.trials) > 30
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("source", SOURCES)
 def test_a_second_object_with_another_drawn_name_is_found(source):
     found = explored(source, bug=True).failed

@@ -256,6 +256,7 @@ def test_a_webhook_that_times_out_once_rejects_a_gate(bug):
             admission_timeout.scenario(fakekube, admission_timeout.make(bug), handler)
 
 
+@pytest.mark.slow
 @BOTH
 def test_a_merge_keeps_what_a_new_cluster_does_not_have(bug):
     with FakeKube(seed=7, detect={"all": "off"}) as fakekube:

@@ -76,6 +76,7 @@ def test_nothing_is_left_behind(wall_clock, transport):
     gc.collect()  # a transport or a socket that is not closed would warn here, and fail the test
 
 
+@pytest.mark.slow
 def test_many_bubbles_one_after_the_other():
     for number in range(50):
         with Bubble(wall_clock=False) as bubble:
@@ -97,6 +98,7 @@ def test_an_error_in_the_test_closes_it():
     assert state_of_the_process() == before
 
 
+@pytest.mark.slow
 def test_a_task_that_does_not_end_is_named_and_everything_else_ends():
     async def stubborn():
         while True:
@@ -116,6 +118,7 @@ def test_a_task_that_does_not_end_is_named_and_everything_else_ends():
     assert state_of_the_process()[1:] == before[1:]
 
 
+@pytest.mark.slow
 def test_a_task_without_references_is_not_garbage_collected(bubble):
     async def lonely():
         never = asyncio.Event()  # known to the task only, as the task is to its waiter only: a cycle
@@ -255,6 +258,7 @@ def test_the_loop_serves_as_a_loop_factory():
         assert runner.run(main()) == 3600
 
 
+@pytest.mark.slow
 def test_a_clock_has_one_loop():
     clock = VirtualClock()
     loop = VirtualTimeLoop(clock)

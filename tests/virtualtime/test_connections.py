@@ -429,6 +429,7 @@ def test_a_server_that_a_process_starts_ends_with_it(loop):
     loop.run_until_complete(loop.settle())
 
 
+@pytest.mark.slow
 def test_an_external_client_is_one_that_no_code_of_the_loop_has_connected(loop, served):
     _, address = served
     moved = Log()

@@ -251,6 +251,7 @@ def test_what_still_runs_is_killed_and_its_waits_end():
     children.kill_all()
 
 
+@pytest.mark.slow
 def test_a_process_that_is_waited_for_without_a_time_out_has_four_patiences():
     children, process = Children(0.05), subprocess.Popen(ENDLESS)
     with pytest.raises(subprocess.TimeoutExpired), children.awaiting(process, is_limited=False):
@@ -291,6 +292,7 @@ def test_commands_report_as_subprocess_does(bubble):
     assert bubble.clock.us == 0
 
 
+@pytest.mark.slow
 def test_a_command_of_a_coroutine_holds_time_for_as_long_as_it_takes():
     with Bubble(wall_clock=False, patience=0.05) as bubble:
         slow = [sys.executable, "-S", "-c", "import time; time.sleep(0.2)"]

@@ -68,6 +68,7 @@ def test_the_horizon_does_not_limit_advance(bubble):
     assert bubble.clock.monotonic() == 86_400_000
 
 
+@pytest.mark.slow
 def test_a_thread_that_waits_for_a_lock_is_not_quiescent_and_is_named(impatient):
     lock = _thread.allocate_lock()  # as of a module that was imported before
     lock.acquire()
@@ -117,6 +118,7 @@ def test_a_task_that_triggers_itself_is_a_hot_loop_and_is_named(period):
         bubble.advance(1)
 
 
+@pytest.mark.slow
 def test_a_hot_loop_that_is_known_is_found_sooner():
     turns = []
 
@@ -143,6 +145,7 @@ def test_a_test_that_spins_is_a_hot_loop():
         bubble.run(spins())
 
 
+@pytest.mark.slow
 def test_a_thread_that_spins_is_a_hot_loop():
     import time
 

@@ -41,6 +41,7 @@ def test_a_command_is_awaited_in_an_async_test(bubble, server):
     assert bubble.clock.us == 0
 
 
+@pytest.mark.slow
 def test_a_command_of_a_thread_is_served(bubble, server):
     outputs = []
 
@@ -57,6 +58,7 @@ def test_a_command_of_a_thread_is_served(bubble, server):
     assert outputs == [b"0.0\n", b"0.0001\n", b"0.0002\n", "later"]
 
 
+@pytest.mark.slow
 def test_a_command_fails_as_subprocess_says(bubble):
     with pytest.raises(FileNotFoundError):
         bubble.run_process(["no-such-command"])
@@ -66,6 +68,7 @@ def test_a_command_fails_as_subprocess_says(bubble):
     bubble.settle()
 
 
+@pytest.mark.slow
 def test_subprocess_run_on_the_tests_thread_is_served(bubble, server):
     done = subprocess.run([sys.executable, "-c", GET, f"{server.url}/now"], capture_output=True, check=True)
     assert done.stdout == b"0.0\n"
@@ -115,6 +118,7 @@ def server_put(bubble, server, name):
     bubble.run(put())
 
 
+@pytest.mark.slow
 def test_time_does_not_move_by_itself_while_an_external_client_is_connected():
     import asyncio
     import http.client

@@ -70,6 +70,7 @@ def test_modules_whose_name_begins_with_an_exempt_name_read_virtual_time(bubble,
         assert module.now() == START.timestamp()
 
 
+@pytest.mark.slow
 def test_waits_for_the_real_world_are_real(bubble):
     started = REAL[0]()
     waiting = queue.Queue()
@@ -149,6 +150,7 @@ assert datetime.datetime.__module__ == "datetime" and type(time.time).__name__ =
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("before", ["time", "kubernetes.client"])
 def test_a_client_that_is_first_used_under_frozen_time_works(before):
     code = FIRST_USED_UNDER_FREEZE.format(before=before)
@@ -166,6 +168,7 @@ trustme.CA().issue_cert("a.example")
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("before", ["", "import trustme", "import cryptography.x509"])
 def test_certificates_can_be_made_under_frozen_time_and_after_it(before):
     """`cryptography` caches the `datetime` that it uses first."""

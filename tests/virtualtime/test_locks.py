@@ -152,6 +152,7 @@ def test_a_lock_that_a_thread_outside_holds_is_waited_for_in_real_time(bubble):
     assert lock.owner != holder
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("timeout", "refused"), [(0, False), (0.01, False), (0.5, False), (0.51, True), (-1, True)])
 def test_a_coroutine_waits_for_a_thread_outside_for_a_moment_only(bubble, timeout, refused):
     lock, release = threading.Lock(), _thread.allocate_lock()

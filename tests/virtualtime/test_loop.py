@@ -93,6 +93,7 @@ def test_what_is_not_quiescent_is_raised_where_the_test_waits(loop):
     assert loop.run_until_complete(main()) == "went on"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("error", [KeyboardInterrupt, SystemExit])
 def test_an_interruption_of_a_task_is_raised_once(loop, error):
     caught = []
@@ -392,6 +393,7 @@ def test_each_use_of_a_socket_connects_it(loop, how):
     assert loop.run_until_complete(main()) == [b"ok"]
 
 
+@pytest.mark.slow
 def test_a_server_breaks_the_connections_of_given_routes(loop):
     async def main():
         accepted = []

@@ -169,6 +169,7 @@ async def stopped(seen, name):
     seen.append(name)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("error")
 def test_the_tasks_of_a_thread_are_cancelled_when_the_bubble_closes():
     seen, failed = [], []
@@ -219,6 +220,7 @@ def test_coroutines_on_the_loop_of_a_thread_start_in_the_same_order_in_each_run(
     assert runs == [list(range(20))] * 2
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("error")
 def test_the_tasks_of_a_killed_thread_are_cancelled(fakekube):
     seen = []
@@ -230,6 +232,7 @@ def test_the_tasks_of_a_killed_thread_are_cancelled(fakekube):
     assert seen == ["task"]
 
 
+@pytest.mark.slow
 def test_a_thread_ends_whose_tasks_catch_every_cancellation(caplog):
     turns = []
 
@@ -249,6 +252,7 @@ def test_a_thread_ends_whose_tasks_catch_every_cancellation(caplog):
     assert caplog.text == ""
 
 
+@pytest.mark.slow
 def test_a_timer_that_kills_the_process_does_not_kill_the_test(fakekube):
     """kopf sets one when it is stopped; asyncio calls it."""
 
@@ -283,6 +287,7 @@ def test_a_signal_to_a_task_is_refused(fakekube):
         fakekube.faults.signal(task, signal.SIGTERM)
 
 
+@pytest.mark.slow
 def test_kopf_ends_gracefully_by_a_signal(fakekube_configured):
     registry, cleaned = kopf.OperatorRegistry(), []
     kopf.on.login(registry=registry)(kopf.login_with_kubeconfig)

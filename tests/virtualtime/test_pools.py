@@ -47,6 +47,7 @@ def pool(request):
         yield pool
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("operator", [in_own_loop, waiting, in_child])
 def test_an_older_pool_works_in_each_bubble(pool, operator):
     pool.submit(int).result()  # it has a worker
@@ -55,6 +56,7 @@ def test_an_older_pool_works_in_each_bubble(pool, operator):
     assert pool.submit(threading.current_thread).result() in pool._threads
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("operator", [in_own_loop, waiting, in_child])
 def test_a_pool_that_was_made_in_a_bubble_works_in_the_next_ones_and_afterwards(operator):
     made = []

@@ -129,6 +129,7 @@ def test_a_hold_that_ends_by_itself_is_waited_for_no_longer(made):
     assert loop.clock.expired == ["limited"] * len(times)
 
 
+@pytest.mark.slow
 def test_the_patience_counts_from_the_last_progress(made):
     loop = made(patience=0.15)
     holds = [loop.clock.hold(name) for name in ("first", "second")]

@@ -61,6 +61,7 @@ def test_a_name_has_a_seed():
     assert Seed.of_name("a") != Seed.of_name("b")
 
 
+@pytest.mark.slow
 def test_draws_are_the_same_in_every_process():
     code = (
         "from fakekube.virtualtime import Seed; s = Seed(5);"

@@ -36,6 +36,7 @@ def test_f15_a_handler_is_recorded_and_called_where_the_thread_waits(bubble, log
     assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
 
 
+@pytest.mark.slow
 def test_f15_a_sleep_goes_on_after_a_handler(bubble, log):
     def operator():
         signal.signal(signal.SIGUSR1, lambda *_: log.append(bubble.clock.monotonic()))

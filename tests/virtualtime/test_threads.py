@@ -39,6 +39,7 @@ def test_sleeps_of_two_threads_interleave_exactly(bubble, log):
     assert log == [(45, 45), (60, 60), (90, 45), (120, 60), (135, 45), (180, 60)]
 
 
+@pytest.mark.slow
 def test_the_loop_and_its_threads_run_one_at_a_time(bubble, server):
     """Each increments a number in steps that a switch of threads in between would break."""
     inside = []

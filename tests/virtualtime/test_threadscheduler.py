@@ -65,6 +65,17 @@ def test_handlers_are_called_in_the_order_of_the_signals_and_wake_the_loop_of_th
         os.close(end)
 
 
+@pytest.mark.parametrize(("descriptor", "written"), [(-1, []), (0, [(0, b"\x0a")]), (7, [(7, b"\x0a")])])
+def test_any_descriptor_may_wake_the_loop_of_a_thread(monkeypatch, descriptor, written):
+    found = []
+    monkeypatch.setattr(os, "write", lambda *given: found.append(given))
+    thread = thread_of({10: lambda *_: None})
+    thread.signals.append(10)
+    thread.wakeup_fd = descriptor
+    thread.handle_signals()
+    assert found == written
+
+
 def test_a_new_thread_is_alive_and_belongs_to_the_process_that_makes_it():
     process = SimulatedProcess("operator")
     with running_in(process):
@@ -83,6 +94,7 @@ def test_a_new_thread_is_alive_and_belongs_to_the_process_that_makes_it():
         thread.join()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("after", "patience", "suspended"),
     [(0.0, 1, True), (0.05, 1, True), (0.65, 1, True), (0.2, 0.1, False), (0.7, 0.6, False)],

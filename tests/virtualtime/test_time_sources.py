@@ -202,6 +202,7 @@ def test_locks(bubble, takes):
     assert refused(bubble, lock.acquire)
 
 
+@pytest.mark.slow
 def test_old_locks(bubble):
     with OLD_LOCK:
         thread = bubble.thread(OLD_LOCK.acquire, name="waiter")

@@ -186,6 +186,7 @@ def test_a_zone_bug(fakekube):
 '''
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("zone", "failed"), [("UTC", 0), ("Asia/Tokyo", 1), ("America/New_York", 1)])
 def test_n1_right_code_passes_in_every_zone_and_a_zone_bug_does_not(pytester, in_zone, zone, failed):
     in_zone(zone)

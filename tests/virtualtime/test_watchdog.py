@@ -61,6 +61,7 @@ def watched():
     assert ({number: signal.getsignal(number) for number in signal.valid_signals()}, threading.active_count()) == before
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("beat", [0, 2])
 def test_an_idle_loop_is_not_interrupted(watched, beat):
     loop = Loop(beat)
@@ -68,6 +69,7 @@ def test_an_idle_loop_is_not_interrupted(watched, beat):
     assert loop.errors == []
 
 
+@pytest.mark.slow
 def test_a_loop_that_turns_is_not_interrupted(watched):
     loop = Loop()
 
@@ -80,6 +82,7 @@ def test_a_loop_that_turns_is_not_interrupted(watched):
     assert loop.errors == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("module", ["pdb", "IPython.core"])
 def test_a_debugger_is_not_interrupted(watched, module):
     namespace = {"__name__": module, "spin": spin}

@@ -134,6 +134,8 @@ def in_order(tree: Tree) -> Tree:
     ordered = sorted(tree)
     if ordered and ordered[-1] > "g" and len(ordered) > 1 + (ordered[0] == SELF):  # not only field names
         ordered.sort(key=order)
+    if not any(tree.values()):  # most sets have leaves only
+        return tree if list(tree) == ordered else {pe: tree[pe] for pe in ordered}
     out = {}
     for pe in ordered:
         node = tree[pe]

@@ -154,8 +154,7 @@ _ORDER = ("time", "manager", "apiVersion", "subresource")
 def encode(managed: Managed) -> list[ManagedFieldsEntry]:
     """Encodes the entries in the real server's order: by operation, time, manager and version."""
     entries = [_entry(manager, owned, managed.times.get(manager)) for manager, owned in managed.managers.items()]
-    if len(entries) > 1:
-        entries.sort(key=_entry_order)
+    entries.sort(key=_entry_order)
     return entries
 
 

@@ -40,7 +40,7 @@ def _is_constant(node: Node, compile: Compile) -> bool:
         return True
     if node.name in ("_[_]", "_[?_]") and constants[1]:
         check_qualifier(_value(given[1], compile))
-    if node.name in _PATTERNS and len(given) > 1 and constants[1]:
+    if node.name in _PATTERNS and constants[1]:
         _check_pattern(_value(given[1], compile))
     return False
 

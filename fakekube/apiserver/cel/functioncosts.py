@@ -11,6 +11,7 @@ from fakekube.apiserver.cel.sizes import (
     LIST_BASE,
     NAME_REGEX_SIZE,
     REGEX,
+    STRUCT_BASE,
     TRAVERSAL,
     UNKNOWN,
     CallEstimate,
@@ -151,7 +152,7 @@ def _selector(
     estimator: Estimator, node: Node, target: SizedNode | None, args: Sequence[SizedNode]
 ) -> CallEstimate | None:
     size = estimator.of(args[0])
-    requirements = factor(size.most, 0.5 * 50)
+    requirements = capped(factor(size.most, 0.5) * (LIST_BASE + STRUCT_BASE))
     return capped(LIST_BASE + factor(size.most, TRAVERSAL) + requirements), None
 
 

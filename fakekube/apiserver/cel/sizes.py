@@ -14,7 +14,7 @@ HUGE = 2**64 - 1
 #: Cost factors: traversing a text per character, and matching a character per character of a regular expression.
 TRAVERSAL, REGEX = 0.1, 0.25
 
-LIST_BASE, MAP_BASE = 10, 30
+LIST_BASE, MAP_BASE, STRUCT_BASE = 10, 30, 40
 NAME_REGEX_SIZE = 128
 
 VariablePath = tuple[str, ...]

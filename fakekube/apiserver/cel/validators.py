@@ -94,11 +94,12 @@ _LITERAL_CHECKS: tuple[tuple[str, Callable[[Any], Any]], ...] = (
 
 def _bad_arguments(calls: list[Node], name: str, check: Callable[[Any], Any]) -> Iterator[Issue]:
     for node in calls:
-        if node.name == name and node.args and node.args[0].kind == "literal":
+        literal = node.args[0] if node.name == name and node.args else None
+        if literal is not None and literal.kind == "literal" and type(literal.value) in (str, int):
             try:
-                check(node.args[0].value)
+                check(literal.value)
             except CelError:
-                yield Issue(node.args[0].at, f"invalid {name} argument")
+                yield Issue(literal.at, f"invalid {name} argument")
 
 
 # --- format ----------------------------------------------------------------------------------------------------------

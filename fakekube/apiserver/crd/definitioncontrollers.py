@@ -62,7 +62,7 @@ def changed(server: Server, change: Change, clock: Clock) -> None:
     elif entry.object["metadata"].get("deletionTimestamp"):
         _terminate(server, change.path, entry, clock)
     else:
-        _serve(server, change.path, entry)
+        serve(server, change.path, entry)
     _accept_names(server, either.object["spec"]["group"], clock)
 
 
@@ -82,7 +82,8 @@ def object_gone(server: Server, change: Change, clock: Clock) -> None:
         _finalize(server, change.collection, entry, clock)
 
 
-def _serve(server: Server, path: str, entry: Entry) -> None:
+def serve(server: Server, path: str, entry: Entry) -> None:
+    """Serve the resources of a stored definition, if it is established."""
     server.stop_serving(path)
     if definitionstatus.is_true(entry.object, "Established"):
         for resource in resources_of(entry.object):
@@ -106,7 +107,7 @@ def _accept_names(server: Server, group: str, clock: Clock) -> None:
             others = [one.object for _, one in _group(server, group)]
             named = definitionstatus.conformant(definitionstatus.named(entry.object, others, clock.now), clock.now)
             if named != entry.object:
-                _serve(server, path, _update(server, path, entry, named, clock))
+                serve(server, path, _update(server, path, entry, named, clock))
                 again = True
 
 

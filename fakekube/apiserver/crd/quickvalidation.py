@@ -125,7 +125,7 @@ def _matches(pattern: str) -> Accepts:
 
 def _number_accepts(values: Validator, node: Node) -> Accepts:
     kind = values.types[0]
-    if values.enum or "multipleOf" in node or (kind == "integer" and not _whole_bounds(node)):
+    if values.enum or "multipleOf" in node or not _fitting_bounds(values, node):
         return lambda value: type(value) in (int, float) and values.is_valid(value)
     least, most = _range(values, node)
     if kind == "integer":
@@ -135,8 +135,13 @@ def _number_accepts(values: Validator, node: Node) -> Accepts:
     return lambda value: type(value) in (int, float) and least < value < most
 
 
-def _whole_bounds(node: Node) -> bool:
-    return all(float(node[key]).is_integer() for key in ("minimum", "maximum") if key in node)
+def _fitting_bounds(values: Validator, node: Node) -> bool:
+    """Whether the bounds are numbers of the type and format themselves: those that are not are errors of each value."""
+    bounds = [node[key] for key in ("minimum", "maximum") if key in node]
+    if values.types[0] == "integer":
+        limit = 2**31 if values.format == "int32" else INT64
+        return all(float(one).is_integer() and -limit <= one < limit for one in bounds)
+    return values.format != "float"
 
 
 def _range(values: Validator, node: Node) -> tuple[float, float]:

@@ -212,7 +212,9 @@ class SchemaValidator:
             strange = self._out_of_range(bound, label, path)
             result.add(*strange)
             whole = not strange and isinstance(value, int) and not isinstance(value, WholeFloat)
-            problem = _bounded(key, value, int(bound) if whole else float(bound), node, path)
+            problem = _bounded(
+                key, float(value) if strange else value, int(bound) if whole else float(bound), node, path
+            )
             if problem is not None:
                 result.add(problem)
         result.matches += 1
@@ -222,10 +224,7 @@ class SchemaValidator:
         """The error of a number that is out of range for the type and format."""
         kind = self.types[0] if len(self.types) == 1 else ""
         form = self.format if kind in ("integer", "number") else ""
-        if kind != "integer" or not since(35):
-            return []
-        limit = 2**31 if form == "int32" else INT64
-        if float(value).is_integer() and -limit <= value < limit:
+        if not kind or not since(35) or not _exceeds(value, kind, form):
             return []
         what = f"with format {form}" if form else "(default format)"
         return [ValidationProblem("invalid", None, f"{label} value must be of type {kind} {what} in {path}")]
@@ -321,6 +320,20 @@ class SchemaValidator:
             for one in results[1:]:
                 best = one if one.matches > best.matches else best
             result.merge(best)
+
+
+#: The largest number of the format `float`.
+FLOAT32 = 3.4028234663852886e38
+
+
+def _exceeds(value: float, kind: str, form: str) -> bool:
+    """Whether a number is none of a type and format."""
+    if kind == "integer":
+        limit = 2**31 if form == "int32" else INT64
+        return (
+            not float(value).is_integer() or not -limit <= value < limit or (type(value) is float and value == -INT64)
+        )
+    return form == "float" and abs(value) > FLOAT32
 
 
 def _format(name: str, types: tuple[str, ...], literal: bool) -> str:

@@ -7,7 +7,7 @@ from typing import Any
 
 from fakekube.apiserver.auth.jsonwebtoken import BadToken
 from fakekube.apiserver.call import Call
-from fakekube.apiserver.endpoints import ownership
+from fakekube.apiserver.endpoints import ownership, selectorattributes
 from fakekube.apiserver.endpoints.body import check_place, decode_object
 from fakekube.apiserver.endpoints.write import Action
 from fakekube.apiserver.features import since
@@ -16,7 +16,6 @@ from fakekube.apiserver.user import User
 from fakekube.apiserver.wire.gojson import go_json_ordered
 from fakekube.apiserver.wire.options import WriteOptions
 from fakekube.apiserver.wire.request import RequestInfo
-from fakekube.apiserver.wire.selectors import FieldTerm, parse_fields, parse_labels
 from fakekube.apiserver.wire.status import FieldError, StatusError, bad_request, field_invalid, invalid, together
 from fakekube.apiserver.wire.structorder import in_struct_order
 
@@ -51,6 +50,7 @@ def described_request(call: Call, review: Object, *, of_user: bool = False) -> R
         errors.append(field_invalid("spec.resourceAttributes", None, why))
     if of_user and not spec.get("user") and not spec.get("groups"):
         errors.append(field_invalid("spec.user", "", "at least one of user or group must be specified"))
+    errors += selectorattributes.errors_of(resource) if resource is not None else []
     errors += _meta_errors(call, meta) + (_local_errors(call, resource, other) if call.namespace else [])
     if errors:
         raise invalid("authorization.k8s.io", "", "", errors)
@@ -67,27 +67,13 @@ def described_request(call: Call, review: Object, *, of_user: bool = False) -> R
         resource=resource.get("resource", ""),
         name=resource.get("name", ""),
         subresource=resource.get("subresource", ""),
-        field_terms=_field_terms(resource.get("fieldSelector") or {}),
+        field_terms=selectorattributes.field_terms(resource),
     )
 
 
 def _as_struct(attributes: Object) -> Object:
     """NonResourceAttributes as Go encodes them."""
     return {"Path": attributes.get("path", ""), "Verb": attributes.get("verb", "")}
-
-
-def _field_terms(selector: Object) -> tuple[FieldTerm, ...]:
-    """The terms of a field selector that authorizers may require; none if they cannot be parsed."""
-    if selector.get("rawSelector"):
-        try:
-            return parse_fields(selector["rawSelector"]).terms
-        except StatusError:
-            return ()
-    return tuple(
-        FieldTerm(one.get("key", ""), one.get("operator") == "In", one["values"][0])
-        for one in selector.get("requirements") or ()
-        if one.get("operator") in ("In", "NotIn") and len(one.get("values") or ()) == 1
-    )
 
 
 def _meta_errors(call: Call, meta: Object) -> list[FieldError]:
@@ -119,26 +105,10 @@ def _decided(call: Call, user: User, info: RequestInfo, review: Object) -> Objec
     status: Object = {"allowed": decision.allowed}
     if decision.reason:
         status["reason"] = decision.reason
-    problems = _selector_problems(review)
+    problems = selectorattributes.problems_of((review.get("spec") or {}).get("resourceAttributes") or {})
     if problems:
         status["evaluationError"] = together(problems)
     return status
-
-
-def _selector_problems(review: Object) -> list[str]:
-    """The selectors that the authorizer does not see, since they cannot be parsed (`BuildEvaluationError`)."""
-    attributes = (review.get("spec") or {}).get("resourceAttributes") or {}
-    parsers: tuple[tuple[str, Callable[[str], object]], ...] = (
-        ("fieldSelector", parse_fields),
-        ("labelSelector", parse_labels),
-    )
-    found = []
-    for name, parse in parsers:
-        try:
-            parse((attributes.get(name) or {}).get("rawSelector") or "")
-        except StatusError:
-            found.append(f"spec.resourceAttributes.{name} ignored due to parse error")
-    return found
 
 
 def self_subject_access_review(call: Call, review: Object, options: WriteOptions) -> Response:

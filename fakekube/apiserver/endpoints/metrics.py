@@ -51,6 +51,8 @@ def _families(server: Server) -> Iterable[str]:
     yield from _flow_control(server)
     revision: list[Sample] = [({}, server.store.revision)]
     yield family("fakekube_storage_revision", "gauge", "The revision of the last write.", revision)
+    for more in server.more_metrics:
+        yield from more()
 
 
 _SEATS = {

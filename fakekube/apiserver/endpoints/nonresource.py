@@ -43,8 +43,10 @@ def answer(server: Server, request: Request) -> Response:
     document = server.openapi(request)
     if document is not None:
         return document
+    if path.startswith("/version/"):
+        raise no_such_resource()
     if request.method not in ("GET", "HEAD"):
-        raise method_not_allowed()
+        return _of_any_method(server, request, path)
     if path == "/version":
         check_produced(request.headers.get("accept"), (JSON,), JSON)
         return _indented(server.version)
@@ -117,6 +119,21 @@ def _cached(server: Server, key: Hashable, document: Document, media_type: str) 
         return Cached(document.json, raw=False)
     encoded = server.catalog.encoding((key, PROTOBUF), lambda: envelope.encode(orjson.loads(document.json)))
     return Cached(document.json, raw=False, protobuf=encoded)
+
+
+def _of_any_method(server: Server, request: Request, path: str) -> Response:
+    """A path that only a GET reads. A group is served to all methods, and an unknown path is unknown to all."""
+    if path.startswith(("/api/", "/apis/")):
+        response = _group(server, request, path)
+        if path.count("/") == 2 and path.startswith("/apis/"):
+            return response
+    elif path not in KNOWN:
+        raise PlainAnswer(404, "404 page not found\n")
+    raise method_not_allowed()
+
+
+#: The paths without a resource that are known, besides those of groups.
+KNOWN = ("/", "/api", "/apis", "/version", "/metrics", "/metrics/slis")
 
 
 def _group(server: Server, request: Request, path: str) -> Response:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 from fakekube.apiserver.call import Call
 from fakekube.apiserver.registry.generic.table.columns import Printer
 from fakekube.apiserver.registry.generic.table.convert import TableMaker, check_include
-from fakekube.apiserver.response import Body, Document, Response, StoredList, StoredObject
+from fakekube.apiserver.response import Body, Document, Made, Response, StoredList, StoredObject
 from fakekube.apiserver.storage.store import Entry
 from fakekube.apiserver.storage.watch import View, partial_view
 from fakekube.apiserver.wire.codec import JSON, YAML
@@ -34,7 +35,7 @@ def listed(call: Call, metadata: Object, entries: Sequence[Entry]) -> Body:
     """A list of the resource's objects."""
     resource, shape = call.resource, call.representation.shape
     if shape == "Table":
-        return Document(_table(call).of_list(metadata, entries))
+        return Made(partial(_table(call).of_list, metadata, entries))
     if shape:
         return StoredList(view(call), "PartialObjectMetadataList", metadata, entries, named=True, nullable=True)
     return StoredList(view(call), resource.list_kind, metadata, entries, named=call.registration.unstructured)

@@ -53,7 +53,24 @@ def prepared(server: Server, request: Request) -> Waiting:
             if catalog.changes != seen:
                 break
         else:
-            return
+            if request.path == V2:
+                yield from _united(server, request, seen)
+            if catalog.changes == seen:
+                return
+
+
+def _united(server: Server, request: Request, seen: int) -> Waiting:
+    """Unites the parts of the document, encodes the whole, and encodes it in protobuf if that is wanted. `seen` are the
+    changes that the parts have."""
+    catalog = server.catalog
+    whole = documents.version_2(server)
+    yield Delay(0.0)
+    if catalog.changes == seen:
+        catalog.document(V2, lambda: whole)
+        yield Delay(0.0)
+    if catalog.changes == seen and next(_understood(request, PROTOBUF_2), _JSON) != _JSON:
+        _in_protobuf(server)
+        yield Delay(0.0)
 
 
 def _made(server: Server, path: str) -> Iterator[bool]:
@@ -75,14 +92,18 @@ def _version_2(server: Server, request: Request) -> Response:
     content_type = next(_understood(request, PROTOBUF_2), None)
     if content_type is None:
         return _nothing(406)
-    encoded = None
-    if content_type != _JSON:
-        remote = server.catalog.remote_documents(2)
-        encoded = server.catalog.encoding(
-            V2,
-            lambda: gnostic.encode(orjson.loads(document.json)) if remote else documents.version_2_in_protobuf(server),
-        )
+    encoded = None if content_type == _JSON else _in_protobuf(server)
     return _file(request, document, content_type=content_type, vary="Accept", content=encoded)
+
+
+def _in_protobuf(server: Server) -> bytes:
+    def encode() -> bytes:
+        if not server.catalog.remote_documents(2):
+            return documents.version_2_in_protobuf(server)
+        document = server.catalog.document(V2, lambda: documents.version_2(server))
+        return gnostic.encode(orjson.loads(document.json))
+
+    return server.catalog.encoding(V2, encode)
 
 
 def _index(server: Server) -> Document:

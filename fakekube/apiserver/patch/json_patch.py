@@ -1,7 +1,8 @@
 """JSON Patch (RFC 6902) as implemented by the real server's library (evanphx/json-patch v4).
 
 A missing member equals null in a test, is added by a replace, and is copied as null; negative list indexes count from
-the end. Operations copy the paths that they change: the given document is never modified.
+the end. Operations change a copy of the document in place, so that thousands of them on a large map are quick; the
+given document is never modified.
 
 A test compares the texts of strings and numbers: `1.0` does not equal `1`, nor does `"\\u00e9"` equal `"é"`. If the
 text of the patch is known, its tests are evaluated on `RawText` values instead of decoded ones.
@@ -18,7 +19,6 @@ from typing import Any
 import orjson
 
 from fakekube.apiserver.wire import gojson, integers
-from fakekube.apiserver.wire.gojson import sorted_members
 from fakekube.apiserver.wire.goprint import go_quote
 from fakekube.apiserver.wire.status import StatusError, bad_request, patch_rejected
 
@@ -138,22 +138,66 @@ def applied(document: Any, operations: list[dict[str, Any]]) -> Any:
     Maps on the paths of an operation are sorted, as Go encodes them: unknown fields and rejected objects are reported
     in this order.
     """
-    copied = 0
+    draft, copied = _Draft(_own(document)), 0
     for operation in operations:
         name = operation.get("op")
         if not isinstance(name, str) or name not in OPERATIONS:
             raise Rejected(f"Unexpected kind: {name if isinstance(name, str) else 'unknown'}")
-        if name == "copy":
-            document, size = _copy(document, operation)
-            copied += size
-            if copied > MAX_COPIED:
-                raise Rejected(
-                    "Unable to complete the copy, the accumulated size increase of copy is "
-                    f"{copied}, exceeding the limit {MAX_COPIED}"
-                )
-        else:
-            document = OPERATIONS[name](document, operation)
-    return document
+        copied += OPERATIONS[name](draft, operation)
+        if copied > MAX_COPIED:
+            raise Rejected(
+                "Unable to complete the copy, the accumulated size increase of copy is "
+                f"{copied}, exceeding the limit {MAX_COPIED}"
+            )
+    return draft.finished()
+
+
+def _own(value: Any) -> Any:
+    """A deep copy, which keeps texts of numbers."""
+    if isinstance(value, dict):
+        return {key: _own(item) for key, item in value.items()}
+    return [_own(item) for item in value] if isinstance(value, list) else value
+
+
+class _Draft:
+    """A document that operations change in place, and the maps on their paths."""
+
+    def __init__(self, document: Any) -> None:
+        self.document: Any = document
+        self._passed: dict[int, dict[str, Any]] = {}
+
+    def edit(self, pointer: str, change: Callable[[Any, str], None]) -> None:
+        """Calls `change(parent, last token)`. Raises _NoContainer if there is no such parent; see also `change`."""
+        *tokens, last = _tokens(pointer)
+        parent = self.document
+        for token in tokens:
+            self._pass(parent)
+            try:
+                parent = _get(parent, token)
+            except _BadKey:
+                raise _NoContainer from None
+        self._pass(parent)
+        change(parent, last)
+
+    def _pass(self, container: Any) -> None:
+        if isinstance(container, dict):
+            self._passed[id(container)] = container
+        elif not isinstance(container, list):
+            raise _NoContainer
+
+    def pass_all(self, value: Any) -> None:
+        """A value that was compared: all its maps are in order."""
+        if isinstance(value, dict | list):
+            self._pass(value)
+            for item in value.values() if isinstance(value, dict) else value:
+                self.pass_all(item)
+
+    def finished(self) -> Any:
+        for found in self._passed.values():
+            members = sorted(found.items())
+            found.clear()
+            found.update(members)
+        return self.document
 
 
 def _member(operation: dict[str, Any], name: str) -> str:
@@ -203,31 +247,6 @@ def _get(parent: Any, token: str) -> Any:
     return parent.get(token, _ABSENT) if isinstance(parent, dict) else parent[_position(parent, token)]
 
 
-def _edited(document: Any, pointer: str, change: Callable[[Any, str], None]) -> Any:
-    """The document after `change(parent, last token)` on a copy of the parent of a pointer.
-
-    Raises _NoContainer if there is no such parent, and what `change` raises.
-    """
-    return _edited_below(document, _tokens(pointer), change)
-
-
-def _edited_below(document: Any, tokens: list[str], change: Callable[[Any, str], None]) -> Any:
-    if not isinstance(document, dict | list):
-        raise _NoContainer
-    copy: Any = document.copy()
-    token, rest = tokens[0], tokens[1:]
-    if not rest:
-        change(copy, token)
-        return sorted_members(copy)
-    try:
-        child = _get(document, token)
-    except _BadKey:
-        raise _NoContainer from None
-    key = token if isinstance(copy, dict) else _position(copy, token)
-    copy[key] = _edited_below(child, rest, change)
-    return sorted_members(copy)
-
-
 def _put(parent: Any, token: str, value: Any) -> None:
     if isinstance(parent, dict):
         parent[token] = value
@@ -246,70 +265,75 @@ def _take(parent: Any, token: str) -> Any:
     return parent.pop(token)
 
 
-def _add(document: Any, operation: dict[str, Any]) -> Any:
-    path, value = _member(operation, "path"), operation.get("value")
+def _add(draft: _Draft, operation: dict[str, Any]) -> int:
+    path, value = _member(operation, "path"), _own(operation.get("value"))
     try:
-        return _edited(document, path, partial(_put, value=value))
+        draft.edit(path, partial(_put, value=value))
     except _NoContainer:
         raise Rejected(f'add operation does not apply: doc is missing path: "{path}": missing value') from None
     except _BadKey as problem:
         raise Rejected(f"error in add for path: '{path}': {problem}") from None
+    return 0
 
 
-def _remove(document: Any, operation: dict[str, Any]) -> Any:
+def _remove(draft: _Draft, operation: dict[str, Any]) -> int:
     path = _member(operation, "path")
     try:
-        return _edited(document, path, _take)
+        draft.edit(path, _take)
     except _NoContainer:
         raise Rejected(f'remove operation does not apply: doc is missing path: "{path}": missing value') from None
     except _BadKey as problem:
         raise Rejected(f"error in remove for path: '{path}': {problem}") from None
+    return 0
 
 
-def _replace(document: Any, operation: dict[str, Any]) -> Any:
-    path, value = _member(operation, "path"), operation.get("value")
+def _replace(draft: _Draft, operation: dict[str, Any]) -> int:
+    path, value = _member(operation, "path"), _own(operation.get("value"))
     if path == "":
         if not isinstance(value, dict | list):
             raise Rejected("replace operation value must be object or array: %!w(<nil>)")
-        return value
+        draft.document = value
+        return 0
 
     def change(parent: Any, token: str) -> None:
         parent[token if isinstance(parent, dict) else _position(parent, token)] = value
 
     try:
-        return _edited(document, path, change)
+        draft.edit(path, change)
     except _NoContainer:
         raise Rejected(f"replace operation does not apply: doc is missing path: {path}: missing value") from None
     except _BadKey:
         raise Rejected(f"replace operation does not apply: doc is missing key: {path}: missing value") from None
+    return 0
 
 
-def _move(document: Any, operation: dict[str, Any]) -> Any:
+def _move(draft: _Draft, operation: dict[str, Any]) -> int:
     source = _member(operation, "from")
     found: list[Any] = []
     try:
-        document = _edited(document, source, lambda parent, token: found.append(_take(parent, token)))
+        draft.edit(source, lambda parent, token: found.append(_take(parent, token)))
     except _NoContainer:
         raise Rejected(f"move operation does not apply: doc is missing from path: {source}: missing value") from None
     except _BadKey as problem:
         raise Rejected(f"error in move for path: '{_tokens(source)[-1]}': {problem}") from None
     path = _member(operation, "path")
     try:
-        return _edited(document, path, partial(_put, value=found[0]))
+        draft.edit(path, partial(_put, value=found[0]))
     except _NoContainer:
         raise Rejected(
             f"move operation does not apply: doc is missing destination path: {path}: missing value"
         ) from None
     except _BadKey as problem:
         raise Rejected(f"error in move for path: '{path}': {problem}") from None
+    return 0
 
 
-def _copy(document: Any, operation: dict[str, Any]) -> tuple[Any, int]:
-    """The document after a `copy`, and the size of what was copied in bytes of JSON."""
+def _copy(draft: _Draft, operation: dict[str, Any]) -> int:
+    """Returns the size of what was copied, in bytes of JSON."""
     source = _member(operation, "from")
     found: list[Any] = []
     try:
-        document = _edited(document, source, lambda parent, token: found.append(_get(parent, token)))
+        draft.edit(source, lambda parent, token: found.append(_get(parent, token)))
     except _NoContainer:
         raise Rejected(f"copy operation does not apply: doc is missing from path: {source}: missing value") from None
     except _BadKey as problem:
@@ -320,43 +344,38 @@ def _copy(document: Any, operation: dict[str, Any]) -> tuple[Any, int]:
     except orjson.JSONEncodeError:  # nested too deeply to be encoded
         raise Rejected("error while performing deep copy: exceeded max depth") from None
     try:
-        return _edited(document, path, partial(_put, value=None if value is _ABSENT else value)), size
+        draft.edit(path, partial(_put, value=None if value is _ABSENT else _own(value)))
     except _NoContainer:
         raise Rejected(
             f"copy operation does not apply: doc is missing destination path: {path}: missing value"
         ) from None
     except _BadKey as problem:
         raise Rejected(f"error while adding value during copy: {problem}") from None
+    return size
 
 
-def _test(document: Any, operation: dict[str, Any]) -> Any:
+def _test(draft: _Draft, operation: dict[str, Any]) -> int:
     path, want = _member(operation, "path"), operation.get("value")
     failed = TestFailed(f"testing value {path} failed: test failed")
     if path == "":
-        if not _same(document, want):
+        if not _same(draft.document, want):
             raise failed
-        return _sorted(document)
+        draft.pass_all(draft.document)
+        return 0
 
     def compare(parent: Any, token: str) -> None:
         have = _get(parent, token)
         if not _same(None if have is _ABSENT else have, want):
             raise failed
-        if have is not _ABSENT:
-            parent[token if isinstance(parent, dict) else _position(parent, token)] = _sorted(have)
+        draft.pass_all(have)
 
     try:
-        return _edited(document, path, compare)
+        draft.edit(path, compare)
     except _NoContainer:
         raise Rejected(f"test operation does not apply: is missing path: {path}: missing value") from None
     except _BadKey as problem:
         raise Rejected(f"error in test for path: '{path}': {problem}") from None
-
-
-def _sorted(value: Any) -> Any:
-    """A value that was compared: all its maps are in order."""
-    if isinstance(value, dict):
-        return sorted_members({key: _sorted(one) for key, one in value.items()})
-    return [_sorted(one) for one in value] if isinstance(value, list) else value
+    return 0
 
 
 def _same(one: Any, other: Any) -> bool:
@@ -368,7 +387,7 @@ def _same(one: Any, other: Any) -> bool:
     return isinstance(one, bool) is isinstance(other, bool) and bool(one == other)
 
 
-OPERATIONS: dict[str, Callable[[Any, dict[str, Any]], Any]] = {
+OPERATIONS: dict[str, Callable[[_Draft, dict[str, Any]], int]] = {
     "add": _add,
     "remove": _remove,
     "replace": _replace,

@@ -94,7 +94,7 @@ def _merge_map(original: Object, patch: Object, schema: Schema | None) -> Object
         present: Any = original.get(name)
         if name not in original or not _same_type(present, value):
             if not deleting:
-                original[name] = without_directives(without_nulls(value))
+                _set(original, name, without_directives(without_nulls(value)))
             continue
         if isinstance(value, dict):
             field = _field(schema, name, present)
@@ -171,7 +171,9 @@ def _merge_ordered_lists(original: Object, patch: Object, schema: Schema | None)
         if deletions is not None:
             merged = _merge_list(merged, deletions, field, True)
         if isinstance(items, list):
-            if present is not None and "merge" not in field.patch_strategy:
+            if present is None:
+                merged = without_directives(items)
+            elif "merge" not in field.patch_strategy:
                 merged = items
             else:
                 merged = _merge_list(merged, items, field, False)
@@ -215,7 +217,7 @@ def _merge_list(original: list[Any], patch: list[Any], schema: Schema, deleting:
             raise _no_merge_key(item, merge_key)
         position = _find(original, item[merge_key], merge_key)
         if position is None:
-            original.append(without_directives(without_nulls(item)))
+            original.append(item)
         else:
             original[position] = _merge_map(original[position], item, schema.items)
     return _in_order(original, patch, before, merge_key)
@@ -293,16 +295,24 @@ def without_nulls(value: Any) -> Any:
     return value
 
 
+def _set(original: Object, name: str, value: Any) -> None:
+    """A value that is a directive itself removes the member."""
+    if value is _DIRECTIVE:
+        original.pop(name, None)
+    else:
+        original[name] = value
+
+
+_DIRECTIVE = object()
+
+
 def without_directives(value: Any) -> Any:
+    """A value without the maps in it that have a `$patch` (`removeDirectives`); _DIRECTIVE if it is such a map."""
     if isinstance(value, dict):
-        if value.get(PATCH) == "delete":
-            return {}
-        return {
-            key: without_directives(item)
-            for key, item in value.items()
-            if key not in (PATCH, RETAIN_KEYS) and not key.startswith((DELETE_FROM, SET_ORDER))
-        }
+        if PATCH in value:
+            return _DIRECTIVE
+        found = {key: without_directives(item) for key, item in value.items()}
+        return {key: item for key, item in found.items() if item is not _DIRECTIVE}
     if isinstance(value, list):
-        kept = [item for item in value if not (isinstance(item, dict) and item.get(PATCH) == "delete")]
-        return [without_directives(item) for item in kept if not (isinstance(item, dict) and set(item) == {PATCH})]
+        return [item for item in map(without_directives, value) if item is not _DIRECTIVE]
     return value

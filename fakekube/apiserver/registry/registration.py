@@ -221,7 +221,7 @@ class BuiltinRegistration:
         return unsupported_media_type("415: Unsupported Media Type", {})
 
     def patch_text(self, result: Any) -> str:
-        return gojson.encode(result).decode()
+        return gojson.escaped(gojson.encode(result).decode())
 
 
 #: Collections whose storage prefix is not their plural (`pkg/kubeapiserver.SpecialDefaultResourcePrefixes`).

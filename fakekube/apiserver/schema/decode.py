@@ -390,7 +390,8 @@ def _bytes(schema: Schema, value: Any, shown: str, struct: str) -> str:
     if position is not None:
         text = f"illegal base64 data at input byte {position}"
         raise WrongType(text, f"error decoding from json: {text}")
-    return value.replace("\n", "").replace("\r", "")
+    text = value.replace("\n", "").replace("\r", "")
+    return base64.b64encode(base64.b64decode(text)).decode() if text.endswith("=") else text  # without stray bits
 
 
 def _byte(schema: Schema, value: Any, shown: str, struct: str) -> int:

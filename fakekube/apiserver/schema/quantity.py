@@ -100,6 +100,7 @@ def _passes_as_canonical(text: str) -> bool:
     return fits and not shifted.endswith("000") and not shifted.startswith("0")
 
 
+@lru_cache(maxsize=4096)
 def rounded_up(text: str) -> str:
     """The quantity rounded up to thousandths (`Quantity.RoundUp`); the same text if it is not more precise."""
     value, family = _parse(text)

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from datetime import date
 
 from fakekube.apiserver.features import since
+from fakekube.apiserver.wire.goregexp import compiled
 from fakekube.apiserver.wire.gourl import BadUrl, parse_request_uri
 
 Format = Callable[[str], bool]
@@ -146,14 +147,17 @@ def is_email(text: str) -> bool:
     return _ADDRESS.fullmatch(named[1] if named else text.strip(" \t")) is not None
 
 
+#: A label with at most one dash after its first character, or labels that end with a dot, and a last one of letters
+#: (`strfmt.HostnamePattern`): `a-b-c` alone is none.
+_SIGN = r"a-zA-Z0-9\p{S}\p{L}"
+_LABEL = rf"[{_SIGN}](([-{_SIGN}]{{0,61}}[{_SIGN}])?)"
+_HOSTNAME = rf"^([{_SIGN}]((-?[{_SIGN}]{{0,62}})?)|({_LABEL}(\.)){{1,}}([a-zA-Z\p{{L}}]){{2,63}})$"
+
+
 def is_hostname(text: str) -> bool:
-    """Whether a text consists of labels of letters, digits and inner dashes; the last of several has letters only."""
-    if not text or len(text.encode()) > 255:
+    if len(text.encode()) > 255 or any(len(part.encode()) > 63 for part in text.split(".")):
         return False
-    parts = text.split(".")
-    if any(len(part) > 63 or not re.fullmatch(r"[^\W_](?:(?:[^\W_]|-)*[^\W_])?", part) for part in parts):
-        return False
-    return len(parts) == 1 or (len(parts[-1]) >= 2 and parts[-1].isalpha())
+    return compiled(_HOSTNAME).search(text) is not None
 
 
 def _digits(text: str) -> str:

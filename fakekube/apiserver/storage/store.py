@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right, insort
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, TypeVar
 
 import orjson
@@ -22,20 +22,31 @@ T = TypeVar("T")
 MAX_HISTORY_BYTES = 64 * 1024 * 1024
 
 
+#: The objects of a list that are encoded before other requests have their turn.
+PART = 100
+
+
+def parted(items: Sequence[T]) -> Iterator[Sequence[T]]:
+    """Slices of a list, each of which is encoded quickly."""
+    return (items[at : at + PART] for at in range(0, len(items), PART))
+
+
 class Entry:
     """One state of a stored object. Entries are immutable; its encodings are made on first use.
 
-    `version` is the API version in which a custom resource is stored ("": a built-in resource).
+    `version` is the API version in which a custom resource is stored ("": a built-in resource). `incomplete`: the
+    storage of kube-apiserver lacks defaults that each read sets, so that the next update changes it in any case.
     """
 
-    __slots__ = ("_json", "_message", "object", "revision", "version")
+    __slots__ = ("_json", "_message", "incomplete", "object", "revision", "version")
 
     revision: int
     object: dict[str, Any]
     version: str
+    incomplete: bool
 
-    def __init__(self, revision: int, obj: Object, version: str = "") -> None:
-        self.revision, self.object, self.version = revision, obj, version
+    def __init__(self, revision: int, obj: Object, version: str = "", *, incomplete: bool = False) -> None:
+        self.revision, self.object, self.version, self.incomplete = revision, obj, version, incomplete
         self._json: bytes | None = None
         self._message: tuple[Callable[[Object], bytes], bytes] | None = None
 
@@ -255,10 +266,14 @@ class Store:
         self._history, self._history_bytes = saved._history.copy(), saved._history_bytes
         self.revision, self.compacted, self.floor = saved.revision, saved.compacted, saved.floor
         if after is not None:
-            self.revision = self.compacted = max(after, saved.revision) + 1
-            self.floor, self._history, self._history_bytes = 0, [], 0
-            for collection in copied.values():
-                collection.begin_at(self.revision)
+            self.begin_at(max(after, saved.revision) + 1)
+
+    def begin_at(self, revision: int) -> None:
+        """Continues at a later revision without history, so that every watch from an earlier one has to list again."""
+        self.revision = self.compacted = max(revision, self.revision)
+        self.floor, self._history, self._history_bytes = 0, [], 0
+        for collection in self._collections.values():
+            collection.begin_at(self.revision)
 
     # --- reading -----------------------------------------------------------------------------------------------------
 
@@ -327,9 +342,9 @@ class Store:
 
     # --- writing -----------------------------------------------------------------------------------------------------
 
-    def create(self, collection: str, path: str, obj: Object, version: str = "") -> Change:
+    def create(self, collection: str, path: str, obj: Object, version: str = "", *, incomplete: bool = False) -> Change:
         """Creates an object, stored in an API version. The caller has checked that `path` does not exist."""
-        return self._commit(collection, path, None, obj, version)
+        return self._commit(collection, path, None, obj, version, incomplete=incomplete)
 
     def update(self, collection: str, path: str, before: Entry, obj: Object, version: str = "") -> Change:
         """Updates an object, stored in an API version. The caller has checked that `before` is the current state."""
@@ -338,7 +353,16 @@ class Store:
     def delete(self, collection: str, path: str, before: Entry) -> Change:
         return self._commit(collection, path, before, None)
 
-    def _commit(self, name: str, path: str, before: Entry | None, obj: Object | None, version: str = "") -> Change:
+    def _commit(
+        self,
+        name: str,
+        path: str,
+        before: Entry | None,
+        obj: Object | None,
+        version: str = "",
+        *,
+        incomplete: bool = False,
+    ) -> Change:
         collection = self.collection(name)
         if collection.live.get(path) is not before:
             raise AssertionError(f"{name} {path}: the write is based on a version that is not the current one")
@@ -355,7 +379,7 @@ class Store:
             del collection.live_keys[bisect_left(collection.live_keys, path)]
             chain.append(revision)
         else:
-            after = Entry(revision, stamped(obj, revision), version)
+            after = Entry(revision, stamped(obj, revision), version, incomplete=incomplete)
             if before is None:
                 insort(collection.live_keys, path)
             collection.live[path] = after

@@ -7,6 +7,7 @@ import json
 import re
 from collections.abc import Callable, Iterable, Iterator
 from decimal import Decimal
+from itertools import zip_longest
 from typing import Any
 
 import orjson
@@ -369,22 +370,31 @@ def load_manifests(text: str) -> Iterable[Object]:
 
     Raises ValueError, which names the document, and YamlProblem.
     """
-    for number, document in enumerate(goyaml.load_all(text), 1):
+    for _, found in placed_manifests(text):
+        if isinstance(found, ValueError):
+            raise found
+        yield found
+
+
+def placed_manifests(text: str) -> Iterable[tuple[int, Object | ValueError]]:
+    """As `load_manifests`, with the line of each object; a ValueError for each that is none. Raises YamlProblem."""
+    for number, (document, line, items) in enumerate(goyaml.placed(text), 1):
         if document is None:
             continue
         obj = _checked_manifest(with_go_numbers(document), number)
-        if obj["kind"].endswith("List") and isinstance(obj.get("items"), list):
-            yield from (_checked_manifest(item, number) for item in obj["items"])
+        if isinstance(obj, dict) and obj["kind"].endswith("List") and isinstance(obj.get("items"), list):
+            for item, at in zip_longest(obj["items"], items[: len(obj["items"])], fillvalue=line):
+                yield at, _checked_manifest(item, number)
         else:
-            yield obj
+            yield line, obj
 
 
-def _checked_manifest(value: Any, number: int) -> Object:
+def _checked_manifest(value: Any, number: int) -> Object | ValueError:
     subject = f"document {number} is not a Kubernetes object"
     if not isinstance(value, dict) or not all(_is_name(value.get(key)) for key in ("apiVersion", "kind")):
-        raise ValueError(f"{subject}: apiVersion and kind are required")
+        return ValueError(f"{subject}: apiVersion and kind are required")
     if not isinstance(value.get("metadata") or {}, dict):
-        raise ValueError(f"{subject}: metadata must be a map")
+        return ValueError(f"{subject}: metadata must be a map")
     return value
 
 

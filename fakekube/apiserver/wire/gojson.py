@@ -13,6 +13,11 @@ import orjson
 _HTML = str.maketrans({char: f"\\u{ord(char):04x}" for char in "<>&\u2028\u2029"})
 
 
+def escaped(text: str) -> str:
+    """JSON with the signs of HTML and the line separators escaped, as Go's `json.Marshal` does."""
+    return text.translate(_HTML)
+
+
 class Pairs(list[tuple[str, Any]]):
     """The fields of an object in the order of the document, repeated ones included."""
 
@@ -87,7 +92,9 @@ def _with_numbers(value: Any, whole: type[int]) -> Any:
     if kind is list:
         items = [_with_numbers(one, whole) for one in value]
         return items if any(new is not one for new, one in zip(items, value, strict=True)) else value
-    if kind is float and value.is_integer() and -(2.0**63) <= value < 2.0**63:
+    if (
+        kind is float and value.is_integer() and -(2.0**63) < value < 2.0**63
+    ):  # Go writes -2**63 as -9223372036854776000
         return whole(value)
     if kind is int and not -(2**63) <= value < 2**63:
         return float(value)

@@ -8,9 +8,9 @@ from __future__ import annotations
 import base64
 import math
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import yaml
 
@@ -89,9 +89,30 @@ class Document:
         return decoder.repeated
 
 
+class Placed(NamedTuple):
+    """The value of a document, the line where it begins, and the lines of the elements of its list `items`."""
+
+    value: Any
+    line: int
+    items: Sequence[int]
+
+
 def load_all(text: str) -> list[Any]:
     """The JSON values of all documents of a text. Raises YamlProblem and TooDeep."""
-    return [_jsonable(_Decoder().decode(node)) for node in _parsed(lambda: list(_documents(text)))]
+    return [one.value for one in placed(text)]
+
+
+def placed(text: str) -> list[Placed]:
+    """The JSON values of all documents of a text, with their lines. Raises YamlProblem and TooDeep."""
+    return [
+        Placed(_jsonable(_Decoder().decode(node)), node.line, _lines_of_items(node))
+        for node in _parsed(lambda: list(_documents(text)))
+    ]
+
+
+def _lines_of_items(node: _Node) -> Sequence[int]:
+    found = (item for key, item in zip(node.keys or (), node.items, strict=False) if key.scalar == "items")
+    return [one.line for one in next(found, node).items]
 
 
 # --- parsing ---------------------------------------------------------------------------------------------------------

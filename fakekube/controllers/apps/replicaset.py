@@ -264,7 +264,7 @@ def _next_check(owner: Object, active: Sequence[Pod], now: datetime) -> Result |
     """Reconcile again when the next pod becomes available by having been ready for long enough."""
     minimum = owner["spec"].get("minReadySeconds") or 0
     status = owner.get("status") or {}
-    if minimum <= 0 or (status.get("readyReplicas") or 0) == (status.get("availableReplicas") or 0):
+    if (status.get("readyReplicas") or 0) == (status.get("availableReplicas") or 0):
         return None
     wait = next_availability_check(active, minimum, now)
     return Result(requeue_after=minimum if wait is None else wait)

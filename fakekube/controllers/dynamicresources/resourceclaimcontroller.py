@@ -308,13 +308,13 @@ def _without_finalizer(claim: Object) -> dict[str, Any]:
 
 def _claim_keys(pod: Any) -> Sequence[str]:
     namespace = pod["metadata"].get("namespace")
-    return sorted({f"{namespace}/{name}" for name in known_claims(pod)})
+    return [f"{namespace}/{name}" for name in dict.fromkeys(known_claims(pod))]
 
 
 def _template_keys(pod: Any) -> Sequence[str]:
     namespace = pod["metadata"].get("namespace")
-    names = {one.get("resourceClaimTemplateName") for one in wanted_claims(pod)}
-    return sorted(f"{namespace}/{name}" for name in names if name)
+    names = dict.fromkeys(one.get("resourceClaimTemplateName") for one in wanted_claims(pod))
+    return [f"{namespace}/{name}" for name in names if name]
 
 
 def _owner_keys(claim: Any) -> Sequence[str]:

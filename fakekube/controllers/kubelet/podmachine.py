@@ -109,7 +109,7 @@ class PodMachine(PodMoment):
         since = one.ended.finished if one.ended is not None and one.ended.finished is not None else self.now
         wait = one.restart.until(since) if one.ended is not None else 0.0
         due = max(since + timedelta(seconds=max(delay, wait)), self.now + timedelta(seconds=least))
-        if wait > 0 and since + timedelta(seconds=wait) > self.now:
+        if since + timedelta(seconds=wait) > self.now:
             self._crash_loop(one, wait)
         one.plan(stage.action if stage is not None else Start(), due)
         return True

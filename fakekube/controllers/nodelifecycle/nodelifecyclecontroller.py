@@ -82,6 +82,8 @@ class NodeLifecycleController:
         self._health: dict[str, NodeHealth] = {}
         self._zones: dict[str, ZoneState] = {}
         self._tainters: dict[str, ZoneTainter] = {}
+        #: The nodes whose pods could not be marked as not ready (nodesToRetry).
+        self._unmarked: set[str] = set()
 
     def add(self) -> None:
         """Add the controller to the manager."""
@@ -225,7 +227,10 @@ class NodeLifecycleController:
         was_ready = before is not None and before["status"] == "True"
         if after["status"] != "True" and was_ready:
             self._event(node, "NodeNotReady", f"Node {name} status is now: NodeNotReady")
+            self._unmarked.add(name)
+        if after["status"] != "True" and name in self._unmarked:
             await self._mark_not_ready(self._pods.by_index(NODE_INDEX, name))
+        self._unmarked.discard(name)
 
     async def _mark_reachable(self, node: Object) -> None:
         for key in (UNREACHABLE, NOT_READY):
@@ -276,7 +281,7 @@ class NodeLifecycleController:
                 self._health[name] = NodeHealth(now, health.ready, health.renewed)
         for zone, state in states.items():
             if all_were or self._zones[zone] != state:
-                self._tainters[zone].set_rate(_rate(state, len(by_zone[zone])))
+                self._tainters[zone].set_rate(eviction_rate(state, len(by_zone[zone])))
                 self._zones[zone] = state
 
     async def _taint_no_execute(self, now: datetime) -> None:
@@ -302,7 +307,8 @@ class NodeLifecycleController:
         return Result(requeue_after=max(min(waits), 0.1)) if waits else None
 
 
-def _rate(state: ZoneState, size: int) -> float:
+def eviction_rate(state: ZoneState, size: int) -> float:
+    """The nodes of a zone that are tainted a second; `size`: how many nodes it has (ReducedQPSFunc)."""
     if state == "PartialDisruption":
         return SECONDARY_RATE if size > LARGE else 0.0
     return RATE

@@ -107,10 +107,10 @@ class PodGarbageCollector:
     async def _delete_orphans(self, pods: Sequence[Pod]) -> None:
         """Delete the pods of nodes that have been missing for the whole quarantine (gcOrphaned)."""
         now = self._context.clock.monotonic()
-        bound = {pod["spec"].get("nodeName") for pod in pods} - {None, ""}
+        bound = dict.fromkeys(name for pod in pods if (name := pod["spec"].get("nodeName")))
         for name in [name for name in self._missing if name not in bound]:
             del self._missing[name]
-        for name in sorted(bound):
+        for name in bound:
             if self._nodes.get("", name) is None:
                 self._missing.setdefault(name, now + QUARANTINE)
             else:

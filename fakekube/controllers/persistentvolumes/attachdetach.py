@@ -239,6 +239,10 @@ class AttachDetach:
             )
         except ApiError as error:
             if error.reason != "AlreadyExists":
+                why = f"kubernetes.io/csi: attacher.Attach failed: {error.message}"
+                text = f'AttachVolume.Attach failed for volume "{volume_name}" : {why}'
+                for pod in pods:
+                    self._recorder.event(pod, "Warning", "FailedAttachVolume", text)
                 raise
         self._own.add(name)
 

@@ -35,12 +35,12 @@ def add(context: ControllerContext) -> None:
 def _classes_of(obj: Any) -> Sequence[str]:
     """The classes that a volume or a claim names."""
     status = obj.get("status") or {}
-    found = {
+    found = (
         obj["spec"].get("volumeAttributesClassName"),
         status.get("currentVolumeAttributesClassName"),
         (status.get("modifyVolumeStatus") or {}).get("targetVolumeAttributesClassName"),
-    }
-    return sorted(name for name in found if name)
+    )
+    return [name for name in dict.fromkeys(found) if name]
 
 
 class AttributesClassProtection:
@@ -78,8 +78,9 @@ class AttributesClassProtection:
 
 
 def _user_updated(old: Object, new: Object, queue: RequestQueue) -> None:
-    for name in sorted(set(_classes_of(old)) - set(_classes_of(new))):
-        queue.add(Request("", name))
+    for name in _classes_of(old):
+        if name not in _classes_of(new):
+            queue.add(Request("", name))
 
 
 def _user_deleted(obj: Object, queue: RequestQueue) -> None:

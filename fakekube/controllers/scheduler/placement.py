@@ -31,7 +31,7 @@ class Surroundings:
     namespace_labels: NamespaceLabels
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(eq=False)  # not frozen: tracebacks are set and dropped
 class NoFit(Exception):
     """No node fits. `rejections`: by node; `general`: why none can, whatever they are like."""
 

@@ -151,16 +151,8 @@ def _subsets(service: Object, pods: Sequence[Pod]) -> Sequence[Subset]:
 
 def _address(service: Object, pod: Pod) -> dict[str, Any] | None:
     """The address of a pod in the first family of the Service; None if it has none (podToEndpointAddressForService)."""
-    families = service["spec"].get("ipFamilies") or ()
-    cluster_ip = service["spec"].get("clusterIP")
-    present = addresses(pod)
-    if families:
-        wanted = families[0] == "IPv6"
-    elif cluster_ip not in (None, "", "None"):
-        wanted = is_ipv6(str(cluster_ip))
-    else:
-        wanted = is_ipv6(present[0])
-    ip = next((one for one in present if is_ipv6(one) == wanted), None)
+    wanted = service["spec"]["ipFamilies"][0] == "IPv6"
+    ip = next((one for one in addresses(pod) if is_ipv6(one) == wanted), None)
     if ip is None:
         return None
     meta = pod["metadata"]

@@ -122,7 +122,7 @@ class EndpointSliceController:
     async def _reconcile_slices(
         self, service: Object, pods: Sequence[Pod], slices: Sequence[Object], trigger: str | None
     ) -> None:
-        types = _address_types(service)
+        types = service["spec"]["ipFamilies"]
         problems: list[str] = []
         for kind in types:
             existing = [one for one in slices if one["addressType"] == kind]
@@ -192,15 +192,6 @@ class EndpointSliceController:
             if endpoint["addresses"]:
                 endpoints[endpoint_key(endpoint)] = endpoint
         return desired, problems
-
-
-def _address_types(service: Object) -> Sequence[str]:
-    families = service["spec"].get("ipFamilies") or ()
-    if families:
-        return list(families)
-    if not is_headless(service):
-        return ["IPv6" if is_ipv6(service["spec"]["clusterIP"]) else "IPv4"]
-    return ["IPv4", "IPv6"]
 
 
 def _is_owned(slice: Object, service: Object) -> bool:

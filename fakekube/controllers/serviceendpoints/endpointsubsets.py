@@ -34,9 +34,9 @@ def repacked(subsets: Iterable[Object]) -> list[Subset]:
                     key = address["ip"], (address.get("targetRef") or {}).get("uid") or ""
                     known.setdefault(key, address)
                     ready_of[key] = ready_of.get(key, True) and ready
-    by_addresses: dict[tuple[tuple[tuple[str, str], bool], ...], list[Object]] = {}
+    by_addresses: dict[frozenset[tuple[tuple[str, str], bool]], list[Object]] = {}
     for port, ready_of in by_port.items():
-        listed_ports = by_addresses.setdefault(tuple(sorted(ready_of.items())), [])
+        listed_ports = by_addresses.setdefault(frozenset(ready_of.items()), [])
         if port is not None:
             listed_ports.append(ports[port])
     return sorted((_subset(keys, found, known) for keys, found in by_addresses.items()), key=_order)

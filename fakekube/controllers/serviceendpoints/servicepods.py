@@ -83,7 +83,7 @@ class ServicePods:
     def _updated(self, old: Object, new: Object, queue: RequestQueue) -> None:
         if old["metadata"]["resourceVersion"] == new["metadata"]["resourceVersion"]:
             return
-        changed, relabeled = _has_changed(old, new), _is_relabeled(old, new)
+        changed, relabeled = has_changed(old, new), is_relabeled(old, new)
         if relabeled:
             before, after = self._selecting(old), self._selecting(new)
             both = {**before, **after}
@@ -105,14 +105,15 @@ class ServicePods:
             queue.add(request)
 
 
-def _has_changed(old: Pod, new: Pod) -> bool:
+def has_changed(old: Pod, new: Pod) -> bool:
     """Whether a pod has changed in what an endpoint shows of it."""
     deleted = old["metadata"].get("deletionTimestamp") != new["metadata"].get("deletionTimestamp")
     ips = [(pod.get("status") or {}).get("podIPs") or [] for pod in (old, new)]
     return deleted or is_ready(old) != is_ready(new) or ips[0] != ips[1]
 
 
-def _is_relabeled(old: Pod, new: Pod) -> bool:
+def is_relabeled(old: Pod, new: Pod) -> bool:
+    """Whether other Services may select a pod than before, or its name in DNS is another one."""
     if (old["metadata"].get("labels") or {}) != (new["metadata"].get("labels") or {}):
         return True
     return any(old["spec"].get(name) != new["spec"].get(name) for name in ("hostname", "subdomain"))

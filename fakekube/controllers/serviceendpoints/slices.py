@@ -116,5 +116,5 @@ def _fill(slice: Slice, left: dict[Any, Endpoint]) -> None:
 def _closest(slices: Iterable[Slice], number: int) -> Slice | None:
     """The slice that gets as full as possible with `number` further endpoints (getSliceToFill)."""
     room = [(MOST - number - len(one["endpoints"]), index, one) for index, one in enumerate(slices)]
-    fitting = [row for row in room if 0 <= row[0] < MOST]
+    fitting = [row for row in room if row[0] >= 0]
     return min(fitting, key=lambda row: row[:2])[2] if fitting else None

@@ -77,8 +77,6 @@ class ControllerRefManager:
             return selected
         if owner.get("deletionTimestamp") or not selected or meta.get("deletionTimestamp"):
             return False
-        if owner.get("namespace") and owner["namespace"] != meta.get("namespace"):
-            return False
         return await self._ignoring_absence(self.adopt(obj))
 
     async def _ignoring_absence(self, work: Awaitable[None]) -> bool:

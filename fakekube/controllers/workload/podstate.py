@@ -66,8 +66,6 @@ def next_availability_check(pods: Iterable[Pod], min_ready_seconds: int, now: da
 
     Source: kubernetes, controller.FindMinNextPodAvailabilityCheck.
     """
-    if min_ready_seconds <= 0:
-        return None
     starts = [since for pod in pods if (since := ready_since(pod)) is not None]
     waits = [min_ready_seconds - (now - since).total_seconds() for since in starts]
     return min((wait for wait in waits if wait > 0), default=None)

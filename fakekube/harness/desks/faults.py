@@ -5,7 +5,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Callable, Mapping
+from datetime import datetime
 from functools import partial
 from typing import Any, Unpack
 
@@ -26,7 +27,7 @@ from fakekube.harness.operators.operator import Operator
 from fakekube.harness.stepping import Stepping
 from fakekube.harness.timeline import Timeline
 from fakekube.server.runner import ServerRunner
-from fakekube.virtualtime import Bubble, VirtualClock
+from fakekube.virtualtime import Bubble
 from fakekube.virtualtime.durations import Duration
 from fakekube.virtualtime.threads.bubblethread import BubbleThread
 
@@ -40,21 +41,29 @@ class FaultRules:
     """Makes the rules for requests, and records where they take effect."""
 
     def __init__(
-        self, bubble: Bubble, runner: ServerRunner, timeline: Timeline, detection: Detection, background: Background
+        self,
+        runner: ServerRunner,
+        timeline: Timeline,
+        detection: Detection,
+        *,
+        now: Callable[[], datetime],
+        draw: Callable[[str, str, int], float],
+        failed: Callable[[BaseException], None],
     ) -> None:
-        self._bubble, self._runner, self._timeline = bubble, runner, timeline
-        self._detection, self._background = detection, background
+        """`draw` returns a number below 1 for a purpose, a key and an attempt; `failed` takes what `before` raises."""
+        self._runner, self._timeline, self._detection = runner, timeline, detection
+        self._now, self._draw, self._failed = now, draw, failed
         self._made = 0
 
     def make(self, **rule: Any) -> FaultRule:
         """A rule that is active. Delays are seconds, a timedelta or text like "8s". Raises TypeError, ValueError."""
         self._made += 1
-        draw = reported(partial(self._bubble.seed.float, f"fault {self._made}"), self._background.failed)
+        draw = reported(partial(self._draw, f"fault {self._made}"), self._failed)
         made = FaultRule(**arguments.in_seconds({"except_agent": TEST_AGENT, "draw": draw, **rule}))
         arguments.check_fault(made, self._runner.apiserver.catalog.resources())
         if made.before is not None:
-            made.before = reported(made.before, self._background.failed)
-        made.on_hit = partial(_note_hit, self._timeline, self._bubble.clock, shown(made))
+            made.before = reported(made.before, self._failed)
+        made.on_hit = partial(_note_hit, self._timeline, self._now, shown(made))
         self._runner.apiserver.faults.arm(made)
         self._detection.fault_made(made)
         return made
@@ -67,6 +76,29 @@ class FaultRules:
         """See `Cluster.fault`."""
         check_names("fault", options, Fault)
         return self.make(**options)
+
+    def of_watches(self, options: WatchFault) -> FaultRule:
+        """See `Faults.disturb_watches`."""
+        check_names("disturb_watches", options, WatchFault)
+        return self.make(verb="watch", **_renamed(options, "event_delay"))
+
+    def of_bodies(self, options: BodyFault) -> FaultRule:
+        """See `Faults.damage_bodies`."""
+        check_names("damage_bodies", options, BodyFault)
+        return self.make(**_renamed(options, "body_delay"))
+
+    def of_webhooks(self, webhook: str, options: WebhookFault) -> FaultRule:
+        """See `Faults.fail_webhooks`."""
+        check_names("fail_webhooks", options, WebhookFault)
+        rule: dict[str, Any] = {**options}
+        if rule.pop("refused", False):
+            rule["reset"] = "before"
+        return self.make(webhook=webhook, **rule)
+
+
+def _renamed(options: Mapping[str, Any], delay: str) -> dict[str, Any]:
+    """The fields of a rule: the option `delay` is the field of another name."""
+    return {delay if name == "delay" else name: value for name, value in options.items()}
 
 
 class Faults:
@@ -127,11 +159,7 @@ class Faults:
         rule is disarmed. gone_after: after so many events the history is compacted before it can read the next one, so
         that it gets 410. delay: of each event, in seconds, a timedelta or text like "8s".
         """
-        check_names("disturb_watches", fault, WatchFault)
-        rule: dict[str, Any] = {**fault}
-        if "delay" in rule:
-            rule["event_delay"] = rule.pop("delay")
-        return self._rules.make(verb="watch", **rule)
+        return self._rules.of_watches(fault)
 
     @changes(Need.FAULTS)
     def damage_bodies(self, **fault: Unpack[BodyFault]) -> FaultRule:
@@ -140,11 +168,7 @@ class Faults:
         body: the connection closes in the middle of it ("cut"), the JSON ends there ("truncated"), or a proxy answers
         with a page instead ("malformed"). delay: the time between the two halves of the body.
         """
-        check_names("damage_bodies", fault, BodyFault)
-        rule: dict[str, Any] = {**fault}
-        if "delay" in rule:
-            rule["body_delay"] = rule.pop("delay")
-        return self._rules.make(**rule)
+        return self._rules.of_bodies(fault)
 
     @changes(Need.FAULTS)
     def fail_webhooks(self, webhook: str, **fault: Unpack[WebhookFault]) -> FaultRule:
@@ -153,11 +177,7 @@ class Faults:
         `webhook`: the URL or the Service (`namespace/name`), a shell pattern. refused: they are not reached at all.
         delay: they answer after this time.
         """
-        check_names("fail_webhooks", fault, WebhookFault)
-        rule: dict[str, Any] = {**fault}
-        if rule.pop("refused", False):
-            rule["reset"] = "before"
-        return self._rules.make(webhook=webhook, **rule)
+        return self._rules.of_webhooks(webhook, fault)
 
     # --- the server
 
@@ -228,6 +248,6 @@ class Faults:
         return self._stepping.settle()
 
 
-def _note_hit(timeline: Timeline, clock: VirtualClock, fault: str, info: RequestInfo) -> None:
+def _note_hit(timeline: Timeline, now: Callable[[], datetime], fault: str, info: RequestInfo) -> None:
     """Add a row for a fault that affects a request."""
-    timeline.add(clock.now(), hit_summary, fault, info)
+    timeline.add(now(), hit_summary, fault, info)

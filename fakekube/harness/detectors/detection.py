@@ -78,6 +78,7 @@ class Detection:
         #: how many steps of the test (`settle`, `advance`) are in progress
         self.steps: int = 0
         self.is_over: bool = False
+        self._leave: list[Callable[[], None]] = []
         self._only: Sequence[str] = ()
         active = [name for name, level in self.levels.items() if level != "off"]
         self.detectors: Sequence[Detector] = detectors_for(active, self.scene)
@@ -103,8 +104,8 @@ class Detection:
         self._denied = _hooks(self.detectors, "denied")
         self._unchanged = _hooks(self.detectors, "unchanged")
         if self.detectors:
-            runner.on_answer(self._answer)
-            runner.on_write(self._commit)
+            self._leave.append(runner.on_answer(self._answer))
+            self._leave.append(runner.on_write(self._commit))
 
     def _listen(self, verbs: Iterable[str], hook: Callable[[Exchange], None]) -> None:
         for verb in verbs:
@@ -300,6 +301,15 @@ class Detection:
             for detector in self.detectors:
                 detector.finish()
 
+    def so_far(self) -> Sequence[Finding]:
+        """The findings as they were if the test ended now."""
+        known = dict(self._findings)
+        for detector in self.detectors:
+            detector.finish()
+        found = self.findings
+        self._findings = known
+        return found
+
     def raise_findings(self, warn: Callable[[FindingWarning], None] | None = None) -> None:
         """Issue warnings, and raise FindingError if there are findings at level `error`."""
         if self.has_errors:
@@ -327,6 +337,8 @@ class Detection:
 
     def retire(self) -> None:
         """Drop what refers to operators and the server, so that controllers that remain do not keep it alive."""
+        for leave in self._leave:
+            leave()
         if self._bubble is not None:
             self._bubble.loop.on_task = None
             self._bubble.on_blocking_call(_nothing, _nothing)

@@ -289,6 +289,8 @@ class Scene:
     fail: Callable[[str, BaseException], None] = lambda detector, error: None
     #: adds a row to the timeline: who, and what happened
     note: Callable[[str, str], None] = lambda who, what: None
+    #: how a finding names a fault; None: as the test has written it
+    named: Callable[[FaultRule], str] | None = None
     #: calls a hook with each answered request of these verbs from now on: for what few tests need
     listen: Callable[[Iterable[str], Callable[[Exchange], None]], None] = lambda verbs, hook: None
     #: calls a hook with each reconcile that has finished, and its outcome, from now on

@@ -8,6 +8,7 @@ from typing import Any
 
 from fakekube.apiserver.resource import Resource
 from fakekube.harness.driving.externalwait import real_time
+from fakekube.harness.faultinjection.holds import Holds
 from fakekube.harness.faultinjection.injector import Injector
 from fakekube.harness.faultinjection.interceptor import Interceptor
 from fakekube.harness.faultinjection.plannedkill import PlannedKill
@@ -49,6 +50,7 @@ class Disruptions:
         self._bubble, self._runner, self._disconnect = bubble, runner, disconnect
         self._clock = SkewedClock(bubble.clock)
         self._interceptor = Interceptor(self.kill, self._resource)
+        self._holds = Holds(runner, self._interceptor, self._update)
         self._supervisor: Interception | None = None
         runner.processes = ProcessTable(bubble)
 
@@ -91,28 +93,11 @@ class Disruptions:
         self, process: SimulatedProcess | None, resource: str, namespace: str, user_agent: str, at: int | str | None
     ) -> Hold:
         """Hold the watches of a process, or of clients with a User-Agent. Raises ValueError."""
-        revision = self._runner.apiserver.store.revision
-        wanted = revision if at is None else at
-        if not str(wanted).isdigit():
-            raise ValueError(f"at={at!r} must be a resourceVersion")
-        made = Hold(int(wanted), resource, namespace, user_agent, process, self._runner.streams.wake_all)
-        passed = max((watch.revision for watch in self._runner.watches if made.applies(watch)), default=0)
-        if at is not None and int(at) < revision and passed > int(at):
-            raise ValueError(f"at={at!r}: a watch has been delivered changes up to {passed}, and cannot go back")
-        return self._held(made)
+        return self._holds.hold(process, resource, namespace, user_agent, at)
 
     def hold_at(self, process: SimulatedProcess, resource: str, revision: int) -> Hold:
         """Hold the watches of a process, of which some may have been delivered later changes already."""
-        return self._held(Hold(revision, resource, "*", "*", process, self._runner.streams.wake_all))
-
-    def _held(self, made: Hold) -> Hold:
-        """Begin a hold: of the watches that are open, and of those that are opened later."""
-        self._interceptor.holds.append(made)
-        for watch in tuple(self._runner.watches):
-            if made.applies(watch):
-                made.add(watch)
-        self._update()
-        return made
+        return self._holds.add(Hold(revision, resource, "*", "*", process, self._runner.streams.wake_all))
 
     # --- the server
 

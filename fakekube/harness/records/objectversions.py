@@ -35,6 +35,9 @@ RECENT, RECENT_BYTES, TOGETHER = 1_024, 4 * 1024 * 1024, 64
 #: After how many changes their bytes are counted; a power of two.
 COUNTED = 8
 
+#: After how many times that changes were compressed the bytes of the others are counted anew.
+RECOUNTED = RECENT // TOGETHER
+
 
 class Version(NamedTuple):
     """A stored change. `at`: microseconds since the epoch. `request`: the serial of its request, 0 if it has none.
@@ -95,6 +98,8 @@ class Versions:
         self._recent: list[_Fresh] = []
         #: the bytes of the recent changes, but for the last ones, which are not counted yet
         self._recent_bytes, self._counted = 0, 0
+        #: how often the oldest of the recent changes were compressed
+        self._aged = 0
         self._blocks: deque[_Block] = deque()
         self._renewals: deque[Version] = deque()
         self._dropped: Counter[str] = Counter()
@@ -120,7 +125,11 @@ class Versions:
         some = min(TOGETHER, self._counted)
         old, self._recent = self._recent[:some], self._recent[some:]
         self._counted -= some
-        self._recent_bytes = sum(map(_size, self._recent[: self._counted]))
+        self._aged += 1
+        if self._aged % RECOUNTED:
+            self._recent_bytes = max(0, self._recent_bytes - sum(map(_size, old)))
+        else:  # what was encoded after it was counted
+            self._recent_bytes = sum(map(_size, self._recent[: self._counted]))
         versions = []
         for fresh in old:
             is_of_renewal = fresh[4]

@@ -184,7 +184,9 @@ def _matched(
         other = next((one for one in waiting if _base(one) == _base(target)), None)
         if other is not None:
             result[target] = waiting.pop(other)
-    return result | {numbered(_base(target), result): obj for target, obj in waiting.items()}
+    for target, obj in waiting.items():
+        result[numbered(_base(target), result)] = obj
+    return result
 
 
 def _base(target: str) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 
 from fakekube.simulation.observation import Commit, Observation, ReconcileRecord, Violation
@@ -48,8 +48,11 @@ def _is_of_times(commit: Commit) -> bool:
     return bool(changed) and all(is_time(was) and is_time(now) for was, now in changed.values())
 
 
-def _first_of_each(commits: Sequence[Commit]) -> Sequence[Commit]:
-    return list({one.anchor.signature: one for one in reversed(commits)}.values())[::-1]
+def _first_of_each(commits: Sequence[Commit]) -> Iterable[Commit]:
+    found: dict[str, Commit] = {}
+    for one in commits:
+        found.setdefault(one.anchor.signature, one)
+    return found.values()
 
 
 def effort(reference: Observation, run: Observation) -> Iterator[Violation]:

@@ -1,5 +1,7 @@
 """Default classes: PriorityClasses of pods and StorageClasses of claims."""
 
+from datetime import timedelta
+
 import pytest
 
 from tests.apiserver.api import PODS
@@ -88,3 +90,24 @@ def test_the_class_of_a_claim(api, classes, spec, got):
     for name, default in classes.items():
         storage(api, name, default)
     assert api.ok("POST", CLAIMS, claim(**spec))["spec"].get("storageClassName") == got
+
+
+def test_of_several_default_classes_the_newest_is_taken_then_the_first_by_name(api):
+    default = {"annotations": {"storageclass.kubernetes.io/is-default-class": "true"}}
+
+    def chosen(name):
+        spec = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
+        return api.ok("POST", CLAIMS, {"metadata": {"name": name}, "spec": spec})["spec"].get("storageClassName")
+
+    def made(name, **meta):
+        api.ok("POST", STORAGE, {"metadata": {"name": name, **meta}, "provisioner": "p"})
+
+    made("other", annotations={"storageclass.kubernetes.io/is-default-class": "false"})
+    assert chosen("none") is None
+    made("old", **default)
+    assert chosen("one") == "old"
+    api.context.time += timedelta(seconds=1)
+    made("z-new", **default)
+    made("y-new", **default)
+    made("x-other")
+    assert chosen("newest") == "y-new"

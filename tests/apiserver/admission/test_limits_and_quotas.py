@@ -284,3 +284,28 @@ def test_claims_by_their_class(api):
     quota(api, dict.fromkeys(names, "10Gi"))
     api.ok("POST", CLAIMS, claim("2Gi", storageClassName="fast"))
     assert [used(api)[name] for name in names] == ["2Gi", "2Gi", "0"]
+
+
+def test_an_update_is_charged_with_what_it_adds(api):
+    hard = {"requests.storage": "5Gi", "persistentvolumeclaims": "1"}
+    api.ok("POST", QUOTAS, {"metadata": {"name": "q"}, "spec": {"hard": hard}})
+    zero = dict.fromkeys(hard, "0")
+    api.ok("PATCH", f"{QUOTAS}/q/status", {"status": {"hard": hard, "used": zero}}, **MERGE)
+    api.ok("POST", "/apis/storage.k8s.io/v1/storageclasses",
+           {"metadata": {"name": "s"}, "provisioner": "p", "allowVolumeExpansion": True})  # fmt: skip
+    api.ok("POST", CLAIMS, claim("1Gi", storageClassName="s"))
+    api.ok("PATCH", f"{CLAIMS}/c/status", {"status": {"phase": "Bound", "capacity": {"storage": "1Gi"}}}, **MERGE)
+    api.ok("PATCH", f"{CLAIMS}/c", {"spec": {"volumeName": "v"}}, **MERGE)
+
+    def resize(size):
+        return {"spec": {"resources": {"requests": {"storage": size}}}}
+
+    api.ok("PATCH", f"{CLAIMS}/c", resize("4Gi"), **MERGE)
+    assert api.ok("GET", f"{QUOTAS}/q")["status"]["used"] == {"persistentvolumeclaims": "1", "requests.storage": "4Gi"}
+    api.ok("PATCH", f"{CLAIMS}/c", {"metadata": {"labels": {"a": "b"}}}, **MERGE)
+    assert api.ok("GET", f"{QUOTAS}/q")["status"]["used"]["requests.storage"] == "4Gi"
+    code, _, message = api.refused("PATCH", f"{CLAIMS}/c", resize("6Gi"), **MERGE)
+    assert (code, "exceeded quota: q, requested: requests.storage=2Gi, used: requests.storage=4Gi" in message) == (
+        403,
+        True,
+    )

@@ -55,3 +55,22 @@ def test_members_precede_their_descendants():
 )
 def test_the_order_on_the_wire(elements, ordered):
     assert list(fieldset.in_order(dict.fromkeys(elements, fieldset.LEAF))) == ordered
+
+
+@pytest.mark.parametrize(
+    "ordered",
+    [
+        [],
+        ["."],
+        ["f:a"],
+        [".", "f:a"],
+        [".", "i:0"],
+        ["f:g", "f:h", "i:2", "i:10"],
+        [".", 'k:{"a":9}', 'k:{"a":10}'],
+        ["f:a", "v:9", "v:10"],
+        [".", "f:a", 'k:{"a":1}', "v:1", "i:0"],
+    ],
+)
+def test_the_order_does_not_depend_on_how_many_elements_there_are(ordered):
+    for elements in (ordered, ordered[::-1]):
+        assert list(fieldset.in_order(dict.fromkeys(elements, fieldset.LEAF))) == ordered

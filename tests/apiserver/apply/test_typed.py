@@ -192,3 +192,33 @@ def _emptied(config):
         for path in fieldset.paths(typed.field_set(config, ROOT))
         if path[1:] in (("f:labels",), ("f:free",)) or "f:free" in path
     }
+
+
+A = {'v:"a"': {}}
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "added", "modified", "removed"),
+    [
+        (["a"], ["a"], {}, {}, {}),
+        (["a"], ["b"], {'v:"b"': {}}, {}, A),
+        ([], ["a"], A, {}, {}),
+        (["a"], [], {}, {}, A),
+        # a value that a list has several times is compared as a whole
+        (["a"], ["a", "a"], A, {}, A),
+        (["a", "a"], ["a"], A, {}, A),
+        ([], ["a", "a"], A, {}, {}),
+        (["a", "a"], [], {}, {}, A),
+        (["a", "a"], ["a", "a"], {}, {}, {}),
+        (["a", "a"], ["a", "a", "a"], {}, A, {}),
+    ],
+)
+def test_the_difference_of_two_sets(old, new, added, modified, removed):
+    """`typed.Compare` of structured-merge-diff."""
+    other = {"tags": ["z"]}  # so that neither list is empty
+    found = compare(spec(tags=old + other["tags"]), spec(tags=new + other["tags"]), ROOT)
+
+    def below(tree):
+        return tree.get("f:spec", {}).get("f:tags", {})
+
+    assert [below(tree) for tree in (found.added, found.modified, found.removed)] == [added, modified, removed]

@@ -123,3 +123,17 @@ def test_the_user_of_a_certificate():
 def test_a_certificate_without_a_user(names, valid):
     found = user_of(*names)
     assert (found.user, found.is_valid(NOW)) == (None, valid)
+
+
+@pytest.mark.parametrize(
+    ("now", "valid"),
+    [
+        (datetime(2025, 12, 31, 23, 59, 59, tzinfo=UTC), False),
+        (datetime(2026, 1, 1, tzinfo=UTC), True),
+        (datetime(2027, 1, 1, tzinfo=UTC), True),
+        (datetime(2027, 1, 1, 0, 0, 1, tzinfo=UTC), False),
+    ],
+)
+def test_a_certificate_is_valid_from_its_first_to_its_last_second(now, valid):
+    own = Issuer("own")
+    assert is_valid([own], own, now) == valid

@@ -4,9 +4,12 @@ from urllib.parse import parse_qs
 
 import pytest
 
+from fakekube.apiserver import features
+from fakekube.apiserver.auth.impersonation import Impersonation
+from fakekube.apiserver.auth.rbac import Decision
 from fakekube.apiserver.user import User
 from fakekube.apiserver.wire.request import Request, parse
-from fakekube.apiserver.wire.status import StatusError
+from fakekube.apiserver.wire.status import PlainAnswer, StatusError
 from tests.apiserver.api import ADMIN, Api
 
 ACCESS = "/apis/rbac.authorization.k8s.io/v1"
@@ -142,6 +145,75 @@ def test_impersonation_requires_a_user_name(headers):
         acting(Api(), ADMIN, **headers)
     assert refused.value.code == 400
     assert refused.value.message.endswith("without impersonating a user name")
+
+
+@pytest.mark.parametrize(
+    ("version", "headers", "code", "message"),
+    [
+        (
+            "1.36", {"group": "g", "uid": "1", "extra-b": "x", "extra-a": "y"}, 400,
+            'requested &user.DefaultInfo{Name:"", UID:"1", Groups:[]string{"g"}, Extra:map[string][]string{'
+            '"a":[]string{"y"}, "b":[]string{"x"}}} without impersonating a user name',
+        ),
+        (
+            "1.36", {"uid": "1"}, 400,
+            'requested &user.DefaultInfo{Name:"", UID:"1", Groups:[]string(nil), Extra:map[string][]string(nil)} without '
+            "impersonating a user name",
+        ),
+        (
+            "1.34", {"group": "g", "uid": "1", "extra-a": "y"}, 500,
+            f'Internal Server Error: "{PODS}": requested [{{Group  g    }} {{UserExtra  y  authentication.k8s.io/v1  a}} '
+            "{UID  1  authentication.k8s.io/v1  }] without impersonating a user\n",
+        ),
+    ],
+)  # fmt: skip
+def test_how_an_error_shows_what_was_asked_for(version, headers, code, message):
+    api = Api(version=version)
+    token = features.use(api.apiserver.features)
+    try:
+        with pytest.raises((StatusError, PlainAnswer)) as refused:
+            acting(api, ADMIN, **headers)
+    finally:
+        features.leave(token)
+    error = refused.value
+    assert (error.code, getattr(error, "message", None) or error.text) == (code, message)
+
+
+@pytest.mark.parametrize(("count", "allowed"), [(3, False), (4, True)])
+def test_many_groups_need_one_permission_for_all_of_them(count, allowed):
+    """`isGroupsAllowed`: with more than three groups, the permission for `*` is asked for first."""
+    asked = []
+
+    def decide(user, info):
+        asked.append((info.resource, info.name))
+        return Decision(info.resource != "groups" or info.name == "*", "")
+
+    class Headers(dict):
+        def getall(self, name):
+            return [f"g{n}" for n in range(count)] if name == "impersonate-group" else []
+
+    headers = Headers({"impersonate-user": "bob", "impersonate-group": "g0"})
+    request = Request("GET", PODS, {}, headers, b"", JANE)
+    try:
+        Impersonation(decide).effective(request, parse(request))
+    except StatusError:
+        pass
+    of_groups = [name for resource, name in asked if resource == "groups"]
+    assert of_groups == (["*"] if allowed else ["g0", "g0"])
+
+
+def test_the_mode_that_succeeded_is_tried_first_the_next_time():
+    asked = []
+
+    def decide(user, info):
+        asked.append(info.verb)
+        return Decision(info.verb == "impersonate", "")
+
+    check = Impersonation(decide)
+    request = Request("GET", PODS, {}, {"impersonate-user": "bob"}, b"", JANE)
+    for _ in range(2):
+        assert check.effective(request, parse(request)).name == "bob"
+    assert asked == ["impersonate-on:user-info:list", "impersonate", "impersonate"]
 
 
 def test_requests_without_headers_are_not_impersonated():

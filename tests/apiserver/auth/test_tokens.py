@@ -419,3 +419,48 @@ def test_a_token_of_a_secret_is_valid_as_long_as_the_secret_has_it(accounts):
     assert problem(api, made) == "Token does not match server's copy"
     api.ok("DELETE", f"{SECRETS}/s")
     assert problem(api, made) == "Token has been invalidated"
+
+
+@pytest.mark.parametrize(
+    ("curve", "name", "size"),
+    [(ec.SECP256R1(), "P-256", 32), (ec.SECP384R1(), "P-384", 48), (ec.SECP521R1(), "P-521", 66)],
+)
+def test_the_numbers_of_an_elliptic_key_have_the_size_of_its_curve(curve, name, size):
+    """RFC 7518, 3.4 and 6.2.1: also numbers that begin with zeros."""
+    pem = ec.derive_private_key(5, curve).private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
+    keys = jsonwebtoken.KeySet(lambda: pem)
+    shown = keys.verifying[0].jwk()
+    numbers = ec.derive_private_key(5, curve).public_key().public_numbers()
+    assert shown["crv"] == name
+    for member, number in (("x", numbers.x), ("y", numbers.y)):
+        raw = jsonwebtoken.decoded(shown[member])
+        assert (len(raw), int.from_bytes(raw, "big")) == (size, number)
+    assert len(jsonwebtoken.decoded(keys.sign({}).split(".")[2])) == 2 * size
+
+
+@pytest.mark.parametrize(
+    ("claims", "error"),
+    [
+        ({"nbf": 100 + serviceaccounttoken.LEEWAY}, ""),
+        ({"nbf": 101 + serviceaccounttoken.LEEWAY}, "service account token is not valid yet"),
+        ({"exp": 100 - serviceaccounttoken.LEEWAY}, ""),
+        ({"exp": 99 - serviceaccounttoken.LEEWAY}, "service account token has expired"),
+        ({"iat": 100 + serviceaccounttoken.LEEWAY}, ""),
+        ({"iat": 101 + serviceaccounttoken.LEEWAY}, "service account token is issued in the future"),
+        ({}, ""),
+    ],
+)
+def test_the_times_of_a_token(claims, error):
+    try:
+        serviceaccounttoken._check_times(claims, 100)
+        found = ""
+    except jsonwebtoken.BadToken as problem:
+        found = str(problem)
+    assert found == error
+
+
+@pytest.mark.parametrize(("seconds", "until"), [(600, "00:10:00"), (3600, "01:00:00"), (7200, "02:00:00")])
+def test_the_status_of_a_token_has_its_expiry(accounts, seconds, until):
+    found = accounts.ok("POST", TOKEN, {"spec": {"expirationSeconds": seconds}})
+    assert found["status"]["expirationTimestamp"] == f"2026-01-01T{until}Z"
+    assert claims(found["status"]["token"])["iat"] == 1767225600

@@ -6,6 +6,7 @@ import pytest
 
 from fakekube.apiserver.crd.compilation import compile_rule, declare_self
 from fakekube.apiserver.crd.structural import Structural
+from fakekube.apiserver.registry.apiextensions.customresourcedefinition.celvalidation import over_budget
 
 Schema = dict[str, Any]
 
@@ -141,3 +142,19 @@ def test_items_of_a_list_are_as_small_as_their_required_fields_allow(required, d
         item["properties"][name] = {**item["properties"][name], "default": "a"}
     items = (LIMIT - 2) // (smallest + 1)
     assert cost(array(item, None), "self.all(x, true)") == 3 * items + 2
+
+
+@pytest.mark.parametrize(
+    ("cost", "factor"),
+    [
+        (1_000_001, "1.000001x"),
+        (1_499_999, "1.499999x"),
+        (1_500_000, "1.5x"),
+        (2_340_000, "2.3x"),
+        (100_000_000, "100.0x"),
+        (100_000_001, "more than 100x"),
+    ],
+)
+def test_how_far_a_cost_is_over_its_budget(cost: int, factor: str) -> None:
+    text = over_budget("estimated rule cost", cost, 1_000_000)
+    assert text.startswith(f"estimated rule cost exceeds budget by factor of {factor} (")

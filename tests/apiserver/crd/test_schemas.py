@@ -376,7 +376,7 @@ TAKEN: list[Any] = [
         },
         id="metadata name ok",
     ),
-    pytest.param({"type": "object", "default": {}}, id="root default"),
+    pytest.param({"type": "object", "default": {"apiVersion": "v1", "kind": "Backup"}}, id="root default"),
     pytest.param(
         {"type": "object", "x-kubernetes-embedded-resource": True, "x-kubernetes-preserve-unknown-fields": True},
         id="root embedded",

@@ -105,3 +105,54 @@ def test_all_errors_are_reported() -> None:
     }
     found = field_errors(SchemaValidator(schema).check({"a": "x", "b": ["ab", "c", "de"]}).problems)
     assert sorted(one.field for one in found) == ["a", "b[0]", "b[2]", "z"]
+
+
+@pytest.mark.parametrize("kind", ["anyOf", "oneOf"])
+@pytest.mark.parametrize(
+    ("choices", "value", "best"),
+    [
+        # the alternative that passes most checks is the one that is reported; of equal ones the first
+        ([{"minimum": 5}, {"maximum": 1}], 3, "greater than or equal to 5"),
+        ([{"maximum": 1}, {"minimum": 5}], 3, "less than or equal to 1"),
+        ([{"type": "string"}, {"type": "integer", "minimum": 5}], 3, "greater than or equal to 5"),
+        ([{"type": "integer", "minimum": 5}, {"type": "string"}], 3, "greater than or equal to 5"),
+        ([{"minimum": 5}, {"type": "integer", "maximum": 1}], 3, "less than or equal to 1"),
+        ([{"type": "integer", "maximum": 1}, {"minimum": 5}], 3, "less than or equal to 1"),
+    ],
+)
+def test_the_best_alternative_is_reported(kind: str, choices: Any, value: Any, best: str) -> None:
+    """`validate.schemaPropsValidator`: the result with the most matches."""
+    (_, first), *others = errors_of({"x-kubernetes-preserve-unknown-fields": True, kind: choices}, value)
+    assert kind in first
+    assert [text.partition("should be ")[2] for _, text in others] == [best]
+
+
+@pytest.mark.parametrize(
+    ("schema", "good", "bad"),
+    [
+        ({"type": "string", "minLength": 2}, "ab", "a"),
+        ({"type": "string", "maxLength": 2}, "ab", "abc"),
+        ({"type": "array", "items": TEXT, "minItems": 2}, ["a", "b"], ["a"]),
+        ({"type": "array", "items": TEXT, "maxItems": 2}, ["a", "b"], ["a", "b", "c"]),
+        ({"type": "object", "additionalProperties": TEXT, "minProperties": 2}, {"a": "", "b": ""}, {"a": ""}),
+        ({"type": "object", "additionalProperties": TEXT, "maxProperties": 1}, {"a": ""}, {"a": "", "b": ""}),
+        ({"type": "integer", "minimum": 2}, 2, 1),
+        ({"type": "integer", "maximum": 2}, 2, 3),
+        ({"type": "integer", "minimum": 2, "exclusiveMinimum": True}, 3, 2),
+        ({"type": "integer", "maximum": 2, "exclusiveMaximum": True}, 1, 2),
+        ({"type": "integer", "multipleOf": 3}, 6, 7),
+        ({"type": "number", "multipleOf": 0.01}, 4.35, 4.355),
+        ({"type": "number", "multipleOf": 0.5}, 2.5, 2.75),
+        ({"type": "number", "multipleOf": 1.5}, 4.5, 4.0),
+        ({"type": "number", "multipleOf": 1.0}, 2.0, 2.5),
+        ({"type": "integer", "format": "int32"}, 2**31 - 1, 2**31),
+        ({"type": "integer", "format": "int32"}, -(2**31), -(2**31) - 1),
+        ({"type": "integer"}, 2**63 - 1, 2**63),
+        ({"type": "integer"}, -(2**63), -(2**63) - 1),
+        ({"type": "integer", "enum": [1, 2]}, 2, 3),
+        ({"type": "string", "enum": ["a"]}, "a", "A"),
+    ],
+)
+def test_the_last_valid_value(schema: Any, good: Any, bad: Any) -> None:
+    assert errors_of(schema, good) == []
+    assert errors_of(schema, bad) != []

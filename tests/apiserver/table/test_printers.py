@@ -427,3 +427,26 @@ def _average(kind, current, **target):
 )
 def test_targets_of_an_autoscaler(kind, current, target, text):
     assert _average(kind, current, **target) == text
+
+
+@pytest.mark.parametrize(("count", "more"), [(1, ""), (2, ""), (3, " + 1 more..."), (5, " + 3 more...")])
+def test_an_autoscaler_shows_two_metrics(count, more):
+    metric = {
+        "type": "Resource",
+        "resource": {"name": "cpu", "target": {"type": "Utilization", "averageUtilization": 80}},
+    }
+    cells = row("horizontalpodautoscalers.autoscaling", spec={"metrics": [metric] * count})
+    assert cells["Targets"] == ", ".join(["cpu: <unknown>/80%"] * min(count, 2)) + more
+
+
+@pytest.mark.parametrize(
+    ("spec", "succeeded", "shown"),
+    [
+        ({"completions": 3}, 1, "1/3"),
+        ({"parallelism": 1}, 0, "0/1"),
+        ({"parallelism": 2}, 1, "1/1 of 2"),
+        ({"parallelism": 0}, 0, "0/1"),
+    ],
+)
+def test_the_completions_of_a_job(spec, succeeded, shown):
+    assert row("jobs.batch", spec=spec, status={"succeeded": succeeded})["Completions"] == shown

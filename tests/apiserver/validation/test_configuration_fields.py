@@ -74,9 +74,16 @@ NEW = [
     ]),
     ("Secret", {"type": "kubernetes.io/dockercfg", "data": {".dockercfg": "WzFd"}}, ['data[.dockercfg]: Invalid value: "<secret contents redacted>": json: cannot unmarshal array into Go value of type map[string]interface {}']),
     ("Secret", {"type": "kubernetes.io/dockercfg", "data": {".dockercfg": "ew=="}}, ['data[.dockercfg]: Invalid value: "<secret contents redacted>": unexpected end of JSON input']),
+    ("Node", {"spec": {"podCIDRs": ["10.0.0.0/24", "2001:db8::/64"]}}, []),
+    ("Node", {"spec": {"podCIDRs": ["10.0.0.0/24"]}}, []),
+    ("Node", {"spec": {"podCIDRs": ["10.0.0.0/24", "2001:db8::/64", "10.0.1.0/24"]}}, [
+        'spec.podCIDRs: Invalid value: ["10.0.0.0/24","2001:db8::/64","10.0.1.0/24"]: may specify no more than one CIDR for '
+        "each IP family",
+    ]),
     ("Node", {"spec": {"podCIDRs": ["10.0.0.0/24", "10.0.0.0/24", "x"]}}, [
         'spec.podCIDRs[2]: Invalid value: "x": must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)',
-        'spec.podCIDRs[1]: Duplicate value: "10.0.0.0/24"',
+        "spec.podCIDRs: Internal error: invalid PodCIDRs. failed to check with dual stack with error:invalid CIDR[2]: <nil> (invalid CIDR address: x)",
+        'spec.podCIDRs: Invalid value: ["10.0.0.0/24","10.0.0.0/24","x"]: may specify no more than one CIDR for each IP family',
     ]),
     ("Node", {"spec": {"taints": [{"key": "a", "effect": "NoExecute", "value": "x y"}, {"key": "a", "effect": "NoExecute"}, {"key": "", "effect": ""}]}}, [
         'metadata.taints[0].value: Invalid value: "x y": a valid label must be an empty string or consist of alphanumeric characters, \'-\', …',

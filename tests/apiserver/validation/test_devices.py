@@ -65,7 +65,7 @@ NEW = [
     ]),
     ("ResourceClaim", claim(request(tolerations=[{"operator": "Exists", "value": "a", "effect": "Evict"}])), [
         'spec.devices.requests[0].exactly.tolerations[0].value: Invalid value: "a": must be empty for operator `Exists`',
-        'spec.devices.requests[0].exactly.tolerations[0].effect: Unsupported value: "Evict": supported values: "NoExecute", "NoSchedule"',
+        'spec.devices.requests[0].exactly.tolerations[0].effect: Unsupported value: "Evict": supported values: "NoExecute", "NoSchedule", "None"',
     ]),
     ("ResourceClaimTemplate", {"spec": claim(request())}, []),
     ("ResourceClaimTemplate", {"spec": claim(request(deviceClassName=""))},

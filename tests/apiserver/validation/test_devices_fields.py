@@ -15,7 +15,7 @@ NEW = [
         'spec.devices.requests[0].exactly.tolerations[1].key: Invalid value: "a b": name part must consist of alphanumeric characters, \'-\',…',
         'spec.devices.requests[0].exactly.tolerations[1].operator: Unsupported value: "Near": supported values: "Equal", "Exists"',
         'spec.devices.requests[0].exactly.tolerations[2].value: Invalid value: "x": must be empty for operator `Exists`',
-        'spec.devices.requests[0].exactly.tolerations[2].effect: Unsupported value: "Never": supported values: "NoExecute", "NoSchedule"',
+        'spec.devices.requests[0].exactly.tolerations[2].effect: Unsupported value: "Never": supported values: "NoExecute", "NoSchedule", "None"',
     ]),
     ("ResourceClaim", claim(request(), constraints=[{"requests": ["a/b/c", "r"], "matchAttribute": "a/b/c"}, {"matchAttribute": "/x"}, {"distinctAttribute": "d.example.com/"}, {"matchAttribute": "d.example.com/" + "x" * 33}]), [
         'spec.devices.constraints[0].requests[0]: Invalid value: "a/b/c": must be the name of a request in the claim or the name of a reque…',

@@ -227,6 +227,8 @@ NEW = [
     ("IPAddress", {"spec": {}}, ['spec.parentRef: Required value']),
 ]  # fmt: skip
 
+DUAL = service(clusterIPs=["10.0.0.9", "2001:db8::1"], ipFamilies=["IPv4", "IPv6"], ipFamilyPolicy="PreferDualStack")
+
 CHANGED = [
     ("Service", lb(loadBalancerClass="a"), {"spec": {"loadBalancerClass": "b"}}, ['spec.loadBalancerClass: Invalid value: "b": may not change once set']),
     ("Service", lb(externalTrafficPolicy="Local", healthCheckNodePort=30001), {"spec": {"healthCheckNodePort": 30002}}, ['spec.healthCheckNodePort: Forbidden: field is immutable']),
@@ -236,13 +238,19 @@ CHANGED = [
         'spec.ipFamilies[0]: Invalid value: ["IPv6"]: may not change once set',
         'spec.clusterIPs[0]: Invalid value: "10.0.0.9": expected an IPv6 value as indicated by `ipFamilies[0]`',
     ]),
-    ("Service", service(clusterIPs=["10.0.0.9", "2001:db8::1"], ipFamilies=["IPv4", "IPv6"], ipFamilyPolicy="PreferDualStack"), {"spec": {"clusterIP": "10.0.0.8", "clusterIPs": ["10.0.0.8"], "ipFamilies": ["IPv6"]}}, [
+    ("Service", DUAL, {"spec": {"clusterIP": "10.0.0.8", "clusterIPs": ["10.0.0.8"], "ipFamilies": ["IPv6"]}}, [
         'spec.clusterIPs[0]: Invalid value: ["10.0.0.8"]: may not change once set',
         'spec.ipFamilyPolicy: Invalid value: "PreferDualStack": must be set to \'SingleStack\' when releasing the secondary clusterIP',
         'spec.ipFamilies[0]: Invalid value: ["10.0.0.8"]: may not change once set',
         'spec.ipFamilyPolicy: Invalid value: "PreferDualStack": must be set to \'SingleStack\' when releasing the secondary ipFamily',
         'spec.clusterIPs[0]: Invalid value: "10.0.0.8": expected an IPv6 value as indicated by `ipFamilies[0]`',
     ]),
+    ("Service", DUAL, {"metadata": {"labels": {"a": "b"}}}, []),
+    ("Service", DUAL, {"spec": {"clusterIPs": ["10.0.0.9"], "ipFamilies": ["IPv4"], "ipFamilyPolicy": "SingleStack"}}, []),
+    ("Service", DUAL, {"spec": {"clusterIPs": ["10.0.0.9", "2001:db8::2"]}}, ['spec.clusterIPs[1]: Invalid value: ["10.0.0.9","2001:db8::2"]: may not change once set']),
+    ("Service", DUAL, {"spec": {"clusterIPs": ["10.0.0.9"]}}, ['spec.ipFamilyPolicy: Invalid value: "PreferDualStack": must be set to \'SingleStack\' when releasing the secondary clusterIP']),
+    ("Service", DUAL, {"spec": {"ipFamilies": ["IPv4"]}}, ['spec.ipFamilyPolicy: Invalid value: "PreferDualStack": must be set to \'SingleStack\' when releasing the secondary ipFamily']),
+    ("Service", service(ipFamilies=["IPv4"]), {"spec": {"clusterIPs": ["10.0.0.9", "2001:db8::1"], "ipFamilies": ["IPv4", "IPv6"], "ipFamilyPolicy": "PreferDualStack"}}, []),
     ("ServiceCIDR", CIDRS, {"spec": {"cidrs": ["10.0.0.0/24", "2001:db8::/64"]}}, []),
     ("ServiceCIDR", CIDRS, {"spec": {"cidrs": ["10.0.1.0/24"]}}, ['spec.cidrs[0]: Invalid value: "10.0.1.0/24": field is immutable']),
     ("ServiceCIDR", CIDRS, {"spec": {"cidrs": []}}, ['spec.cidrs: Invalid value: null: field is immutable']),

@@ -20,6 +20,9 @@ def requests(**amounts):
 IMMUTABLE = "spec: Forbidden: only cpu and memory resources are mutable"
 
 
+OWN = {"spec": {"resources": {"limits": {"cpu": "3"}}}}
+
+
 @pytest.mark.parametrize(
     ("before", "change", "expected"),
     [
@@ -57,13 +60,17 @@ IMMUTABLE = "spec: Forbidden: only cpu and memory resources are mutable"
             requests(cpu="2", memory="1Gi"),
             [": Forbidden: windows pods cannot be resized"],
         ),
+        (OWN, {"spec": {"resources": {"limits": {"cpu": "4"}, "requests": {"cpu": "2"}}}}, []),
         (
-            {"spec": {"resources": {"limits": {"cpu": "3"}}}},
-            {},
-            [
-                ": Forbidden: resize of pods with pod-level resources is forbidden when "
-                "InPlacePodLevelResourcesVerticalScalingEnabled feature gate is disabled"
-            ],
+            OWN,
+            {"spec": {"resources": {"limits": {"cpu": None, "memory": "1Gi"}}}},
+            ["spec.resources.limits: Forbidden: pod-level resource limits cannot be removed"],
+        ),
+        (OWN, {"spec": {"resources": None}}, ["spec.resources: Forbidden: pod-level resources cannot be removed"]),
+        (
+            OWN,
+            {"spec": {"resources": {"limits": {"hugepages-2Mi": "2Mi"}}}},
+            ["spec: Forbidden: only cpu and memory resources are mutable at pod-level"],
         ),
     ],
 )

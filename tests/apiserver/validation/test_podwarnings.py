@@ -105,6 +105,30 @@ def files(*paths):
                 "integer"
             ],
         ),
+        (container(resources={"requests": {"memory": "2000m"}, "limits": {"memory": "2000m", "cpu": "1500m"}}), []),
+        (
+            container(resources={"limits": {"memory": "2500m", "ephemeral-storage": "5m"}}),
+            [
+                f'spec.containers[0].resources.{of}[{name}]: fractional byte value "{value}" is invalid, must be an integer'
+                for name, value in (("memory", "2500m"), ("ephemeral-storage", "5m"))
+                for of in ("limits", "requests")  # whose defaults are the limits
+            ],
+        ),
+        (pod(terminationGracePeriodSeconds=0), []),
+        (container(env=[{"name": "a", "value": "1"}, {"name": "b", "value": "$(a)"}]), []),
+        (
+            container(ports=[{"containerPort": 1, "hostPort": 1, "hostIP": f"1.2.3.{n}"} for n in (4, 5)]),
+            [],  # other addresses
+        ),
+        (container(ports=[{"containerPort": 1, "hostPort": n} for n in (1, 2)]), []),
+        (container(ports=[{"containerPort": 1, "hostPort": 1, "protocol": name} for name in ("TCP", "UDP")]), []),
+        (
+            pod(volumes=[{"name": "v", "secret": {"secretName": "s", "items": files("a/", "a")}}]),
+            ['volume "v" (Secret "s"): overlapping paths: "a" with "a"'],
+        ),
+        (pod(volumes=[{"name": "v", "configMap": {"name": "m", "items": files("a", "ab", "b/a")}}]), []),
+        (projected({"secret": {"name": "s", "items": files("a")}}), []),
+        (projected({}), ['volume "v" (Projected) has no sources provided']),
         (
             container(env=[{"name": "a", "value": "1"}, {"name": "a", "value": "2"}, {"name": "a", "value": "$(a)3"}]),
             [
@@ -205,3 +229,38 @@ def test_workloads(kind, obj, of_create, of_update):
     assert rules.update_warnings(old, old) == []
     new = {**old, "metadata": {**old["metadata"], "generation": 2}}
     assert rules.update_warnings(new, old) == of_update
+
+
+def test_a_stateful_set_may_keep_no_revisions_and_claim_whole_bytes():
+    claim = {"spec": {"resources": {"requests": {"storage": "2000m"}, "limits": {"storage": "1Gi"}}}}
+    spec = {"revisionHistoryLimit": 0, "volumeClaimTemplates": [claim]}
+    assert strategy("StatefulSet").warnings(complete("StatefulSet", {"spec": spec})) == []
+
+
+@pytest.mark.parametrize(
+    ("completions", "parallelism", "mode", "warned"),
+    [
+        (100_001, 10_001, "Indexed", True),
+        (100_000, 10_001, "Indexed", False),
+        (100_001, 10_000, "Indexed", False),
+        (100_001, 10_001, "NonIndexed", False),
+    ],
+)
+def test_large_indexed_jobs(completions, parallelism, mode, warned):
+    spec = {"completions": completions, "parallelism": parallelism, "completionMode": mode}
+    found = strategy("Job").warnings(complete("Job", {"spec": {**spec, "template": pod()}}))
+    assert [text[:15] for text in found] == (["In Indexed Jobs"] if warned else [])
+
+
+@pytest.mark.parametrize(("size", "warned"), [("1Gi", False), ("1", False), ("500m", True), ("1500m", True)])
+@pytest.mark.parametrize("field", ["requests", "limits"])
+def test_claims_of_fractions_of_bytes(field, size, warned):
+    claim = complete("PersistentVolumeClaim", {"spec": {"resources": {field: {"storage": size}}}})
+    why = f'spec.resources.{field}[storage]: fractional byte value "{size}" is invalid, must be an integer'
+    assert strategy("PersistentVolumeClaim").warnings(claim) == ([why] if warned else [])
+
+
+def test_pods_of_fractions_of_bytes():
+    obj = as_new("Pod", container(resources={"requests": {"memory": "500m"}}))
+    why = 'fractional byte value "500m" is invalid, must be an integer'
+    assert strategy("Pod").warnings(obj) == [f"spec.containers[0].resources.requests[memory]: {why}"]

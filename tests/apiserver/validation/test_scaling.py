@@ -348,8 +348,8 @@ def test_changed_objects(kind, before, change, expected):
             },
             [
                 'status.conditions[0].status: Unsupported value: "X": supported values: "False", "True", "Unknown"',
-                "status.conditions[0].lastTransitionTime: Required value: must be set",
-                "status.conditions[0].reason: Required value: must be set",
+                "status.conditions[0].lastTransitionTime: Required value",
+                "status.conditions[0].reason: Required value",
                 'status.conditions[1].type: Duplicate value: "A"',
                 'status.conditions[1].reason: Invalid value: "a b": a condition reason must start with alphabetic character, optionally followed by a string of alphanu…',
             ],

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fakekube.apiserver.registry.batch.cronjob.schedule import problem_of, zone_problem
+from fakekube.apiserver.registry.batch.cronjob.schedule import parse_schedule, problem_of, zone_problem
 from fakekube.apiserver.registry.batch.job import indexes as completionindexes
 from fakekube.apiserver.registry.core.pod.images import pull_policy, tag_of
 
@@ -92,8 +92,54 @@ def test_indexes_that_are_in_both_sets_are_found(ours, theirs):
         (f"nginx@sha256:{'0' * 64}", "", "IfNotPresent"),
         (f"nginx:latest@sha256:{'0' * 64}", "latest", "Always"),
         ("NGINX", "", "IfNotPresent"),
+        ("a" * 247, "latest", "Always"),
+        ("a" * 248, "", "IfNotPresent"),
+        ("a" * 247 + ":v1", "v1", "IfNotPresent"),
+        ("a" * 64, "", "IfNotPresent"),  # the identifier of an image
+        ("a" * 63, "latest", "Always"),
+        ("a:" + "b" * 128, "b" * 128, "IfNotPresent"),
+        ("a:" + "b" * 129, "", "IfNotPresent"),
         ("", "", "IfNotPresent"),
     ],
 )
 def test_images(image, tag, policy):
     assert (tag_of(image), pull_policy(image)) == (tag, policy)
+
+
+@pytest.mark.parametrize(
+    ("text", "values", "star"),
+    [
+        ("*", range(60), True),
+        ("?", range(60), True),
+        ("*/15", [0, 15, 30, 45], False),
+        ("*/1", range(60), True),
+        ("5", [5], False),
+        ("5/20", [5, 25, 45], False),
+        ("5-8", [5, 6, 7, 8], False),
+        ("5-10/5", [5, 10], False),
+        ("1,3,3", [1, 3], False),
+        ("0-59", range(60), False),
+        ("59", [59], False),
+    ],
+)
+def test_the_minutes_of_a_schedule(text, values, star):
+    minute = parse_schedule(f"{text} * * * *").minute
+    assert (sorted(minute.chosen), minute.star) == (list(values), star)
+
+
+@pytest.mark.parametrize(("text", "seconds"), [("1h30m", 5400), ("1.9s", 1), ("1ms", 1), ("-1s", 1), ("2s", 2)])
+def test_intervals_are_whole_seconds_and_at_least_one(text, seconds):
+    assert parse_schedule(f"@every {text}").every == seconds
+
+
+@pytest.mark.parametrize(
+    ("number", "why"),
+    [
+        ("9223372036854775807", "end of range (9223372036854775807) above maximum (59): 9223372036854775807"),
+        ("9223372036854775808", "value out of range"),
+        ("+5", ""),
+    ],
+)
+def test_the_largest_number_of_a_schedule(number, why):
+    assert problem_of(f"{number} * * * *").endswith(why)
+    assert bool(problem_of(f"{number} * * * *")) is bool(why)

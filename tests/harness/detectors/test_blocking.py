@@ -201,6 +201,7 @@ REFUSED = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("call", REFUSED)
 def test_a_wait_in_a_reconcile_is_refused(kube, call):
     async def reconcile(request, client):
@@ -213,6 +214,7 @@ def test_a_wait_in_a_reconcile_is_refused(kube, call):
     assert f" in {call.__name__} {REFUSED[call]}: nothing else on the event loop runs" in text
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("call", REFUSED)
 def test_a_wait_of_a_task_is_refused(kube, call):
     async def work():
@@ -291,6 +293,7 @@ WAITS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("wait", WAITS)
 def test_a_reconcile_waits_for_a_thread_that_it_has_started(kube, wait):
     async def reconcile(request):
@@ -332,6 +335,7 @@ def test_a_wait_for_what_has_happened_already(kube):
     assert texts(kube) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ends", ["close", "kill"])
 def test_a_pool_that_an_operator_keeps_logs_no_error_when_its_workers_end(caplog, ends):
     def build(manager):

@@ -137,6 +137,7 @@ def test_m6_the_references_that_it_has_are_named(kube):
     )
 
 
+@pytest.mark.slow
 def test_m6_without_any_reference(kube):
     run(kube, creating(child()), owns=OWNS)
     (text,) = texts(kube)

@@ -51,6 +51,7 @@ def counting(delay=0):
     return respond
 
 
+@pytest.mark.slow
 def test_a_hot_loop_ends_after_a_hundred_writes(kube):
     with pytest.raises(
         HotLoop, match=r"has written \S+/databases/a/status 100 times in a row within 0 s.*\.status\.seen"
@@ -59,6 +60,7 @@ def test_a_hot_loop_ends_after_a_hundred_writes(kube):
     assert len(kube.requests(verb="patch")) < 110
 
 
+@pytest.mark.slow
 def test_a_hot_loop_of_an_operator_that_watches_and_writes_with_two_clients(kube):
     with pytest.raises(HotLoop, match="100 times in a row within 0 s"):
         run(kube, counting(), writes_as="another")
@@ -95,6 +97,7 @@ def test_the_time_that_is_written_for_each_event(kube):
     )
 
 
+@pytest.mark.slow
 def test_the_time_of_a_change(kube):
     async def respond(seen):
         return {"seen": now()} if "status" not in seen else None
@@ -103,6 +106,7 @@ def test_the_time_of_a_change(kube):
     assert texts(kube) == []
 
 
+@pytest.mark.slow
 def test_many_steps_with_different_texts(kube):
     """A state machine that other clients would see, too: slower than at one instant, and no counter."""
 
@@ -115,6 +119,7 @@ def test_many_steps_with_different_texts(kube):
     assert texts(kube) == []
 
 
+@pytest.mark.slow
 def test_a_heartbeat_of_each_second(kube):
     async def beat():
         async with kubernetes_asyncio.client.ApiClient() as api:
@@ -134,6 +139,7 @@ def test_a_heartbeat_of_each_second(kube):
     assert texts(kube) == []
 
 
+@pytest.mark.slow
 def test_a_hot_loop_where_that_detector_is_off():
     with FakeKube(detect={"hot-loop": "off"}) as kube:
 

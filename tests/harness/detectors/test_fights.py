@@ -44,6 +44,7 @@ def test_n6_two_controllers_of_one_operator(fakekube):
     assert 200 < sum(1 for one in fakekube.requests(verb="patch")) < 210
 
 
+@pytest.mark.slow
 def test_n6_two_operators_with_controllers_of_one_name(fakekube):
     fakekube.create(config_map("a"))
     fakekube.start(one("minder", writes("mode", "on")), name="left")
@@ -76,6 +77,7 @@ def minding(fakekube, value, agent=None):
     return operate
 
 
+@pytest.mark.slow
 def test_n6_clients_without_reconciles(fakekube):
     fakekube.create(config_map("a"))
     fakekube.thread(minding(fakekube, "on"), name="left")
@@ -84,6 +86,7 @@ def test_n6_clients_without_reconciles(fakekube):
         fakekube.settle()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("agents", [(None, None), ("agent-a", "agent-b")])
 def test_threads_of_one_function_are_two_writers(fakekube, agents):
     fakekube.create(config_map("a"))
@@ -95,6 +98,7 @@ def test_threads_of_one_function_are_two_writers(fakekube, agents):
         fakekube.settle()
 
 
+@pytest.mark.slow
 def test_slow_threads_of_one_function_are_two_writers(fakekube):
     from kubernetes import client
 
@@ -142,6 +146,7 @@ def test_n6_controllers_that_take_turns_until_they_are_done_are_fine(fakekube):
     assert fakekube.get("v1", "ConfigMap", "a")["data"] == {"first": "150", "second": "150"}
 
 
+@pytest.mark.slow
 def test_n6_it_can_be_switched_off(fakekube):
     """Then the loop is found later, as any other."""
     from fakekube import FakeKube

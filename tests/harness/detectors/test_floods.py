@@ -33,6 +33,7 @@ def recording(each, interval):
     return reconcile
 
 
+@pytest.mark.slow
 def test_thousands_of_events_of_one_object(kube):
     run(kube, recording(20, 10), seconds=1200)
     (text,) = texts(kube)
@@ -42,6 +43,7 @@ def test_thousands_of_events_of_one_object(kube):
     )
 
 
+@pytest.mark.slow
 def test_events_of_progress_for_a_day(kube):
     """One in half a minute is much, but no flood: those of an hour ago are gone."""
     run(kube, recording(1, 30), seconds=86_400)
@@ -49,6 +51,7 @@ def test_events_of_progress_for_a_day(kube):
     assert found(kube) == []
 
 
+@pytest.mark.slow
 def test_an_event_of_each_of_many_objects(kube):
     async def reconcile(request, client):
         for number in range(1200):
@@ -178,6 +181,7 @@ def test_a_watch_that_never_lists_again(kube):
     ]
 
 
+@pytest.mark.slow
 def test_a_watch_that_never_lists_again_and_never_waits(kube):
     kube.faults.compact()
     kube.task(watching(kube, 1000, pause=0), name="watcher")
@@ -193,6 +197,7 @@ def test_watches_that_are_tried_again_and_listed(kube, options):
     assert found(kube) == []
 
 
+@pytest.mark.slow
 def test_informers_and_kopf_after_a_compaction(kube):
     """Both list when a watch has expired."""
 
@@ -209,6 +214,7 @@ def test_informers_and_kopf_after_a_compaction(kube):
     assert "expired-watch" not in found(kube)
 
 
+@pytest.mark.slow
 def test_the_official_client_with_a_fixed_version(kube):
     def program(api, lists):
         while True:

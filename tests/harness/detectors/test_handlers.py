@@ -44,6 +44,7 @@ def test_a_handler_of_kopf_that_never_removes_its_finalizer(kube):
     assert f"keeps the finalizer {FINALIZER}, which this client has added (patch databases default/a -> 200)" in text
 
 
+@pytest.mark.slow
 def test_a_handler_of_kopf_that_removes_it(kube):
     def removes(meta, patch, **_):
         if meta.get("deletionTimestamp") and FINALIZER in meta["finalizers"]:
@@ -69,6 +70,7 @@ def test_a_handler_of_kopf_that_waits(kube, delay):
     assert found(kube) == []
 
 
+@pytest.mark.slow
 def test_a_daemon_of_kopf_that_takes_an_hour_to_stop(kube):
     """kopf looks at it each minute."""
 
@@ -119,6 +121,7 @@ def test_a_program_that_has_ended(kube):
     assert found(kube) == []
 
 
+@pytest.mark.slow
 def test_an_operator_that_the_test_has_ended(kube):
     task = start_kopf(kube, adding(lambda **_: None))
     kube.delete(API, "Database", "a")
@@ -159,6 +162,7 @@ def starting(work, *, on=(kopf.on.create,), kept=None):
     return register
 
 
+@pytest.mark.slow
 def test_a_task_that_outlives_the_object_of_its_handler(kube):
     start_kopf(kube, starting(forever))
     delete(kube)
@@ -179,6 +183,7 @@ def test_a_task_of_each_change(kube):
     assert text.endswith("that still run: await or cancel them")
 
 
+@pytest.mark.slow
 def test_a_task_of_an_object_that_exists(kube):
     start_kopf(kube, starting(forever))
     resize(kube)
@@ -216,6 +221,7 @@ def test_a_task_that_is_cancelled_with_its_object(kube):
     assert found(kube) == []
 
 
+@pytest.mark.slow
 def test_a_task_of_the_startup_and_a_daemon(kube):
     def register(registry):
         @kopf.on.startup(registry=registry)

@@ -110,6 +110,7 @@ def once(child=CHILD):
     return reconcile
 
 
+@pytest.mark.slow
 def test_a_reconcile_that_its_own_status_wakes_repeats_nothing(kube):
     with kube.fault(verb="create", resource="configmaps", error=500, times=1):
         run(kube, once())
@@ -340,6 +341,7 @@ def core():
     return kubernetes.client.CoreV1Api()
 
 
+@pytest.mark.slow
 def test_a_handler_of_kopf_that_swallows_an_error(kube):
     def handler(**_):
         create(core(), INVALID)
@@ -363,6 +365,7 @@ def test_a_handler_of_kopf_that_lets_it_fail_or_reports_it(kube):
     assert "ignored-error" not in found(kube)
 
 
+@pytest.mark.slow
 def test_a_handler_of_kopf_that_reports_it_in_the_status(kube):
     def reports(patch, **_):
         create(core(), INVALID)

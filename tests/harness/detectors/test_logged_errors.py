@@ -32,6 +32,7 @@ def handling(error, *, times=10_000, on=kopf.on.create, **options):
     return register
 
 
+@pytest.mark.slow
 def test_a_handler_of_kopf_that_fails_for_ever(kube):
     start_kopf(kube, handling(ConnectionError("backend")), seconds=600)
     (text,) = texts(kube)
@@ -44,6 +45,7 @@ def test_a_handler_of_kopf_that_fails_for_ever(kube):
     )
 
 
+@pytest.mark.slow
 def test_a_handler_of_a_deletion_that_fails_for_ever(kube):
     start_kopf(kube, handling(ConnectionError("backend"), on=kopf.on.delete))
     kube.delete(API, "Database", "a")
@@ -69,12 +71,14 @@ def test_a_handler_of_kopf_that_a_retry_repairs(kube, times):
     assert found(kube) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("error", [kopf.TemporaryError("not yet", delay=30), kopf.PermanentError("never")])
 def test_what_a_handler_of_kopf_says_on_purpose(kube, error):
     start_kopf(kube, handling(error), seconds=600)
     assert found(kube) == []
 
 
+@pytest.mark.slow
 def test_a_handler_of_kopf_that_a_fault_makes_fail(kube):
     def register(registry):
         import kubernetes
@@ -89,6 +93,7 @@ def test_a_handler_of_kopf_that_a_fault_makes_fail(kube):
     assert found(kube) == []
 
 
+@pytest.mark.slow
 def test_a_bug_while_a_fault_hits_another_program(kube):
     """Only a fault of its own requests excuses a record."""
 
@@ -106,6 +111,7 @@ def test_a_bug_while_a_fault_hits_another_program(kube):
     assert text.startswith("[logged-error] kopf-op: kopf.objects logged ")
 
 
+@pytest.mark.slow
 def test_a_bug_while_watches_are_late(kube):
     """No request fails because of late events, so that they excuse no record."""
     with kube.faults.disturb_watches(delay=20):
@@ -200,6 +206,7 @@ def test_errors_while_the_server_is_down(kube):
     assert "logged-error" not in found(kube)
 
 
+@pytest.mark.slow
 def test_an_error_of_a_library(kube):
     """No code of the operator takes part in it."""
 

@@ -195,6 +195,7 @@ def applying(**options):
     return reconcile
 
 
+@pytest.mark.slow
 def test_n5_the_same_content_that_is_applied_in_each_reconcile(kube):
     run(kube, applying(requeue_after=30), seconds=600)
     assert len(kube.requests(verb="patch")) > 10
@@ -212,6 +213,7 @@ def test_n5_the_same_content_that_is_patched_in_each_reconcile(kube):
     assert text.startswith("[noop-write] controllerlib/c: patch configmaps default/x -> 200 changed nothing")
 
 
+@pytest.mark.slow
 def test_n5_an_apply_that_changes_nothing_is_no_write_of_a_short_requeue(kube):
     run(kube, applying(requeue_after=0.1))
     (text,) = texts(kube)
@@ -295,6 +297,7 @@ def test_p9_a_timer_of_kopf_that_polls(kube, seconds, expected):
     assert [text.partition("]")[0] for text in texts(kube)] == (["[poll-list"] if expected else [])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("changes", "expected"), [(False, True), (True, False)])
 def test_p9_a_program_that_polls_what_changes_all_the_time(kube, changes, expected):
     """Polling every second what others change every second costs no more than a watch."""

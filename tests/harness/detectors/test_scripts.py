@@ -23,6 +23,7 @@ def pod(name="web", app="web"):
     }
 
 
+@pytest.mark.slow
 def test_p7_a_selector_that_never_matches(kube):
     kube.pods("app=wbe").always().crash()
     kube.apply(pod())
@@ -57,6 +58,7 @@ def test_p7_an_eviction_concerns_only_pods_that_exist(kube):
     assert len(texts(kube)) == 1
 
 
+@pytest.mark.slow
 def test_p7_pods_that_exist_already_or_come_later_or_have_gone_again(kube):
     kube.apply(pod("first", "one"))
     kube.advance(5)

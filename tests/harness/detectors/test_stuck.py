@@ -353,6 +353,7 @@ def create_waits_plainly(**_):
     threading.Event().wait()  # create_waits_plainly
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("where", ["task", "thread"])
 @pytest.mark.parametrize("handler", [create_waits, create_waits_plainly])
 def test_n2_a_handler_of_kopf_that_waits_for_ever(kube, where, handler):
@@ -378,6 +379,7 @@ def create_sleeps_plainly(**_):
     time.sleep(3600)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("where", ["task", "thread"])
 @pytest.mark.parametrize(
     ("decorate", "handler"),

@@ -129,6 +129,7 @@ def test_a_gather_that_is_awaited(kube):
     assert texts(kube) == []
 
 
+@pytest.mark.slow
 def test_a_job_of_a_thread_whose_future_nothing_awaits(kube):
     def fail():
         raise ConnectionError("it is down")

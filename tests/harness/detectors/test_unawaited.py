@@ -92,6 +92,7 @@ def test_m1_a_coroutine_of_a_variable_that_is_assigned_again(kube):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:coroutine .* was never awaited")
 def test_m1_a_coroutine_that_a_library_drops_is_named_with_its_definition(kube):
     async def reconcile(request, client):

@@ -136,6 +136,7 @@ def test_a_delayed_request_and_a_delayed_event(transport):
         assert reconcile.duration.total_seconds() == 0.25
 
 
+@pytest.mark.slow
 def test_a_delta_is_held_until_it_is_released(fakekube):
     hold = Hold()
     recorder = Recorder(lambda point: hold if isinstance(point, BeforeDelta) and point.type != "Sync" else None)

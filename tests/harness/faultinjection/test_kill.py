@@ -191,6 +191,7 @@ def test_the_next_incarnation_has_new_caches_and_new_state(transport):
         assert second.manager is not first.manager
 
 
+@pytest.mark.slow
 def test_a_crash_between_two_writes_and_the_recovery(fakekube):
     async def reconcile(request, client):
         for name in ("first", "second"):
@@ -385,6 +386,7 @@ def test_a_timer_of_a_killed_operator_does_not_fire(fakekube):
     assert fired == []
 
 
+@pytest.mark.slow
 def test_a_closed_cluster_keeps_nothing_of_the_tasks_that_it_has_killed():
     """What an operator has left, such as a client, is freed with its test; that may be in a variable of its context."""
     left = contextvars.ContextVar("left")

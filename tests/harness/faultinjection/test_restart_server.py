@@ -57,6 +57,7 @@ def test_requests_are_refused_while_it_is_down(transport):
     assert errors == ["ok", "ConnectionRefusedError", "ConnectionRefusedError", "ok", "ok", "ok"]
 
 
+@pytest.mark.slow
 def test_the_official_client_in_a_thread(fakekube):
     core = client.CoreV1Api(fakekube.access.api_client())
     seen = []

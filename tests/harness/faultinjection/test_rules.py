@@ -70,6 +70,7 @@ def test_errors_come_before_the_request_is_processed(kube, code):
     assert len(kube.state.versions("v1", "ConfigMap", "a")) == 1
 
 
+@pytest.mark.slow
 def test_429_says_when_to_retry(fakekube):
     core = client.CoreV1Api(fakekube.access.api_client())
     fakekube.apply(config_map("a"))
@@ -97,6 +98,7 @@ def test_a_proxy_answers_with_a_page(kube, code):
     assert "<html>" in str(result.status or result.message)
 
 
+@pytest.mark.slow
 def test_the_page_of_a_proxy_at_the_official_client(fakekube):
     core = client.CoreV1Api(fakekube.access.api_client())
     with fakekube.fault(error=502), pytest.raises(ApiException, match="502 Bad Gateway") as caught:
@@ -171,6 +173,7 @@ def test_a_slow_body(kube):
     assert (fast["metadata"]["name"], fast_took) == ("b", 0)
 
 
+@pytest.mark.slow
 def test_a_share_of_requests_is_affected_under_the_seed():
     def hits(seed):
         with FakeKube(seed=seed, wall_clock=False) as kube:

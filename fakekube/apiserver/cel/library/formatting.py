@@ -144,7 +144,7 @@ def _text(clause: Clause, value: Any) -> str:
     if isinstance(value, list):
         return f"[{', '.join(map(_nested, value))}]"
     if isinstance(value, dict):
-        rows = sorted(((_key(key), _nested(item)) for key, item in value.items()), key=lambda row: row[0].encode())
+        rows = sorted((_key(key), _nested(item)) for key, item in value.items())
         return f"{{{', '.join(f'{key}:{item}' for key, item in rows)}}}"
     if value is None:
         return "null"

@@ -68,11 +68,13 @@ def bind(call: Call, binding: Object, options: WriteOptions) -> Response:
 
 
 def bind_by_name(call: Call, binding: Object, options: WriteOptions) -> Response:
-    """Assign the pod with the name of the binding to a node: POST to the collection `bindings`."""
+    """Assign the pod with the name of the binding to a node: POST to the collection `bindings`. As every create, it
+    ignores the UID of its object."""
     pods = call.server.catalog.find("", "v1", "pods")
     assert pods is not None, "every server has pods"
     if not binding["metadata"].get("name"):
         raise bad_request("Name parameter required.")
+    binding = {**binding, "metadata": {**binding["metadata"], "uid": ""}}
     info = replace(call.info, resource="pods", name=binding["metadata"].get("name") or "", subresource="binding")
     return bind(replace(call, info=info, registration=call.server.registration(pods)), binding, options)
 

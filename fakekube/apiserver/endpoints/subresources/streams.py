@@ -228,7 +228,8 @@ def _no_handler(call: Call, pod: Object, register: str) -> StatusError:
         return bad_request(f"pod {call.info.name} does not have a host assigned")
     check_node(call, node)
     _check_upgrade(call)
-    return not_implemented(f"{call.info.subresource} of pods without a handler: register one with {register}()")
+    advice = call.server.kubelet.advice.format(handler=register)
+    return not_implemented(f"{call.info.subresource} of pods without a handler: {advice}")
 
 
 def check_node(call: Call, name: str) -> None:

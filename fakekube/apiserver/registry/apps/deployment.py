@@ -44,7 +44,7 @@ STRATEGIES = ("Recreate", "RollingUpdate")
 
 COUNTS = (
     "observedGeneration", "replicas", "updatedReplicas", "readyReplicas", "availableReplicas", "unavailableReplicas",
-    "collisionCount",
+    "terminatingReplicas", "collisionCount",
 )  # fmt: skip
 
 

@@ -147,11 +147,12 @@ def _validate_pod_ranges(ranges: Field) -> None:
     if len(ranges) < 2:
         return
     families = [cidr_family(one) for one in ranges.value]
-    if "" not in families and (len(set(families)) < 2 or len(ranges) > 2):
+    wrong = families.index("") if "" in families else None
+    if wrong is not None:
+        why = f"invalid CIDR[{wrong}]: <nil> (invalid CIDR address: {ranges.value[wrong]})"
+        ranges.internal(f"invalid PodCIDRs. failed to check with dual stack with error:{why}")
+    if wrong is not None or len(set(families)) < 2 or len(ranges) > 2:
         ranges.invalid("may specify no more than one CIDR for each IP family")
-    seen: set[str] = set()
-    for one in ranges:
-        one.unique(seen)
 
 
 def _validate_pod_ranges_kept(ranges: Field, before: list[str]) -> None:

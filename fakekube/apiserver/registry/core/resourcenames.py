@@ -106,4 +106,4 @@ def is_divisible(name: str, value: str) -> bool:
         size = value_of(name.removeprefix(HUGE_PAGES))
     except InvalidQuantity:
         return False
-    return size > 0 and not size % 1 and not -(-number_of(value) // 1) % size
+    return size > 0 and not size % 1 and not math.ceil(number_of(value)) % size

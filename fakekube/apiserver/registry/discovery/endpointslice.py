@@ -19,10 +19,11 @@ from fakekube.apiserver.registry.generic.validation.content import (
     dns_subdomain_problems,
 )
 from fakekube.apiserver.registry.generic.validation.field import Field
-from fakekube.apiserver.registry.generic.validation.ip import family, ip_warnings, special_problems
+from fakekube.apiserver.registry.generic.validation.ip import canonical_text, family, ip_warnings, special_problems
 from fakekube.apiserver.registry.generic.validation.labelselectors import validate_labels
 from fakekube.apiserver.registry.generic.validation.metadata import validate_metadata
 from fakekube.apiserver.registry.generic.validation.rules import update_validator, validator
+from fakekube.apiserver.wire.goprint import go_quote
 
 Object = dict[str, Any]
 
@@ -92,6 +93,9 @@ def _validate_address(address: Field, kind: str, known: Sequence[str], addresses
             address.check(special_problems)
     elif kind in ("IPv4", "IPv6"):
         parsable = address.ip(known)
+        if kind == "IPv6" and (shown := canonical_text(address.text)) not in ("", address.text):
+            address.invalid(f"must be in canonical form ({go_quote(shown)})")
+            return
         if family(address.text) != kind and not content.ip_problems(address.text):
             addresses.invalid(f"must be an {kind} address", address.text)
         parsable.check(special_problems)

@@ -14,6 +14,7 @@ from fakekube.apiserver import names
 from fakekube.apiserver.registry.generic.allocator import Allocator
 from fakekube.apiserver.resource import Resource
 from fakekube.apiserver.user import User
+from fakekube.apiserver.wire.goprint import go_quote
 from fakekube.apiserver.wire.status import FieldError, StatusError, bad_request
 
 Object = dict[str, Any]
@@ -56,6 +57,14 @@ def update_as_is(new: Object, old: Object) -> Object:
 
 def _no_warnings(obj: Object) -> list[str]:
     return []
+
+
+def never(obj: Object) -> bool:
+    return False
+
+
+def always(obj: Object) -> bool:
+    return True
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,6 +122,9 @@ class Strategy:
     """Finalizers that a delete adds, so that the server can clean up before it removes the object."""
     mark_deleted: Callable[[Object, str], Object] | None = None
     """Marks an object as terminating, given the time; None: as for most kinds."""
+    stored_incomplete: Callable[[Object], bool] = never
+    """Whether the storage of kube-apiserver lacks defaults of a new object, which reads set: its first update changes
+    it, even if it changes nothing else."""
     fields: Fields = field(default_factory=dict)
     fields_message: str = "known"
     default: Callable[[Object], None] = no_defaults
@@ -190,6 +202,8 @@ def check_fields(strategy: Strategy, resource: Resource, names: list[str]) -> No
 
 def unknown_field(strategy: Strategy, name: str) -> StatusError:
     """The 400 error for an unknown field label; its wording depends on the kind."""
+    if strategy.fields_message == "Job":
+        return bad_request(f"field label {go_quote(name)} not supported for Job")
     if strategy.fields_message == "label":
         return bad_request(f"field label not supported: {name}")
     if strategy.fields_message != "known":

@@ -22,7 +22,7 @@ LONGEST_NAME, LONGEST_POOL = 32, 253
 
 MODES = ("All", "ExactCount")
 
-EFFECTS = ("NoExecute", "NoSchedule")
+EFFECTS = ("NoExecute", "NoSchedule", "None")
 
 OPERATORS = ("Equal", "Exists")
 

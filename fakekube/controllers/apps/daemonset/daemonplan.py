@@ -52,7 +52,7 @@ def plan_node(
             plan.pods += running[1:]
         elif not running and run:
             plan.nodes.append(name)
-        elif len(running) > 1:
+        else:
             plan.pods += _surplus(daemon_set, running, hash, now)
     else:
         plan.pods += [pod for pod in pods or () if not pod["metadata"].get("deletionTimestamp")]
@@ -99,7 +99,7 @@ class _Update:
             elif old is not None and not self._is_available(old):
                 broken.append(old)
                 missing += 1
-            elif old is not None and missing < most:
+            elif old is not None:
                 candidates.append(old)
         return Plan(pods=[*broken, *candidates[: max(0, most - missing)]])
 
@@ -129,7 +129,7 @@ class _Update:
                     plan.pods.append(old)
             elif node not in wanted:
                 unwanted.append(old)
-            elif surging < most:
+            else:
                 candidates.append(node)
         plan.pods += unwanted[: max(0, available - len(wanted))]
         plan.nodes += candidates[: max(0, most - surging)]

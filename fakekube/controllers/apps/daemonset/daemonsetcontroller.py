@@ -154,10 +154,6 @@ class DaemonSetController:
         if found is None:
             self._forget(request)
             return None
-        if found["spec"].get("selector") == {}:
-            text = "This daemon set is selecting all pods. A non-empty selector is required."
-            self._recorder.event(found, "Warning", "SelectingAll", text)
-            return None
         if found["metadata"].get("deletionTimestamp"):
             return None
         return await self._sync(found)
@@ -168,7 +164,7 @@ class DaemonSetController:
         history = DaemonHistory(self._client, found)
         revisions = await self._claims(found).claim(owned_and_orphans(self._revisions, found))
         current, old = await history.construct(revisions, pods)
-        hash = current["metadata"]["labels"][HASH_LABEL]
+        hash = (current["metadata"].get("labels") or {}).get(HASH_LABEL, "")
         by_node = _by_node(pods)
         if not self._expectations.satisfied(key):
             return await self._update_status(found, nodes, by_node, hash, now, observed=False)
@@ -288,9 +284,8 @@ class DaemonSetController:
                 merged = _merged(fresh.get("status") or {}, counts)
                 stored = await self._client.update_status({**fresh, "status": merged})
             self._written.wrote(found, self._sets, stored)
-        minimum = min_ready_seconds(found)
-        if minimum > 0 and counts["numberReady"] != counts["numberAvailable"]:
-            return Result(requeue_after=minimum)
+        if counts["numberReady"] != counts["numberAvailable"]:
+            return Result(requeue_after=min_ready_seconds(found))
         return None
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from controllerlib import ApiError, Request, Result
+from controllerlib import Request, Result
 from controllerlib.client import label_selector_as_selector
 from controllerlib.controller import EnqueueRequestForObject, RequestQueue, controller_of
 from fakekube.controllers.apps.deployment.deploymentstatus import has_progress_deadline, new_condition, set_condition
@@ -124,9 +124,6 @@ class DeploymentController:
         found = self._deployments.get(request.namespace, request.name)
         if found is None:
             return None
-        if found["spec"].get("selector") == {}:
-            await self._select_all(found)
-            return None
         selector = label_selector_as_selector(found["spec"]["selector"])
         claims = ControllerRefManager(self._client, found, "apps/v1", "Deployment", selector)
         replica_sets = await claims.claim(owned_and_orphans(self._replica_sets, found))
@@ -152,16 +149,6 @@ class DeploymentController:
             return await rollout.scale()
         kind = deployment["spec"]["strategy"]["type"]
         return await (rollout.recreate() if kind == "Recreate" else rollout.rolling())
-
-    async def _select_all(self, deployment: Object) -> None:
-        text = "This deployment is selecting all pods. A non-empty selector is required."
-        self._recorder.event(deployment, "Warning", "SelectingAll", text)
-        status, generation = deployment.get("status") or {}, deployment["metadata"]["generation"]
-        if (status.get("observedGeneration") or 0) < generation:
-            try:
-                await self._client.update_status({**deployment, "status": {**status, "observedGeneration": generation}})
-            except ApiError:  # it is written with the next event
-                return
 
 
 def _working_copy(deployment: Object) -> dict[str, Any]:

@@ -89,7 +89,7 @@ def is_complete(deployment: Object, status: Mapping[str, Any]) -> bool:
     """Whether all pods are of the new template and available (DeploymentComplete)."""
     desired = replicas(deployment)
     counts = [int(status.get(name) or 0) for name in ("updatedReplicas", "replicas", "availableReplicas")]
-    observed = (status.get("observedGeneration") or 0) >= deployment["metadata"].get("generation", 0)
+    observed = (status.get("observedGeneration") or 0) >= deployment["metadata"]["generation"]
     return observed and all(count == desired for count in counts)
 
 

@@ -263,7 +263,7 @@ class Rollout:
             if latest is not None:
                 await self._resize(latest, replicas(self.deployment))
         elif is_saturated(self.deployment, new):
-            for one in (one for one in old if replicas(one) > 0):
+            for one in old:
                 await self._resize(one, 0)
         elif is_rolling_update(self.deployment):
             for one, size in proportional(self.deployment, active):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -110,4 +111,4 @@ def _share(one: Object, deployment: Object, add: int, added: int) -> int:
 
 def _rounded(value: float) -> int:
     """Rounds half away from zero (integer.RoundToInt32)."""
-    return int(value - 0.5) if value < 0 else int(value + 0.5)
+    return int(value + math.copysign(0.5, value))

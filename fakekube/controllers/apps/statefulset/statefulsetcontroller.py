@@ -15,8 +15,8 @@ from fakekube.controllers.apps.controllerrevision import (
     is_same_revision,
     orphans,
 )
-from fakekube.controllers.apps.statefulset.control import PodSet
 from fakekube.controllers.apps.statefulset.podidentity import is_member, revision_of
+from fakekube.controllers.apps.statefulset.podset import PodSet
 from fakekube.controllers.apps.statefulset.statefulpods import CannotCreateClaim, StatefulPods
 from fakekube.controllers.context import ControllerContext
 from fakekube.controllers.workload.consistency import ConsistencyStore
@@ -106,7 +106,7 @@ class StatefulSetController:
         if problem is not None:
             raise problem
         minimum = int(found["spec"].get("minReadySeconds") or 0)
-        if minimum <= 0 or status["readyReplicas"] == status["availableReplicas"]:
+        if status["readyReplicas"] == status["availableReplicas"]:
             return None
         wait = next_availability_check(pods, minimum, now)
         return Result(requeue_after=minimum if wait is None else wait)

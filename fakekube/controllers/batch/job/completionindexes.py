@@ -123,8 +123,8 @@ def text_of(intervals: Intervals) -> str:
 
 
 def singles(indexes: Iterable[int]) -> Intervals:
-    """The intervals of single indexes, in order; they may touch."""
-    return [(index, index) for index in sorted(indexes)]
+    """The intervals of single indexes, which may touch; `merged` brings them in order."""
+    return [(index, index) for index in indexes]
 
 
 def merged(one: Intervals, other: Intervals) -> Intervals:
@@ -167,8 +167,8 @@ def gaps(intervals: Intervals, count: int, completions: int) -> Sequence[int]:
 
 
 def _count(pod: Pod, annotation: str) -> int:
-    value = _integer((pod["metadata"].get("annotations") or {}).get(annotation, ""))
-    return value if value is not None and 0 <= value < 2**31 else 0
+    value = _integer((pod["metadata"].get("annotations") or {}).get(annotation, "")) or 0
+    return max(0, value) if value < 2**31 else 0
 
 
 def _integer(text: str) -> int | None:

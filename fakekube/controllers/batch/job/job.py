@@ -7,7 +7,7 @@ from typing import Any
 from controllerlib import Request, Result
 from controllerlib.controller import Controller, RequestQueue
 from controllerlib.workqueue import ItemExponentialFailureRateLimiter
-from fakekube.controllers.batch.job.completionindexes import merged, singles, text_of, total, valid_index
+from fakekube.controllers.batch.job.completionindexes import has, merged, singles, text_of, total, valid_index
 from fakekube.controllers.batch.job.jobevents import JobPodEvents
 from fakekube.controllers.batch.job.jobpods import index_order
 from fakekube.controllers.batch.job.jobspec import (
@@ -309,7 +309,7 @@ def _list_one(sync: JobSync, pod: Pod, failed: bool, lists: dict[str, list[str]]
     index = valid_index(pod, job) if is_indexed(job) else None
     if phase(pod) == "Succeeded" and uid not in before["failed"]:
         if is_indexed(job):  # the index is enough not to count it again
-            if index is not None and not any(first <= index <= last for first, last in sync.succeeded_before):
+            if index is not None and not has(sync.succeeded_before, index):
                 indexes.append(index)
         elif uid not in before["succeeded"]:
             lists["succeeded"].append(uid)

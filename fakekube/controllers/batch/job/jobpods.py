@@ -76,9 +76,7 @@ def surplus(job: Object, active: Sequence[Pod], at_least: int) -> Sequence[Pod]:
     left = list(active)
     if is_indexed(job):
         removed, left = _duplicates(active, job["spec"]["completions"])
-    if len(removed) < at_least:
-        removed.extend(removal_order(left)[: at_least - len(removed)])
-    return removed
+    return [*removed, *removal_order(left)[: max(0, at_least - len(removed))]]
 
 
 def _duplicates(active: Sequence[Pod], completions: int) -> tuple[list[Pod], list[Pod]]:

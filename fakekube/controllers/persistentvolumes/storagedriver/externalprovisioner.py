@@ -155,7 +155,7 @@ class ExternalProvisioner:
         meta = claim["metadata"]
         source: dict[str, Any] = {"hostPath": {"path": f"/tmp/{NAME}/{meta['namespace']}/{meta['name']}"}}
         if self._drivers.get("", provisioner) is not None:
-            of_system = {"fsType": "ext4"} if wanted.get("volumeMode") != "Block" else {}
+            of_system = {"fsType": "ext4"} if wanted["volumeMode"] != "Block" else {}
             source = {"csi": {"driver": provisioner, "volumeHandle": name, **of_system}}
         options = storage_class.get("mountOptions")
         attributes = wanted.get("volumeAttributesClassName")
@@ -169,7 +169,7 @@ class ExternalProvisioner:
                 "claimRef": reference_to_claim(claim),
                 "persistentVolumeReclaimPolicy": storage_class.get("reclaimPolicy") or "Delete",
                 "storageClassName": storage_class["metadata"]["name"],
-                "volumeMode": wanted.get("volumeMode") or "Filesystem",
+                "volumeMode": wanted["volumeMode"],
                 **({"mountOptions": options} if options else {}),
                 **({"volumeAttributesClassName": attributes} if attributes else {}),
                 **source,

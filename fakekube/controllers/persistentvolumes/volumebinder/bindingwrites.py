@@ -158,7 +158,7 @@ class BindingWrites:
     async def claim_status(self, claim: Object, to: str, volume: Object | None) -> Object:
         """Set the phase of a claim, and what its status has of its volume (updateClaimStatus)."""
         present = status(claim)
-        wanted = _claim_status(claim, to, volume)
+        wanted = new_claim_status(claim, to, volume)
         if wanted == present:
             return claim
         stored = await self._client.update_status({**claim, "status": wanted})
@@ -166,7 +166,8 @@ class BindingWrites:
         return stored
 
 
-def _claim_status(claim: Object, to: str, volume: Object | None) -> Mapping[str, Any]:
+def new_claim_status(claim: Object, to: str, volume: Object | None) -> Mapping[str, Any]:
+    """The status of a claim that gets the phase `to`. Raises CannotBind if the volume has no capacity."""
     present = status(claim)
     if volume is None:
         of_volume = ("accessModes", "capacity", "currentVolumeAttributesClassName")

@@ -50,9 +50,6 @@ class Reclaiming:
             await self._delete(volume)
         elif policy == "Recycle":
             await self._recycle(volume)
-        elif policy != "Retain":
-            text = "Volume has unrecognized PersistentVolumeReclaimPolicy"
-            await self._fail(volume, "VolumeUnknownReclaimPolicy", text)
 
     async def _fail(self, volume: Object, reason: str, message: str) -> None:
         await self._writes.volume_phase(volume, "Failed", message, event=("Warning", reason))

@@ -248,7 +248,7 @@ class VolumeBinder:
     # --- volumes
 
     async def _sync_volume(self, volume: Object) -> None:
-        corrected = _with_deletion_finalizers(with_migration(volume, PROVISIONED_BY))
+        corrected = with_deletion_finalizers(with_migration(volume, PROVISIONED_BY))
         if corrected is not volume:
             volume = await self._writes.volume(corrected)
         reference = volume["spec"].get("claimRef")
@@ -309,7 +309,7 @@ class VolumeBinder:
         return None
 
 
-def _with_deletion_finalizers(volume: Object) -> Object:
+def with_deletion_finalizers(volume: Object) -> Object:
     """The volume with the finalizers that its provisioner and reclaim policy need (modifyDeletionFinalizers)."""
     provisioner = annotations_of(volume).get(PROVISIONED_BY)
     if provisioner is None or not provisioner.startswith("kubernetes.io/"):

@@ -44,7 +44,7 @@ def _errors(
         if in_metadata:
             errors += _metadata_default_errors(schema, here, meta, surround, resource)
         else:
-            errors += _own_errors(schema, here, meta)
+            errors += _own_errors(_as_resource(schema) if top else schema, here, meta)
     items = schema.node.get("items")
     if items is not None and schema.traits.of(items) & DEFAULT:
         errors += _errors(
@@ -73,6 +73,11 @@ def _errors(
 
 def _inside(surround: Surround, name: str) -> Surround:
     return lambda value: surround({name: value})
+
+
+def _as_resource(schema: Structural) -> Structural:
+    """The root of a resource: its default has apiVersion, kind and metadata as an embedded resource has them."""
+    return Structural({**schema.node, "x-kubernetes-embedded-resource": True})
 
 
 def _own_errors(schema: Structural, path: str, meta: Schema) -> list[FieldError]:

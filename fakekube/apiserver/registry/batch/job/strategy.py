@@ -68,9 +68,16 @@ def prepare_job(obj: Object) -> Object:
     return {**obj, "metadata": labelled, "spec": spec}
 
 
+def has_labels_of_read(job: Object) -> bool:
+    """The labels of a template that are set after those of the Job was defaulted are the labels of the Job when it is
+    read."""
+    return set(job["metadata"].get("labels") or ()) == set(JOB_LABELS)
+
+
 KIND = Kind(
     "jobs.batch",
     Strategy(
+        stored_incomplete=has_labels_of_read,
         default_propagation="Orphan",
         delete_warning=(
             "child pods are preserved by default when jobs are deleted; set propagationPolicy=Background to remove "
@@ -80,8 +87,8 @@ KIND = Kind(
         default=default_job,
         prepare_create=prepare_job,
         prepare_status_update=with_labels_of_template,
+        fields_message="Job",
         fields={"status.successful": lambda o: str((o.get("status") or {}).get("succeeded", 0))},
-        fields_message="label",
         validate=validator(validation.validate),
         warnings=of_job,
         update_warnings=where_changed(of_spec),

@@ -9,7 +9,7 @@ from fakekube.apiserver.registry.core.persistentvolumeclaim.table import PRINTER
 from fakekube.apiserver.registry.core.persistentvolumeclaim.warnings import claim_warnings
 from fakekube.apiserver.registry.core.pod.defaults import round_up_all
 from fakekube.apiserver.registry.generic.kind import Kind
-from fakekube.apiserver.registry.generic.strategy import Strategy
+from fakekube.apiserver.registry.generic.strategy import Strategy, always
 from fakekube.apiserver.registry.generic.validation.rules import update_validator, validator
 
 Object = dict[str, Any]
@@ -63,6 +63,7 @@ KIND = Kind(
         default=default_claim,
         returns_deleted=True,
         default_status={"phase": "Pending"},
+        stored_incomplete=always,  # the phase
         prepare_create=prepare_claim,
         prepare_update=prepare_claim_update,
         validate=validator(validation.validate),

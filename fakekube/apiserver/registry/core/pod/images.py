@@ -22,7 +22,13 @@ NAME_LIMIT = 255
 
 
 def _repository(image: str, match: re.Match[str]) -> str:
-    return image.removesuffix(match["digest"] or "").removesuffix(match["tag"] or "")
+    """The name of the repository without its domain, which `docker.io` has in front of it if there is none."""
+    name = image.removesuffix(match["digest"] or "").removesuffix(match["tag"] or "")
+    domain, slash, path = name.partition("/")
+    if slash and (any(sign in domain for sign in ".:") or domain == "localhost" or domain.lower() != domain):
+        familiar = domain in ("docker.io", "index.docker.io") and "/" not in path
+        return f"library/{path}" if familiar else path
+    return name if slash else f"library/{name}"
 
 
 @lru_cache(maxsize=4096)

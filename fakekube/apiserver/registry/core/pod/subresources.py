@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from fakekube.apiserver.features import enabled
 from fakekube.apiserver.registry.core.pod.validation.pod import validate_ephemeral_containers
 from fakekube.apiserver.registry.core.pod.validation.podresize import validate_resize
 from fakekube.apiserver.registry.generic.kind import PartStrategy
@@ -37,6 +38,9 @@ def _resources(new: Object, old: Object, now: str) -> Object:
             spec[kind] = _resized(wanted, spec.get(kind) or [])
         elif kind == "containers":
             spec[kind] = wanted
+    if enabled("InPlacePodLevelResourcesVerticalScaling"):
+        spec.pop("resources", None)
+        spec |= {key: sent[key] for key in ("resources",) if key in sent}
     return {**old, "spec": spec}
 
 

@@ -48,6 +48,7 @@ replica_status_validator = partial(
     "replicas",
     *REPLICA_COUNTS,
     "observedGeneration",
+    "terminatingReplicas",
     at_most_all=REPLICA_COUNTS,
     more_than_ready=MORE_THAN_READY,
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from fakekube.apiserver.registry.core.service.allocation import Unavailable
@@ -17,7 +18,7 @@ from fakekube.apiserver.registry.core.service.spec import (
 )
 from fakekube.apiserver.registry.generic.allocator import Allocator
 from fakekube.apiserver.wire.goprint import go_quote
-from fakekube.apiserver.wire.status import field_invalid, internal_error
+from fakekube.apiserver.wire.status import StatusError, field_invalid, internal_error
 
 Object = dict[str, Any]
 
@@ -84,7 +85,8 @@ def _assign_addresses(allocator: Allocator, spec: Object, service: Object, old: 
         return
     held: list[str] = []
     if old is not None and spec_of(old).get("type") != "ExternalName":
-        if is_headless(old) or len(spec.get("ipFamilies") or ()) <= len(spec_of(old).get("ipFamilies") or ()):
+        upgraded = len(spec_of(old).get("ipFamilies") or ()) == 1 and len(spec.get("ipFamilies") or ()) == 2
+        if is_headless(old) or not upgraded:
             return
         held = (spec_of(old).get("clusterIPs") or [])[:1]
     families, asked = spec.get("ipFamilies") or (), list(spec.get("clusterIPs") or ())
@@ -116,7 +118,19 @@ def _assign_ports(allocator: Allocator, spec: Object, service: Object, old: Obje
         own = node_ports(old) if old is not None else set()
         for i, port in enumerate(spec.get("ports") or ()):
             _assign_port(allocator, spec["ports"], i, port, own, service, key)
+        if old is not None:
+            _check_distinct(spec.get("ports") or ())
     _assign_health_port(allocator, spec, service, old, key)
+
+
+def _check_distinct(ports: Sequence[Object]) -> None:
+    """Ports of one name get the same node port from the stored service. Raises 500 (`updateNodePorts`)."""
+    seen: set[tuple[str, int]] = set()
+    for port in ports:
+        found = (port["protocol"], port.get("nodePort", 0))
+        if found[1] and found in seen:
+            raise StatusError(500, "", f"duplicate nodePort: {{{found[0]} {found[1]}}}")
+        seen.add(found)
 
 
 def _assign_port(

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from fakekube.apiserver.registry.generic.table.ages import Ages
 from fakekube.apiserver.registry.generic.table.columns import Printer
 from fakekube.apiserver.schema.objectmeta import without_annotation
-from fakekube.apiserver.storage.store import Entry
+from fakekube.apiserver.storage.store import Entry, parted
 from fakekube.apiserver.wire.goprint import go_quote
 from fakekube.apiserver.wire.status import StatusError, bad_request
 
@@ -56,10 +56,14 @@ class TableMaker:
         rows = [self._row(entry, Ages(self.now()))]
         return {"metadata": _revision(entry.object), "columnDefinitions": None, "rows": rows}
 
-    def of_list(self, metadata: Object, entries: Sequence[Entry]) -> Object:
-        """Returns a table with a row for each object."""
-        ages = Ages(self.now())
-        rows = [self._row(entry, ages) for entry in self.printer.order(entries)]
+    def of_list(self, metadata: Object, entries: Sequence[Entry]) -> Generator[None, None, Object]:
+        """Returns a table with a row for each object, which is made in parts."""
+        ages, ordered = Ages(self.now()), self.printer.order(entries)
+        rows: list[Object] = []
+        for part in parted(ordered):
+            if rows:
+                yield
+            rows += [self._row(entry, ages) for entry in part]
         return {
             "kind": "Table",
             "apiVersion": f"meta.k8s.io/{self.version}",

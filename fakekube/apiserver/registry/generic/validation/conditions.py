@@ -27,6 +27,6 @@ def validate_condition(condition: Field) -> None:
     condition["type"].qualified_name()
     condition["status"].one_of(STATUSES)
     condition["observedGeneration"].at_least(0, "must be greater than or equal to zero")
-    condition["lastTransitionTime"].required("must be set")
-    condition["reason"].required("must be set").check(_reason_problems).max_bytes(LONGEST_REASON)
+    condition["lastTransitionTime"].required()
+    condition["reason"].required().check(_reason_problems).max_bytes(LONGEST_REASON)
     condition["message"].max_bytes(LONGEST_MESSAGE)

@@ -35,6 +35,12 @@ def canonical(address: Address) -> str:
     return str(mapped(address))
 
 
+def canonical_text(value: str) -> str:
+    """The canonical form of an address; empty if the text is no valid address."""
+    address = parse_ip(value)
+    return "" if address is None or ip_problems(value) else canonical(address)
+
+
 def canonical_range(network: Network) -> str:
     """`net.IPNet.String`: a range of IPv4-mapped addresses in the form of IPv4. Python 3.13 writes them differently."""
     address = network.network_address

@@ -40,8 +40,10 @@ def validate_label_selector(selector: Field, *, any_values: bool = False) -> Non
         validate_requirement(requirement, any_values=any_values)
 
 
-def validate_requirement(requirement: Field, *, any_values: bool, comparisons: bool = False) -> None:
-    """`comparisons` admits the operators Gt and Lt, which node selectors have."""
+def validate_requirement(
+    requirement: Field, *, any_values: bool, comparisons: bool = False, any_operator: bool = False
+) -> None:
+    """`comparisons` admits the operators Gt and Lt, which node selectors have, `any_operator` unknown ones."""
     operator, values = requirement["operator"], requirement["values"]
     match operator.value:
         case "In" | "NotIn":
@@ -51,7 +53,7 @@ def validate_requirement(requirement: Field, *, any_values: bool, comparisons: b
         case "Gt" | "Lt" if comparisons:
             if len(values) != 1:
                 values.missing("must be specified single value when `operator` is 'Lt' or 'Gt'")
-        case _:
+        case _ if not any_operator:
             operator.invalid("not a valid selector operator")
     requirement["key"].qualified_name()
     if not any_values:

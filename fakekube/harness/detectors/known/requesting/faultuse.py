@@ -53,7 +53,7 @@ class UnusedFaults:
                 self._scene.report("unused-fault", problem)
         for rule in self._scene.faults:
             if rule.seen == 0 and not rule.abandoned:
-                self._scene.report("unused-fault", f"{shown(rule)} matched no request")
+                self._scene.report("unused-fault", f"{(self._scene.named or shown)(rule)} matched no request")
 
 
 def hit_summary(fault: str, info: RequestInfo) -> Summary:
@@ -71,12 +71,17 @@ def shown(rule: FaultRule) -> str:
         method = "faults.disturb_watches"
     else:
         method = "faults.damage_bodies" if rule.body or rule.body_delay else "fault"
-    said = {one.name: getattr(rule, one.name) for one in fields(rule) if one.init and one.name not in _OF_THE_HARNESS}
-    defaults = {one.name: one.default for one in fields(rule)}
-    given = {_AS_GIVEN.get(name, name): value for name, value in said.items() if value != defaults[name]}
+    given = given_of(rule)
     if method == "faults.disturb_watches":
         given.pop("verb", None)
     return f"{method}({', '.join(f'{name}={value!r}' for name, value in given.items())})"
+
+
+def given_of(rule: FaultRule) -> dict[str, object]:
+    """The fields of a rule that were given."""
+    said = {one.name: getattr(rule, one.name) for one in fields(rule) if one.init and one.name not in _OF_THE_HARNESS}
+    defaults = {one.name: one.default for one in fields(rule)}
+    return {_AS_GIVEN.get(name, name): value for name, value in said.items() if value != defaults[name]}
 
 
 DETECTORS = (UnusedFaults,)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fakekube.apiserver.features import enabled
 from fakekube.apiserver.registry.core.pod.resources import qos_class
 from fakekube.apiserver.registry.core.pod.validation.pod import validate_changed
 from fakekube.apiserver.registry.core.pod.validation.podspec import MIRROR
@@ -30,11 +31,28 @@ def validate_resize(new: Object, old: Object) -> Errors:
     if running and running[0]["resources"].value is None:
         spec.forbidden("Pod running on node without support for resize")
     if any(one["resources"][kind] for one in (old_spec, spec) for kind in QUANTITIES):
-        why = "resize of pods with pod-level resources is forbidden when "
-        root.forbidden(why + "InPlacePodLevelResourcesVerticalScalingEnabled feature gate is disabled")
-    elif _validate_order(spec, old_spec):
+        if not enabled("InPlacePodLevelResourcesVerticalScaling"):
+            why = "resize of pods with pod-level resources is forbidden when "
+            root.forbidden(why + "InPlacePodLevelResourcesVerticalScalingEnabled feature gate is disabled")
+            return root.errors
+        _validate_own_resources(spec, old_spec)
+    if stored.find("status.nodeAllocatableResourceClaimStatuses"):
+        spec.forbidden("pods with node allocatable resource claims cannot be resized")
+    if _validate_order(spec, old_spec):
         _validate_containers(spec, old_spec)
     return root.errors
+
+
+def _validate_own_resources(spec: Field, old_spec: Field) -> None:
+    """The resources of the pod as a whole (`validatePodLevelResourcesResize`)."""
+    resources, old = spec["resources"], old_spec["resources"]
+    if old.value is not None and resources.value is None:
+        resources.forbidden("pod-level resources cannot be removed")
+        return
+    if old.value is not None:
+        _validate_kept(resources, old, "pod-level ")
+    if _unresized(spec, old_spec)["resources"] != (old.value or {}):
+        spec.forbidden(f"{NOT_MUTABLE} at pod-level")
 
 
 def _validate_order(spec: Field, old_spec: Field) -> bool:
@@ -55,23 +73,24 @@ def _validate_containers(spec: Field, old_spec: Field) -> None:
     for container, old in pairs["initContainers"] + pairs["containers"]:
         _validate_kept(container["resources"], old["resources"])
     for container, old in pairs["containers"]:
-        if _unresized(container, old) != old.value:
+        if _of_container(container, old) != old.value:
             spec.forbidden(NOT_MUTABLE)
     for container, old in pairs["initContainers"]:
         _validate_init_container(container, old)
-    rest = {**spec.value, **{kind: old_spec[kind].value for kind in KINDS if kind in spec.value}}
+    kept = (*KINDS, "resources") if old_spec["resources"].value is not None else KINDS
+    rest = {**spec.value, **{kind: old_spec[kind].value for kind in kept if kind in spec.value}}
     if not spec.errors and rest != old_spec.value:
         spec.forbidden(NOT_MUTABLE)
 
 
-def _validate_kept(resources: Field, old: Field) -> None:
+def _validate_kept(resources: Field, old: Field, which: str = "") -> None:
     for kind in QUANTITIES:
         if not (old[kind].value or {}).keys() <= (resources[kind].value or {}).keys():
-            resources[kind].forbidden(f"resource {kind} cannot be removed")
+            resources[kind].forbidden(f"{which}resource {kind} cannot be removed")
 
 
 def _validate_init_container(container: Field, old: Field) -> None:
-    if _unresized(container, old) != old.value:
+    if _of_container(container, old) != old.value:
         container.forbidden("only cpu and memory resources for init or sidecar containers are mutable")
     if container.value != old.value and container["restartPolicy"].value != "Always":
         for policy in container["resizePolicy"]:
@@ -80,8 +99,14 @@ def _validate_init_container(container: Field, old: Field) -> None:
                 container.forbidden(why)
 
 
+def _of_container(container: Field, old: Field) -> Object:
+    """The container with its old cpu and memory; claims are not compared (`dropCPUMemoryResourcesFromContainer`)."""
+    found = _unresized(container, old)
+    return {**found, "resources": {key: value for key, value in found["resources"].items() if key != "claims"}}
+
+
 def _unresized(container: Field, old: Field) -> Object:
-    """The container with its old cpu and memory."""
+    """The container, or the specification of the pod, with its old cpu and memory."""
     resources = dict(container["resources"].value or {})
     for kind in QUANTITIES:
         before = old["resources"][kind].value or {}

@@ -5,10 +5,14 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
-from collections.abc import Mapping, Sequence
+import sys
+from collections.abc import Callable, Mapping, Sequence
 
 #: The exit statuses of a shell for a command that does not exist, and for one that cannot be executed.
 NOT_FOUND, NOT_RUNNABLE = 127, 126
+
+#: `PR_SET_PDEATHSIG` of `linux/prctl.h`.
+_SET_PARENT_DEATH_SIGNAL = 1
 
 
 class CannotRun(Exception):
@@ -32,7 +36,9 @@ class Signals:
     async def run(self, command: Sequence[str], env: Mapping[str, str]) -> int:
         """Run a command; returns its exit status, or 128 plus the signal that ended it. Raises CannotRun."""
         try:
-            self._process = await asyncio.create_subprocess_exec(*command, env=env)
+            self._process = await asyncio.create_subprocess_exec(
+                *command, env=env, preexec_fn=_ending_with(os.getpid())
+            )
         except FileNotFoundError:
             raise CannotRun(NOT_FOUND, f"{command[0]}: command not found") from None
         except OSError as error:
@@ -40,7 +46,12 @@ class Signals:
             raise CannotRun(NOT_RUNNABLE, f"{command[0]}: {why}") from None
         for number in self._early:
             self._forward(number)
-        status = await self._process.wait()
+        try:
+            status = await self._process.wait()
+        finally:
+            if self._process.returncode is None:
+                self._process.kill()
+                await self._process.wait()
         return 128 - status if status < 0 else status
 
     def _forward(self, number: signal.Signals) -> None:
@@ -48,6 +59,22 @@ class Signals:
             self._early.append(number)
         elif self._process.returncode is None and not (number == signal.SIGINT and _at_terminal()):
             self._process.send_signal(number)
+
+
+def _ending_with(parent: int) -> Callable[[], None] | None:
+    """What a new process calls so that it is killed when its parent ends, however that ends; None but on Linux."""
+    if sys.platform != "linux":
+        return None
+    import ctypes
+
+    prctl = ctypes.CDLL(None).prctl
+
+    def arrange() -> None:
+        prctl(_SET_PARENT_DEATH_SIGNAL, signal.SIGKILL)
+        if os.getppid() != parent:  # it has ended meanwhile
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    return arrange
 
 
 def _at_terminal() -> bool:

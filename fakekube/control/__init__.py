@@ -1,0 +1,1 @@
+"""The control API of a server: the desks of a test, over HTTP (`/_fakekube/v1`)."""

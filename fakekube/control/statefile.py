@@ -1,0 +1,95 @@
+"""Files with the state of a cluster: a line of JSON for each object, after a line that says what the file is.
+
+Manifests in YAML are read, too, as kwok and `kubectl get -o yaml` write them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import Any
+
+import orjson
+
+from fakekube.apiserver.apiserver import ApiServer, ServerState
+from fakekube.apiserver.crd import COLLECTION
+from fakekube.apiserver.registry.core.service.allocation import ADDRESSES
+from fakekube.harness.state import exporting, selecting
+from fakekube.harness.state.selecting import Scope
+from fakekube.server import manifests
+
+Object = dict[str, Any]
+
+KIND, FORMAT = "fakekube.Snapshot", 1
+
+#: Collections whose objects stay although a file does not have them: records, and what follows from others.
+_STAY = frozenset({
+    COLLECTION, ADDRESSES, "events", "leases.coordination.k8s.io", "apiservices.apiregistration.k8s.io",
+})  # fmt: skip
+
+
+class BadFile(Exception):
+    """A file that is no state of a cluster; the message says why."""
+
+
+def saved(server: ApiServer) -> bytes:
+    """The whole state, without Events and Leases."""
+    objects = list(selecting.objects(server, Scope(None, None, 0)))
+    head = {
+        "kind": KIND, "format": FORMAT, "objects": len(objects), "revision": str(server.store.revision),
+        "version": server.version["gitVersion"],
+    }  # fmt: skip
+    return b"".join(orjson.dumps(one) + b"\n" for one in (head, *objects))
+
+
+def exported(server: ApiServer, since: int, *, clean: bool) -> str:
+    """The objects that have changed after a revision, as YAML for any cluster."""
+    return exporting.manifests(selecting.objects(server, Scope(None, None, since)), clean=clean)
+
+
+def parsed(text: str) -> list[Object]:
+    """The objects of a file, namespaces and definitions first. Raises BadFile."""
+    lines = text.splitlines()
+    if not lines or not lines[0].startswith(f'{{"kind":"{KIND}"'):
+        return _manifests(text)
+    try:
+        head, *objects = [orjson.loads(line) for line in lines]
+    except orjson.JSONDecodeError as problem:
+        raise BadFile(f"the file is torn: {problem}") from None
+    if head.get("format") != FORMAT:
+        raise BadFile(f"the file has the format {head.get('format')}, which is of a newer version (known: {FORMAT})")
+    if head.get("objects") != len(objects):
+        raise BadFile(f"the file is torn: it has {len(objects)} of {head.get('objects')} objects")
+    return manifests.ordered(objects)
+
+
+def _manifests(text: str) -> list[Object]:
+    placed, problems = manifests.placed_in(text, "line")
+    if problems or not placed:
+        raise BadFile(f"the file is no snapshot and no manifests: {problems[0] if problems else 'it is empty'}")
+    return manifests.ordered([one.object for one in placed])
+
+
+def pruned(state: ServerState, wanted: Iterable[tuple[str, str]]) -> ServerState:
+    """A state without the objects that are not wanted, by their collections and keys."""
+    store, kept = state.store.copy(state.store.window), frozenset(wanted)
+    for name in store.sizes():
+        if name in _STAY:
+            continue
+        for path, entry in list(store.collection(name).live.items()):
+            if (name, path) not in kept:
+                store.delete(name, path, entry)
+    return replace(state, store=store)
+
+
+def places(server: ApiServer, objects: Sequence[Object]) -> list[tuple[str, str]]:
+    """The collections and keys of the objects whose kinds the server has."""
+    found = []
+    for obj in objects:
+        resource = server.catalog.find_kind(obj["apiVersion"], obj["kind"])
+        if resource is not None:
+            meta = obj.get("metadata") or {}
+            namespace = meta.get("namespace") or "default"
+            name = str(meta.get("name", ""))
+            found.append((resource.collection, f"{namespace}/{name}" if resource.namespaced else name))
+    return found

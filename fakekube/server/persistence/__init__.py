@@ -1,0 +1,1 @@
+"""The state of a server in a directory (`--data-dir`)."""

@@ -1,0 +1,162 @@
+"""A directory with the changes of a server: SQLite in WAL mode, one row for each revision, as kine has it."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import sqlite3
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import Literal, NamedTuple
+
+from fakekube.apiserver.storage.store import Change
+from fakekube.server.process.listening import CannotServe, reason
+
+Fsync = Literal["off", "commit"]
+
+#: What marks the database as one of fakekube ("fake"), and the version of its tables.
+APPLICATION, VERSION = 0x66616B65, 1
+
+#: Changes after which those that nothing can read any more are deleted.
+TIDIED = 10_000
+
+_TABLES = """
+CREATE TABLE changes (
+  revision INTEGER PRIMARY KEY, collection TEXT NOT NULL, path TEXT NOT NULL, deleted INTEGER NOT NULL,
+  version TEXT NOT NULL, value BLOB NOT NULL);
+CREATE TABLE meta (name TEXT PRIMARY KEY, value BLOB NOT NULL);
+"""
+
+
+class Row(NamedTuple):
+    """A stored change. `value`: the object as JSON; empty if it was deleted."""
+
+    revision: int
+    collection: str
+    path: str
+    deleted: bool
+    version: str
+    value: bytes
+
+
+class DataDir:
+    """An open directory, which one process has at a time. Raises CannotServe, which names the file and what is wrong.
+
+    `fsync`: "commit" survives a loss of power, "off" the end of the process by any signal.
+    """
+
+    def __init__(self, path: Path, fsync: Fsync = "off") -> None:
+        self._path = path
+        try:
+            path.mkdir(parents=True, exist_ok=True)
+            self._lock = os.open(path / "lock", os.O_RDWR | os.O_CREAT, 0o600)
+        except OSError as error:
+            raise CannotServe(f"--data-dir {path}: {reason(error)}") from None
+        try:
+            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            os.close(self._lock)
+            raise CannotServe(f"--data-dir {path}: another server uses it") from None
+        self._written = 0
+        try:
+            self._open(path / "state.db", fsync)
+        except BaseException:
+            os.close(self._lock)
+            raise
+
+    def _open(self, file: Path, fsync: Fsync) -> None:
+        try:
+            self._database = sqlite3.connect(file, isolation_level=None)
+            file.chmod(0o600)  # it has keys
+            self._database.execute("PRAGMA locking_mode=EXCLUSIVE")  # the lock file is; this saves system calls
+            self._database.execute("PRAGMA journal_mode=WAL")
+            self._database.execute("PRAGMA wal_autocheckpoint=4000")
+            self._database.execute(f"PRAGMA synchronous={'FULL' if fsync == 'commit' else 'OFF'}")
+            application, version = (self._pragma(name) for name in ("application_id", "user_version"))
+            if application == 0 and not self._database.execute("SELECT 1 FROM sqlite_master").fetchone():
+                self._database.executescript(_TABLES)
+                self._database.execute(f"PRAGMA application_id={APPLICATION}")
+                self._database.execute(f"PRAGMA user_version={VERSION}")
+                return
+            if application != APPLICATION:
+                raise CannotServe(f"--data-dir {self._path}: {file.name} is not a file of fakekube")
+            if version > VERSION:
+                raise CannotServe(
+                    f"--data-dir {self._path}: {file.name} is of a newer version ({version}, known: {VERSION})"
+                )
+            (found,) = self._database.execute("PRAGMA quick_check(1)").fetchone()
+            if found != "ok":
+                raise CannotServe(f"--data-dir {self._path}: {file.name} is damaged: {found}")
+        except (sqlite3.Error, OSError) as error:
+            raise CannotServe(f"--data-dir {self._path}: {file.name}: {error}") from None
+
+    def _pragma(self, name: str) -> int:
+        (found,) = self._database.execute(f"PRAGMA {name}").fetchone()
+        return int(found)
+
+    # --- meta
+
+    def get(self, name: str) -> bytes | None:
+        """A value that was set, if any."""
+        found = self._database.execute("SELECT value FROM meta WHERE name = ?", (name,)).fetchone()
+        return bytes(found[0]) if found is not None else None
+
+    def set(self, name: str, value: bytes) -> None:
+        self._database.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (name, value))
+
+    def kept(self, name: str, make: Callable[[], bytes]) -> bytes:
+        """A value that is made once."""
+        found = self.get(name)
+        if found is None:
+            found = make()
+            self.set(name, found)
+        return found
+
+    # --- changes
+
+    def rows(self) -> Iterator[Row]:
+        """The changes, oldest first."""
+        for revision, name, path, gone, version, value in self._database.execute(
+            "SELECT * FROM changes ORDER BY revision"
+        ):
+            yield Row(revision, name, path, bool(gone), version, value)
+
+    def append(self, change: Change) -> None:
+        """Write a change. Raises sqlite3.Error."""
+        after = change.after
+        value, version = (after.json, after.version) if after is not None else (b"", "")
+        self._database.execute(
+            "INSERT INTO changes VALUES (?, ?, ?, ?, ?, ?)",
+            (change.revision, change.collection, change.path, after is None, version, value),
+        )
+        self._written += 1
+
+    def replace(self, rows: Iterable[Row], compacted: int) -> None:
+        """Write these changes in place of all others, at once."""
+        with self._database:
+            self._database.execute("BEGIN")
+            self._database.execute("DELETE FROM changes")
+            self._database.executemany("INSERT INTO changes VALUES (?, ?, ?, ?, ?, ?)", rows)
+            self.set("compacted", str(compacted).encode())
+
+    @property
+    def is_untidy(self) -> bool:
+        """Whether many changes were written since the last `tidy`."""
+        return self._written >= TIDIED
+
+    def tidy(self, compacted: int) -> None:
+        """Delete the changes up to a revision that later ones of the same object follow."""
+        self._written = 0
+        with self._database:
+            self._database.execute("BEGIN")
+            self._database.execute(
+                "DELETE FROM changes WHERE revision <= ? AND (deleted OR EXISTS (SELECT 1 FROM changes AS later WHERE "
+                "later.collection = changes.collection AND later.path = changes.path AND "
+                "later.revision > changes.revision AND later.revision <= ?))",
+                (compacted, compacted),
+            )
+            self.set("compacted", str(compacted).encode())
+
+    def close(self) -> None:
+        self._database.close()
+        os.close(self._lock)

@@ -1,0 +1,76 @@
+"""Writes the audit log of a server (`--audit-log-path`), one event a line."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import BinaryIO
+
+import orjson
+import yaml
+
+from fakekube.apiserver.requestlog import RequestRecord
+from fakekube.apiserver.response import Response
+from fakekube.apiserver.wire.request import Request, RequestInfo
+from fakekube.server.process.auditpolicy import AuditPolicy, InvalidPolicy, event, received
+from fakekube.server.process.listening import CannotServe, reason
+from fakekube.server.random import SystemRandom
+from fakekube.server.runner import ServerRunner
+
+
+@contextmanager
+def audit_log(policy: Path | None, path: Path | None) -> Iterator[Callable[[ServerRunner], None]]:
+    """A function that records the requests of a runner from then on, until the context ends. Raises CannotServe."""
+    if policy is None and path is None:
+        yield _unrecorded
+        return
+    if policy is None or path is None:
+        raise CannotServe("--audit-policy-file and --audit-log-path need each other")
+    rules = _policy(policy)
+    if str(path) == "-":
+        yield lambda runner: _record(runner, rules, sys.stdout.buffer)
+        return
+    try:
+        out = path.open("ab")
+    except OSError as error:
+        raise CannotServe(f"--audit-log-path {path}: {reason(error)}") from None
+    with out:
+        yield lambda runner: _record(runner, rules, out)
+
+
+def _policy(path: Path) -> AuditPolicy:
+    try:
+        return AuditPolicy(yaml.safe_load(path.read_text()))
+    except OSError as error:
+        raise CannotServe(f"--audit-policy-file {path}: {reason(error)}") from None
+    except (InvalidPolicy, yaml.YAMLError, UnicodeDecodeError) as problem:
+        raise CannotServe(f"--audit-policy-file {path}: {problem}") from None
+
+
+def _record(runner: ServerRunner, rules: AuditPolicy, out: BinaryIO) -> None:
+    random = SystemRandom()
+
+    def answered(request: Request, info: RequestInfo, response: Response, record: RequestRecord) -> None:
+        audited = rules.of(request.user, info)
+        if audited.level == "None":
+            return
+        clock = runner.clock
+        made = event(
+            random.uid("audit"),
+            audited,
+            (request, info, response, record),
+            clock.now(),
+            clock.monotonic() - runner.began,
+        )
+        for one in (received(made), made):
+            if one["stage"] not in audited.omitted:
+                out.write(orjson.dumps(one) + b"\n")
+        out.flush()
+
+    runner.on_answer(answered)
+
+
+def _unrecorded(runner: ServerRunner) -> None:
+    """Without a policy nothing is recorded."""

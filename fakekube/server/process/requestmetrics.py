@@ -1,0 +1,107 @@
+"""Metrics of requests under the names of kube-apiserver (`apiserver/pkg/endpoints/metrics`)."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Iterable
+from itertools import accumulate
+
+from fakekube.apiserver.endpoints.metrics import Sample, family
+from fakekube.apiserver.requestlog import RequestRecord
+from fakekube.apiserver.response import Response
+from fakekube.apiserver.wire.request import Request, RequestInfo
+from fakekube.server.runner import ServerRunner
+
+#: The bounds of the buckets of `apiserver_request_duration_seconds`.
+BUCKETS = (
+    0.005, 0.025, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1.0, 1.25, 1.5, 2, 3, 4, 5, 6, 8, 10, 15, 20, 30, 45, 60,
+)  # fmt: skip
+
+#: How the metrics name verbs (`CanonicalVerb`, `cleanVerb`); others are in upper case.
+_VERBS = {"create": "POST", "update": "PUT"}
+
+#: The media types of server-side apply begin with it; its verb is APPLY.
+_APPLY = "application/apply-patch"
+
+#: Requests that last, whose time says nothing.
+_LONG = frozenset({"WATCH", "CONNECT"})
+
+_LABELS = ("component", "dry_run", "group", "resource", "scope", "subresource", "verb", "version")
+
+Labels = tuple[str, ...]
+
+
+class RequestMetrics:
+    """Counts the requests of a runner, from now on."""
+
+    def __init__(self, runner: ServerRunner) -> None:
+        self._runner = runner
+        self._requests: Counter[tuple[Labels, int]] = Counter()
+        #: by labels: the observations in each bucket and above, and their sum
+        self._durations: dict[Labels, tuple[list[int], list[float]]] = {}
+        runner.on_answer(self._answered)
+        runner.apiserver.more_metrics.append(self.families)
+
+    def _answered(self, request: Request, info: RequestInfo, response: Response, record: RequestRecord) -> None:
+        labels = labels_of(request, info)
+        self._requests[labels, record.code] += 1
+        if labels[6] in _LONG:
+            return
+        took = self._runner.clock.monotonic() - self._runner.began
+        found = self._durations.get(labels)
+        if found is None:
+            found = self._durations[labels] = ([0] * (len(BUCKETS) + 1), [0.0])
+        found[0][bisect_left(BUCKETS, took)] += 1
+        found[1][0] += took
+
+    def families(self) -> Iterable[str]:
+        """The metric families as text."""
+        requests: list[Sample] = [
+            ({"code": str(code), **_named(labels)}, count) for (labels, code), count in self._requests.items()
+        ]
+        about = (
+            "[STABLE] Counter of apiserver requests broken out for each verb, dry run value, group, version, resource, "
+            "scope, component, and HTTP response code."
+        )
+        yield family("apiserver_request_total", "counter", about, requests)
+        yield self._histogram()
+        watches = Counter(watch.collection for watch in self._runner.watches)
+        open_now: list[Sample] = []
+        for collection, count in sorted(watches.items()):
+            resource, _, group = collection.partition(".")
+            open_now.append(({"component": "apiserver", "group": group, "resource": resource, "verb": "WATCH"}, count))
+        about = "[STABLE] Gauge of all active long-running apiserver requests broken out by verb, group and resource."
+        yield family("apiserver_longrunning_requests", "gauge", about, open_now)
+
+    def _histogram(self) -> str:
+        name = "apiserver_request_duration_seconds"
+        lines = [
+            f"# HELP {name} [STABLE] Response latency distribution in seconds for each verb, dry run value, group, "
+            "version, resource, subresource, scope and component.",
+            f"# TYPE {name} histogram",
+        ]
+        for labels, (counts, (total,)) in self._durations.items():
+            shown = ",".join(f'{key}="{value}"' for key, value in _named(labels).items())
+            bounds = [*(f"{bound:g}" for bound in BUCKETS), "+Inf"]
+            sums = list(accumulate(counts))
+            lines += [f'{name}_bucket{{{shown},le="{le}"}} {at}' for le, at in zip(bounds, sums, strict=True)]
+            lines += [f"{name}_sum{{{shown}}} {total}", f"{name}_count{{{shown}}} {sums[-1]}"]
+        return "\n".join([*lines, ""])
+
+
+def _named(labels: Labels) -> dict[str, str]:
+    return dict(zip(_LABELS, labels, strict=True))
+
+
+def labels_of(request: Request, info: RequestInfo) -> Labels:
+    """The labels of a request, in the order of their names."""
+    verb = _VERBS.get(info.verb) or info.verb.upper()
+    if verb == "PATCH" and str(request.headers.get("content-type", "")).startswith(_APPLY):
+        verb = "APPLY"
+    dry_run = request.option("dryRun") or ""
+    scope = ""
+    if info.is_resource:
+        is_one = bool(info.name) or info.verb == "create"
+        scope = "resource" if is_one else "namespace" if info.namespace else "cluster"
+    return ("apiserver", dry_run, info.group, info.resource, scope, info.subresource, verb, info.version)

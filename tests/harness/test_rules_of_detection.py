@@ -1,0 +1,538 @@
+"""What detectors are told and what counts for them, as functions of records."""
+
+import queue
+import threading
+import weakref
+from types import SimpleNamespace
+
+import pytest
+
+from fakekube.apiserver.response import StoredObject
+from fakekube.harness.asserting import Assertions
+from fakekube.harness.audit import Audit
+from fakekube.harness.desks.faults import Faults
+from fakekube.harness.detectors.detection import Detection, _only_delays_events
+from fakekube.harness.detectors.known.objectcare.children import Children
+from fakekube.harness.detectors.known.objectcare.finalizers import Finalizers
+from fakekube.harness.detectors.known.objectcare.leakedsecrets import LeakedSecrets
+from fakekube.harness.detectors.known.objectcare.unremovedfinalizers import UnremovedFinalizers, _delays
+from fakekube.harness.detectors.known.reconciling.timestamps import QUICK, TimestampLoops
+from fakekube.harness.detectors.known.remaining.threadleaks import Started, Threads
+from fakekube.harness.detectors.known.requesting.ignorederrors import IgnoredErrors, _is_refusal
+from fakekube.harness.detectors.knowndetectors import defaults_of
+from fakekube.harness.detectors.texts.unchanged import _is_ignored, _is_of_server
+from fakekube.harness.driving.externalwait import _fuse
+from fakekube.harness.faultinjection.disruptions import Disruptions
+from fakekube.harness.faultinjection.watchhold import Hold
+from fakekube.harness.ledger import TOGETHER, Ledger
+from fakekube.harness.members import When, _refusals, label, members_of, unknown
+from fakekube.harness.pods.simulatedpods import SimulatedPods
+from fakekube.harness.records.entrykeys import _pinned
+from fakekube.harness.state import golden
+from fakekube.harness.stepping import Stepping
+
+# --- which hooks are called
+
+
+def told(code, verb="update", *, revision=2, user="ann", agent="operator", doing="a reconcile", steps=0, pending=None):
+    """The hooks that an answer is passed to. The revision before is 1."""
+    log = []
+
+    def hook(name):
+        return lambda *found: log.append(name)
+
+    detection = SimpleNamespace(
+        _revision=1,
+        _denied=(hook("denied"),),
+        _answered={"update": (hook("answered"),)},
+        _created=(hook("created"),),
+        _refused=(hook("refused"),),
+        _unchanged=(hook("unchanged"),),
+        _finalized=(hook("finalized"),),
+        _pending=pending,
+        _own="test",
+        steps=steps,
+        doing=lambda: doing,
+        scene=SimpleNamespace(runner=SimpleNamespace(client=None)),
+    )
+    record = SimpleNamespace(code=code, verb=verb, revision=revision, user=user, user_agent=agent)
+    Detection._answer(detection, None, None, None, record)
+    assert detection._revision == revision
+    assert detection._pending is None
+    return log
+
+
+@pytest.mark.parametrize(
+    ("code", "options", "hooks"),
+    [
+        (200, {}, ["answered"]),
+        (200, {"revision": 1}, ["answered", "unchanged"]),
+        (200, {"revision": 1, "verb": "patch"}, ["unchanged"]),
+        (200, {"revision": 1, "verb": "get"}, []),
+        (201, {"verb": "create"}, ["created"]),
+        (201, {"verb": "create", "revision": 1}, ["created"]),
+        (202, {"revision": 1}, ["answered"]),
+        (399, {}, ["answered"]),
+        (400, {}, ["answered", "refused"]),
+        (403, {}, ["denied", "refused"]),
+        (409, {"verb": "create"}, ["refused"]),
+        (200, {"agent": "test"}, []),
+        (200, {"user": "system:kube-controller-manager"}, []),
+        (200, {"doing": None}, []),
+        (200, {"doing": None, "steps": 1}, ["answered"]),
+        (200, {"pending": SimpleNamespace(revision=2)}, ["answered", "finalized"]),
+        (200, {"pending": SimpleNamespace(revision=1)}, ["answered"]),
+    ],
+)
+def test_the_detectors_that_an_answer_concerns(code, options, hooks):
+    assert told(code, **options) == hooks
+
+
+@pytest.mark.parametrize(
+    ("options", "only"),
+    [
+        ({"event_delay": 3.0}, True),
+        ({"event_delay": 0.0}, False),
+        ({"event_delay": 3.0, "error": 503}, False),
+        ({"event_delay": 3.0, "reset": "before"}, False),
+        ({"event_delay": 3.0, "cut_after": 1}, False),
+        ({"event_delay": 3.0, "cut_after": 0}, True),
+        ({"event_delay": 3.0, "gone_after": 2}, False),
+    ],
+)
+def test_faults_that_only_delay_events(options, only):
+    names = ("event_delay", "error", "reset", "cut_after", "cut_at", "hold_after", "gone_after")
+    assert _only_delays_events(SimpleNamespace(**{**dict.fromkeys(names), **options})) is only
+
+
+# --- writes
+
+
+@pytest.mark.parametrize(
+    ("code", "options", "refusal"),
+    [
+        (200, {}, False),
+        (409, {}, False),
+        (400, {}, True),
+        (422, {}, True),
+        (403, {}, True),
+        (403, {"message": 'pods "a" is forbidden: User "ann" cannot create resource'}, False),
+        (403, {"message": 'pods "a" is forbidden: User "bob" cannot create resource'}, True),
+        (403, {"message": "exceeded quota"}, True),
+        (499, {}, False),
+        (500, {}, True),
+        (503, {}, True),
+        (503, {"verb": "get"}, False),
+        (503, {"resource": "tokenreviews"}, False),
+        (503, {"query": "dryRun=All", "dry": True}, False),
+        (503, {"query": "fieldManager=a"}, True),
+    ],
+)
+def test_a_write_that_is_refused_for_another_reason_than_missing_permission(code, options, refusal):
+    record = SimpleNamespace(
+        code=code,
+        user="ann",
+        verb=options.get("verb", "update"),
+        message=options.get("message", ""),
+        resource=options.get("resource", "pods"),
+    )
+    request = SimpleNamespace(query=options.get("query", ""), option=lambda name: options.get("dry", False))
+    assert _is_refusal(SimpleNamespace(record=record, request=request)) is refusal
+
+
+@pytest.mark.parametrize(
+    ("path", "of_server"),
+    [
+        (("apiVersion",), True),
+        (("kind",), True),
+        (("kind", "x"), True),
+        (("metadata",), False),
+        (("metadata", "resourceVersion"), True),
+        (("metadata", "labels"), False),
+        (("spec", "resourceVersion"), False),
+        (("spec",), False),
+        ((), False),
+    ],
+)
+def test_fields_that_only_the_server_writes(path, of_server):
+    assert _is_of_server(path) is of_server
+
+
+@pytest.mark.parametrize(
+    ("field", "subresource", "has_status", "ignored"),
+    [
+        ("spec", "", True, False), ("status", "", True, True), ("status", "", False, False), ("metadata", "", True, False),
+        ("spec", "status", True, True), ("status", "status", True, False), ("metadata", "status", True, False),
+        ("status", "scale", True, False),
+    ],
+)  # fmt: skip
+def test_fields_that_a_write_ignores(field, subresource, has_status, ignored):
+    assert bool(_is_ignored((field,), subresource, has_status)) is ignored
+
+
+def test_the_content_of_an_object_is_what_others_write():
+    meta = {"uid": "u", "name": "a", "resourceVersion": "7", "labels": {"x": "y"}, "annotations": {"z": "1"}}
+    obj = {"kind": "Store", "metadata": meta, "spec": {"size": 1}, "status": {"ready": True}}
+
+    def content(entry):
+        scene = SimpleNamespace(reconciled=lambda doing: entry)
+        return IgnoredErrors._content(SimpleNamespace(_scene=scene), None)
+
+    assert content(None) is None
+    assert content(SimpleNamespace(object=obj)) == (
+        {"kind": "Store", "spec": {"size": 1}}, {"x": "y"}, None, "u",
+    )  # fmt: skip
+    marked = {**obj, "metadata": {**meta, "deletionTimestamp": "now"}}
+    assert content(SimpleNamespace(object=marked)) != content(SimpleNamespace(object=obj))
+
+
+# --- finalizers
+
+
+def test_a_process_watches_if_one_of_its_watches_is_open():
+    process, other = object(), object()
+
+    def watches(*clients):
+        runner = SimpleNamespace(watches=[SimpleNamespace(client=client) for client in clients])
+        return UnremovedFinalizers._watches(SimpleNamespace(_scene=SimpleNamespace(runner=runner)), process)
+
+    assert not watches()
+    assert not watches(None)
+    assert not watches(None, ("a", other))
+    assert watches(None, ("a", other), ("b", process))
+
+
+@pytest.mark.parametrize(
+    ("annotations", "status", "found"),
+    [
+        ({"retry": "2026-01-01T00:00:05Z"}, None, []),
+        ({"kopf": '{"delayed":"2026-01-01T00:00:05Z"}'}, None, ["2026-01-01T00:00:05Z"]),
+        ({"kopf": '{"delayed": "2026-01-01T00:00:05+01:00"}'}, None, ["2026-01-01T00:00:05+01:00"]),
+        (None, {"kopf": {"delayed": "2026-01-01T00:00:05"}}, ["2026-01-01T00:00:05+00:00"]),
+    ],
+)
+def test_times_of_retries_have_a_zone(annotations, status, found):
+    entry = {"metadata": {"annotations": annotations}, "status": status}
+    assert _delays(entry) == found
+
+
+# --- records
+
+
+def test_the_busiest_writes_are_those_of_the_present_second():
+    def record(at, verb, path, agent="operator"):
+        return SimpleNamespace(at=at, verb=verb, path=path, user_agent=agent, user="ann")
+
+    log = [
+        record(4.9, "update", "/old"),
+        record(5.0, "update", "/a"),
+        record(5.1, "get", "/b"),
+        record(5.2, "create", "/c", agent=""),
+        record(5.9, "update", "/a"),
+    ]
+    audit = SimpleNamespace(_clock=SimpleNamespace(monotonic=lambda: 5.95), _runner=SimpleNamespace(log=log))
+    assert Audit.busiest(audit) == ["operator: update /a (2x)", "ann: create /c (1x)"]
+    assert Audit.busiest(audit, 1) == ["operator: update /a (2x)"]
+    log.append(record(6.0, "update", "/later"))
+    assert Audit.busiest(audit) == []
+
+
+@pytest.mark.parametrize(
+    ("left", "right", "pairs"),
+    [
+        ({1: 0, 2: 1}, {1: 0, 2: 1}, [(0, 0), (1, 1)]),
+        ({1: 0, 2: 0}, {1: 0, 2: 1}, [(0, 0)]),  # two changes of one entry
+        ({1: 0, 2: 1}, {1: 0, 2: 0}, [(0, 0)]),
+        ({1: 1, 2: 0}, {1: 0, 2: 1}, [(1, 0)]),
+        ({1: 0}, {1: 0, 2: 1}, [(0, 0)]),
+    ],
+)
+def test_entries_are_pinned_once_and_in_order(left, right, pairs):
+    def side(places):
+        return SimpleNamespace(changes=[(revision, f"change {revision}") for revision in (1, 2)], places=places)
+
+    assert list(_pinned(side(left), side(right))) == pairs
+
+
+# --- members
+
+
+def test_a_member_that_cannot_be_called_now_says_why():
+    refused = _refusals(Faults, "the cluster is not open", frozenset({When.STEP, When.CHANGE}))
+    assert refused
+    marked = {name for name, mark in members_of(Faults).items() if mark.when in (When.STEP, When.CHANGE)}
+    assert refused.keys() <= marked
+    for name, refuse in refused.items():
+        with pytest.raises(RuntimeError, match="the cluster is not open") as caught:
+            refuse(1, any=2)
+        assert str(caught.value).startswith(label(Faults, name))
+
+
+@pytest.mark.parametrize("is_async", [False, True])
+def test_work_in_real_time_is_driven_unless_an_async_test_awaits_it(is_async):
+    driven = []
+    loop = SimpleNamespace(drive=driven.append)
+    stepping = SimpleNamespace(in_async_test=lambda: is_async, _bubble=SimpleNamespace(loop=loop))
+
+    async def work(): ...
+
+    running = work()
+    found = Stepping.in_real_time(stepping, running)
+    if is_async:
+        assert (found, driven) == (running, [])
+    else:
+        assert driven == [running]
+        with pytest.raises(StopIteration):  # nothing is left to wait for
+            next(iter(found.__await__()))
+    running.close()
+
+
+# --- finalizers that a reconcile adds, and times that it writes
+
+
+def test_finalizers_are_checked_in_their_order():
+    held, checked = {}, []
+    detector = SimpleNamespace(
+        _held=held, _by_key={}, _check_order=lambda doing, finalizer, uid: checked.append((finalizer, uid))
+    )
+    doing = SimpleNamespace(key="default/a", who=(1, "db", "default/a"))
+    meta = {"name": "a", "uid": "u", "finalizers": ["z/one", "a/two", "foregroundDeletion"]}
+    after = SimpleNamespace(object={"metadata": meta})
+    before = SimpleNamespace(object={"metadata": {**meta, "finalizers": ["z/one"]}})
+    change = SimpleNamespace(collection="pods", path="default/a", before=None, after=after)
+    Finalizers.committed(detector, change, doing)
+    assert checked == [("a/two", "u"), ("z/one", "u")]
+    assert [one.finalizer for one in held["pods", "default/a"]] == ["a/two", "z/one"]
+    assert detector._by_key == {doing.who: ("pods", "default/a")}
+    checked.clear()
+    held.clear()
+    Finalizers.committed(detector, SimpleNamespace(**{**vars(change), "before": before}), doing)
+    assert checked == [("a/two", "u")]
+    Finalizers.committed(SimpleNamespace(**{**vars(detector), "_held": {}}), change, None)
+    assert len(checked) == 1
+
+
+@pytest.mark.parametrize(
+    ("at", "alone", "quick"), [(10, True, 0), (10.5, True, 1), (10 + QUICK, True, 0), (9, True, 0), (10.5, False, 0)]
+)
+def test_a_write_of_times_alone_counts_if_the_reconcile_follows_at_once(at, alone, quick):
+    doing = SimpleNamespace(at=at, who="key", run=object())
+    suspect = SimpleNamespace(at=10, quick=0, probes=set())
+    detector = SimpleNamespace(suspects={"key": suspect}, _runs={id(doing.run): alone}, _echoes={}, is_probing=False)
+    TimestampLoops.finished(detector, doing, SimpleNamespace(error=None))
+    assert (suspect.quick, suspect.at) == (quick, at)
+    assert detector._runs == {}
+
+
+@pytest.mark.parametrize(
+    ("code", "stored", "looked"), [(200, True, True), (299, True, True), (300, True, False), (200, False, False)]
+)
+def test_only_objects_that_were_written_are_searched_for_secrets(code, stored, looked):
+    asked = []
+
+    class Values(dict):
+        def items(self):
+            asked.append(1)
+            return super().items()
+
+    obj = {"metadata": {"name": "a"}, "data": {"x": "y"}}
+    body = StoredObject(SimpleNamespace(object=obj), None) if stored else obj
+    exchange = SimpleNamespace(
+        response=SimpleNamespace(body=body), record=SimpleNamespace(code=code, resource="configmaps")
+    )
+    LeakedSecrets._wrote(SimpleNamespace(_values=Values()), exchange)
+    assert bool(asked) is looked
+
+
+# --- holds, waits and names
+
+
+@pytest.mark.parametrize(
+    ("at", "passed", "held"),
+    [(None, 9, 10), (10, 9, 10), (12, 10, 12), (8, 7, 8), (8, 8, 8), (8, 9, None), ("8", 9, None), ("8", 8, 8)],
+)
+def test_a_watch_cannot_be_held_before_what_it_has_been_delivered(at, passed, held):
+    made = []
+    streams = SimpleNamespace(wake_all=lambda: None)
+    watch = SimpleNamespace(revision=passed, client=("operator", None), resource="pods", namespace="default")
+    runner = SimpleNamespace(
+        apiserver=SimpleNamespace(store=SimpleNamespace(revision=10)), streams=streams, watches=[watch]
+    )
+    disruptions = SimpleNamespace(_runner=runner, _held=lambda hold: made.append(hold) or hold)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Hold, "applies", lambda self, watch: True)
+        if held is None:
+            with pytest.raises(ValueError, match=f"a watch has been delivered changes up to {passed}, and cannot go"):
+                Disruptions.hold(disruptions, None, "pods", "*", "*", at)
+        else:
+            Disruptions.hold(disruptions, None, "pods", "*", "*", at)
+    assert [hold.at for hold in made] == ([] if held is None else [held])
+    with pytest.raises(ValueError, match="at='x' must be a resourceVersion"):
+        Disruptions.hold(disruptions, None, "pods", "*", "*", "x")
+
+
+@pytest.mark.parametrize(("seconds", "interval", "calls"), [(0.02, 0.005, 4), (0.01, None, 1), (0.01, 1.0, 1)])
+def test_a_fuse_calls_at_an_interval_and_says_when_the_time_is_over(seconds, interval, calls):
+    found: queue.Queue[bool] = queue.Queue()
+    _fuse(seconds, interval, found.put, "a client")
+    assert [found.get(timeout=10) for _ in range(calls)] == [False] * (calls - 1) + [True]
+
+
+def test_a_predicate_is_a_function():
+    with pytest.raises(TypeError, match=r"True: pass a function of the cluster, like `lambda cluster: \.\.\.`"):
+        Assertions.eventually(SimpleNamespace(), True, "never", 1, str)
+
+
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [
+        ("_private", None),
+        ("nothing_like_it", None),
+        ("compact", ["faults.compact"]),
+        ("faults_compact", ["faults.compact"]),
+        ("watches_hold", ["faults.hold_watches"]),
+        ("watches", ["faults.cut_watches", "faults.disturb_watches", "faults.hold_watches"]),
+        ("compact_faults", ["faults.compact"]),
+    ],
+)
+def test_the_desk_that_has_a_name_is_suggested(name, meant):
+    text = unknown(SimpleNamespace, ("faults",), name)
+    assert text.startswith(f"'SimpleNamespace' object has no attribute {name!r}")
+    suggested = sorted(text.partition("did you mean ")[2].rstrip("?").split(" or ")) if "did you mean" in text else []
+    if meant is not None:
+        assert suggested == [f"fakekube.{one}" for one in meant]
+    else:
+        assert suggested == []
+
+
+# --- records and threads
+
+
+def test_finished_reconciles_and_heartbeats_are_in_the_order_of_their_ends():
+    def reconcile(name, started, duration):
+        return SimpleNamespace(name=name, started=started, duration=duration)
+
+    class Kept(list):
+        def read(self):
+            return list(self)
+
+    others = Kept([reconcile("a", 0, 9), reconcile("b", 5, 1)])
+    ledger = SimpleNamespace(_keep=lambda: None, _others=others, _heartbeats=Kept())
+    assert [one.name for one in Ledger._kept(ledger)] == ["a", "b"]
+    ledger._heartbeats.append(reconcile("beat", 3, 4))
+    assert [one.name for one in Ledger._kept(ledger)] == ["b", "beat", "a"]
+
+
+@pytest.mark.parametrize(
+    ("listened", "error", "before", "told"),
+    [
+        (False, None, 0, []),
+        (False, None, TOGETHER - 2, []),
+        (False, None, TOGETHER - 1, ["kept"]),
+        (True, None, 0, ["kept", "finished"]),
+        (False, ValueError("it broke"), 0, ["kept", "it broke"]),
+        (True, ValueError("it broke"), 0, ["kept", "finished", "it broke"]),
+    ],
+)
+def test_reconciles_are_kept_many_at_once_unless_somebody_listens_or_one_fails(listened, error, before, told):
+    log = []
+    kept = SimpleNamespace(latest=lambda: SimpleNamespace(controller="db", key="default/a", error=error, after=None))
+    ledger = SimpleNamespace(
+        _fresh=[None] * before,
+        _keep=lambda: log.append("kept"),
+        on_finished=(lambda found: log.append("finished")) if listened else None,
+        on_error=lambda error: log.append(str(error)),
+        _others=kept,
+        _heartbeats=None,
+        _failures=[],
+    )
+    running = SimpleNamespace(outcome=SimpleNamespace(error=error), writes=(), serial=7)
+    Ledger.finished(ledger, running)
+    assert log == told
+    assert ledger._fresh[-1] is running
+    assert [(serial, found) for serial, _, found in ledger._failures] == ([(7, error)] if error else [])
+
+
+def test_pods_that_are_not_found_are_listed_in_order():
+    runs = {name: SimpleNamespace(namespace="default", name=name) for name in ("b", "a")}
+    kubelets = SimpleNamespace(runs=runs)
+    pods = SimpleNamespace(
+        _present=list,
+        _always=False,
+        _text="a",
+        _selector=SimpleNamespace(name=""),
+        _scope=SimpleNamespace(kubelets=kubelets),
+    )
+    with pytest.raises(LookupError) as caught:
+        SimulatedPods._uids(pods)
+    assert str(caught.value) == (
+        "no pod on a simulated node matches pods('a') (pods: default/a, default/b); this is a label selector: use "
+        "pods(name='a') for the pod of this name"
+    )
+    pods._text = "c"
+    with pytest.raises(LookupError, match=r"use .always\(\) for pods that are created later"):
+        SimulatedPods._uids(pods)
+    runs.clear()
+    with pytest.raises(LookupError, match=r"\(pods: none\)"):
+        SimulatedPods._uids(pods)
+    pods._always = True
+    assert SimulatedPods._uids(pods) == []
+
+
+def work(): ...
+
+
+@pytest.mark.parametrize("ended", [None, False, True])
+def test_threads_that_are_left_are_those_of_an_operator_or_of_none(monkeypatch, ended):
+    before, left, of_bubble = (threading.Thread(target=work) for _ in range(3))
+    monkeypatch.setattr(threading, "enumerate", lambda: [before, left, of_bubble])
+    process = None if ended is None else SimpleNamespace(ended=ended)
+    started = Started(None, process)
+    reported = []
+    detector = SimpleNamespace(
+        _has_own=bool,
+        _started=[(weakref.ref(left), started)],
+        _before=frozenset({id(before)}),
+        _left=[],
+        _is_of_bubble=lambda thread: thread is of_bubble,
+        _report=lambda one: reported.append(one.thread),
+    )
+    Threads.finish(detector)
+    assert [(one.thread, one.by.process, one.is_orphan) for one in detector._left] == [
+        (left, process, bool(ended)), (of_bubble, None, False),
+    ]  # fmt: skip
+    assert reported == [of_bubble]
+
+
+@pytest.mark.parametrize(
+    ("code", "answer", "looked"), [(201, {}, True), (200, {}, False), (201, "text", False), (409, "text", False)]
+)
+def test_only_objects_that_were_created_are_children(monkeypatch, code, answer, looked):
+    asked = []
+
+    def child_of(doing, answer):
+        asked.append(answer)
+        return SimpleNamespace(api_version="v1", kind="Pod")
+
+    monkeypatch.setattr("fakekube.harness.detectors.known.objectcare.children.child_of", child_of)
+    doing = SimpleNamespace(operator=SimpleNamespace(owned={}), run=SimpleNamespace(controller="db"))
+    Children.called(SimpleNamespace(), doing, None, code, answer)
+    assert asked == ([answer] if looked else [])
+
+
+def test_levels_are_in_the_order_of_their_names_and_each_has_one():
+    one, other = (
+        SimpleNamespace(__name__=name, levels=levels)
+        for name, levels in (("One", {"b": "error"}), ("Other", {"a": "warn", "b": "error"}))
+    )
+    assert list(defaults_of([one, other]).items()) == [("a", "warn"), ("b", "error")]
+    other.levels["b"] = "warn"
+    with pytest.raises(ValueError, match="Other: 'b' has the default level 'error' in another detector"):
+        defaults_of([one, other])
+
+
+@pytest.mark.parametrize("more", [-1, 0, 1, 5])
+def test_long_texts_say_how_much_they_leave_out(more):
+    lines = [f"line {number}" for number in range(golden._LINES + more)]
+    shown = golden._shortened(lines).splitlines()
+    assert shown == lines[: golden._LINES] + ([f"... {more} more lines"] if more > 0 else [])

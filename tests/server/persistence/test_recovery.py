@@ -1,0 +1,264 @@
+"""A server that goes on from a data directory."""
+
+import json
+import sqlite3
+import subprocess
+import sys
+from datetime import UTC, datetime
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from fakekube.server import bootstrap
+from fakekube.server.direct import DirectTransport
+from fakekube.server.initialobjects import ClusterOptions
+from fakekube.server.persistence import datadir
+from fakekube.server.persistence.datadir import DataDir
+from fakekube.server.persistence.datarecovery import keep, recover
+from fakekube.server.process.listening import CannotServe
+from fakekube.server.random import SeededRandom
+from fakekube.server.runner import ServerRunner
+from fakekube.server.systemclock import SystemClock
+from fakekube.virtualtime.seeds import Seed
+from tests.control.test_state_files import DEFINITION, SERVICE, WIDGETS
+
+MAPS = "/api/v1/namespaces/default/configmaps"
+DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+
+
+class Server:
+    """A server in a directory until `end`."""
+
+    def __init__(self, path, *, window=20_000, port=1):
+        self.data = DataDir(Path(path))
+        random = SeededRandom(Seed(port))
+        options = ClusterOptions(address="127.0.0.1", port=port)
+        made = bootstrap.api_server(datetime(2026, 1, 1, tzinfo=UTC), random, history_window=window, options=options)
+        self.recovered = recover(made, self.data)
+        self.runner = ServerRunner(made, SystemClock(), random)
+        keep(self.runner, self.data)
+        self.store = made.store
+        self.client = DirectTransport(self.runner)
+
+    def ask(self, method, path, body=None, **query):
+        code, _, found = self.client.request_now(method, path, body=body, query=list(query.items()))
+        assert code < 300, found
+        return found
+
+    def make(self, *names):
+        for name in names:
+            self.ask("POST", MAPS, {"metadata": {"name": name}})
+
+    def state(self):
+        found = {}
+        for name in self.store.sizes():
+            for path, entry in self.store.collection(name).live.items():
+                found[name, path] = entry.revision, entry.object, entry.version
+        return found
+
+    def end(self):
+        self.data.close()
+
+
+@pytest.fixture
+def server(tmp_path):
+    """Starts servers in one directory, each after the one before."""
+    running = []
+
+    def start(**options):
+        for one in running:
+            one.end()
+        running[:] = [Server(tmp_path / "data", **options)]
+        return running[0]
+
+    yield start
+    for one in running:
+        one.end()
+
+
+def without_addresses(state):
+    return {place: one for place, one in state.items() if not place[0].startswith("endpoint")}
+
+
+def test_everything_is_there_again(server):
+    first = server()
+    assert not first.recovered
+    first.make("a", "b")
+    before = first.store.revision
+    first.ask("PUT", f"{MAPS}/a", {"metadata": {"name": "a"}, "data": {"x": "1"}})
+    first.ask("DELETE", f"{MAPS}/b")
+    first.ask("POST", DEFINITIONS, DEFINITION)
+    first.ask("POST", WIDGETS, {"apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name": "w"}, "size": 3})
+    address = first.ask("POST", "/api/v1/namespaces/default/services", SERVICE)["spec"]["clusterIP"]
+    changes = [(one.revision, one.path, one.after is None) for one in first.store.since("configmaps", before)]
+    state, revision = first.state(), first.store.revision
+
+    second = server()
+    assert second.recovered
+    assert (second.state(), second.store.revision) == (state, revision)
+    assert [(one.revision, one.path, one.after is None) for one in second.store.since("configmaps", before)] == changes
+    assert second.ask("GET", f"{WIDGETS}/w")["size"] == 3
+    body = {"metadata": {"name": "t"}, "spec": {**SERVICE["spec"], "clusterIP": address}}
+    code, _, said = second.client.request_now("POST", "/api/v1/namespaces/default/services", body=body)
+    assert (code, "provided IP is already allocated" in said["message"]) == (422, True)
+    second.make("c")
+    assert second.store.revision > revision
+    assert {"a", "c"} <= {path.rpartition("/")[2] for path in server().store.collection("configmaps").live}
+
+
+def test_a_server_at_another_port_says_where_it_is(server):
+    state = without_addresses(server(port=1).state())
+    second = server(port=2)
+    assert second.ask("GET", "/api/v1/namespaces/default/endpoints/kubernetes")["subsets"][0]["ports"][0]["port"] == 2
+    assert without_addresses(second.state()) == state
+
+
+def test_a_restored_state_is_kept(server):
+    first = server()
+    first.make("a")
+    saved = first.runner.apiserver.save()
+    first.make("b")
+    first.runner.restore(saved, after=first.store.revision)
+    first.make("c")
+    state, revision = first.state(), first.store.revision
+    second = server()
+    assert (second.state(), second.store.revision) == (state, revision)
+
+
+def test_changes_that_nothing_can_read_are_deleted(server, monkeypatch):
+    monkeypatch.setattr(datadir, "TIDIED", 10)
+    first = server(window=4)
+    for number in range(40):
+        first.make(f"a{number}")
+        if number:
+            first.ask("DELETE", f"{MAPS}/a{number - 1}")
+    state, revision, compacted = first.state(), first.store.revision, first.store.compacted
+    assert sum(row.collection == "configmaps" and row.path.startswith("default/a") for row in first.data.rows()) < 30
+    second = server(window=4)
+    assert (second.state(), second.store.revision) == (state, revision)
+    assert second.store.compacted >= compacted
+    code, _, _ = second.client.request_now("GET", MAPS, query=[("resourceVersion", "60"), ("resourceVersionMatch", "Exact"), ("limit", "1")])  # fmt: skip
+    assert code == 410
+
+
+def test_values_are_made_once(tmp_path):
+    made = []
+    for value in (b"one", b"two"):
+        data = DataDir(tmp_path)
+        made.append(data.kept("key", partial(bytes, value)))
+        data.close()
+    assert made == [b"one", b"one"]
+
+
+# --- what is refused
+
+
+def changed(path, statement):
+    database = sqlite3.connect(path / "state.db")
+    database.execute(statement)
+    database.close()
+
+
+@pytest.mark.parametrize(
+    ("spoil", "said"),
+    [
+        (lambda path: changed(path, "PRAGMA user_version=2"), "state.db is of a newer version (2, known: 1)"),
+        (lambda path: changed(path, "PRAGMA application_id=7"), "state.db is not a file of fakekube"),
+        (lambda path: (path / "state.db").write_text("something else, and no database"), "file is not a database"),
+        (lambda path: (path / "state.db").write_bytes((path / "state.db").read_bytes()[:5000] + bytes(9000)), "state.db"),
+    ],
+    ids=["newer", "foreign", "no-database", "torn"],
+)  # fmt: skip
+def test_what_is_no_data_directory_is_refused_by_name(tmp_path, spoil, said):
+    Server(tmp_path).end()
+    spoil(tmp_path)
+    with pytest.raises(CannotServe) as refused:
+        DataDir(tmp_path)
+    assert str(refused.value).startswith(f"--data-dir {tmp_path}: ")
+    assert said in str(refused.value)
+
+
+def test_a_directory_has_one_server_at_a_time(tmp_path):
+    data = DataDir(tmp_path)
+    with pytest.raises(CannotServe, match=f"--data-dir {tmp_path}: another server uses it"):
+        DataDir(tmp_path)
+    data.close()
+    DataDir(tmp_path).close()
+
+
+def test_a_directory_that_cannot_be_made(tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(CannotServe, match=f"--data-dir {tmp_path}/file: File exists"):
+        DataDir(tmp_path / "file")
+
+
+#: A server whose files may not grow, which writes until it cannot, and says what was answered.
+FULL = """
+import resource, sys
+from tests.server.persistence.test_recovery import Server
+server = Server(sys.argv[1])
+resource.setrlimit(resource.RLIMIT_FSIZE, (400_000, 400_000))
+for number in range(10_000):
+    server.make(f"a{number}")
+    print(number, flush=True)
+"""
+
+
+@pytest.mark.slow
+def test_a_full_disk_ends_the_server_and_loses_nothing(tmp_path):
+    done = subprocess.run(
+        [sys.executable, "-c", FULL, tmp_path], capture_output=True, text=True, check=False, timeout=60
+    )
+    assert done.returncode == 3, done.stderr
+    assert done.stderr.startswith("fakekube: --data-dir: a change cannot be written: ")
+    answered = int(done.stdout.split()[-1])
+    server = Server(tmp_path)
+    kept = {
+        path.removeprefix("default/a")
+        for path in server.store.collection("configmaps").live
+        if path.startswith("default/a")
+    }
+    server.end()
+    assert set(map(str, range(answered + 1))) <= kept
+
+
+#: A server that writes until it is killed, and says what was answered.
+KILLED = """
+import sys
+from tests.server.persistence.test_recovery import Server
+server = Server(sys.argv[1])
+for number in range(10**9):
+    server.make(f"{sys.argv[2]}-{number}")
+    print(number, server.store.revision, flush=True)
+"""
+
+
+@pytest.mark.slow
+def test_every_answered_write_survives_sigkill(tmp_path):
+    revision, expected = 0, set()
+    for life in range(3):
+        command = [sys.executable, "-c", KILLED, tmp_path, f"life{life}"]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+            for _ in range(50 + 31 * life):
+                line = process.stdout.readline()
+            process.kill()
+            rest = process.stdout.read().splitlines()
+        last = [one for one in [line.strip(), *rest] if one.count(" ") == 1 and one.split()[1].isdigit()][-1]
+        number, seen = map(int, last.split())
+        assert seen > revision
+        expected |= {f"default/life{life}-{one}" for one in range(number)}
+        server = Server(tmp_path)
+        assert expected <= server.store.collection("configmaps").live.keys()
+        assert server.store.revision >= seen - 1
+        revision = server.store.revision
+        server.end()
+
+
+def test_the_rows_are_those_of_kine(tmp_path):
+    server = Server(tmp_path)
+    server.make("a")
+    *_, row = server.data.rows()
+    assert row[:5] == (server.store.revision, "configmaps", "default/a", False, "")
+    assert json.loads(row.value)["metadata"]["name"] == "a"
+    server.end()
