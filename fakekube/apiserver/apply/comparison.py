@@ -126,6 +126,8 @@ def _whole(value: Any, schema: Schema) -> Tree:
     if kind == "object" or kind == "map" or kind == "any":
         if not isinstance(value, dict) or not value or schema.map_type == "atomic":
             return LEAF
+        if len(value) <= fieldset.FEW and not any(isinstance(item, dict | list) for item in value.values()):
+            return fieldset.leaves(tuple(value))
         out: Tree = {SELF: LEAF}
         for key, item in value.items():
             out["f:" + key] = _whole(item, child_schema(schema, key)) if isinstance(item, dict | list) else LEAF

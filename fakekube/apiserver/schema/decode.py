@@ -94,6 +94,24 @@ def _struct(schema: Schema, value: Any, path: str, shown: str, unknown: list[str
     return found
 
 
+def _are_unchanged(schema: Schema, items: list[Any]) -> bool:
+    """Whether decoding surely changes none of these structs: all have the same fields, of which each has a value."""
+    first, unchanged = items[0], schema.unchanged
+    if type(first) is not dict or unchanged is None or schema.shown is None:
+        return False  # nothing of this type was decoded yet
+    names = first.keys()
+    kinds = {key: unchanged.get(key) for key in names}
+    if not all(key in names for key, _, _ in schema.shown):
+        return False
+    for item in items:
+        if type(item) is not dict or item.keys() != names:
+            return False
+        for key, value in item.items():
+            if not value or type(value) is not kinds[key]:
+                return False
+    return True
+
+
 #: The types with their own decoders.
 _OWN_DECODERS = ("quantity", "time", "microtime", "int-or-string")
 
@@ -279,6 +297,8 @@ def _value(schema: Schema, value: Any, path: str, shown: str, unknown: list[str]
             raise wrong(value, struct, shown, schema)
         items = schema.items
         assert items is not None
+        if items.type == "object" and len(value) > 1 and _are_unchanged(items, value):
+            return [item.copy() for item in value]
         return [
             _zero(items) if item is None else _value(items, item, f"{path}[{i}]", shown, unknown, struct)
             for i, item in enumerate(value)
