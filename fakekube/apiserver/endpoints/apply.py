@@ -13,6 +13,7 @@ from fakekube.apiserver.endpoints import ownership
 from fakekube.apiserver.endpoints.body import check_place
 from fakekube.apiserver.endpoints.part import WHOLE, Part
 from fakekube.apiserver.endpoints.write import Write, parsed_version, write
+from fakekube.apiserver.needs import Making
 from fakekube.apiserver.schema import unstructured
 from fakekube.apiserver.schema.decode import WrongType
 from fakekube.apiserver.schema.objectmeta import without_kind
@@ -41,7 +42,7 @@ def _produced(
     repeated: list[str],
     options: WriteOptions,
     current: Object | None,
-) -> Object:
+) -> Making:
     whole = not call.info.subresource or (call.info.subresource == "status" and call.strategy.create_on_update)
     if current is None and not whole:
         raise not_found(call.resource.qualified, call.info.name)
@@ -50,7 +51,7 @@ def _produced(
         _check_configuration(body, config)
         what = f"failed to convert live object (/; {_kind(config)})"
         raise _unconvertible(config, f"failed to create manager for existing fields: {what}")
-    obj = applied(body, config, current, options)
+    obj = yield from applied(body, config, current, options)
     if part.unconvertible and current is not None and obj.get("spec") != current.get("spec"):
         raise _unconvertible(config, f"failed to convert new object ({_named(config)})")
     if repeated and options.field_validation == "Strict":
@@ -90,7 +91,7 @@ def configuration(call: Call) -> tuple[Object, list[str]]:
     return value, repeated
 
 
-def applied(call: Call, config: Object, current: Object | None, options: WriteOptions) -> Object:
+def applied(call: Call, config: Object, current: Object | None, options: WriteOptions) -> Making:
     """The merged object with its managedFields. Raises StatusError."""
     _check_type(call, config)
     updater = ownership.updater(call)
@@ -104,12 +105,14 @@ def applied(call: Call, config: Object, current: Object | None, options: WriteOp
     _check_configuration(call, config)
     config = {**config, "metadata": _metadata(config)}
     live = current if current is not None else ownership.empty(call)
+    yield from call.pause()
     if updater.check_live is not None:
         _check_live(updater.check_live, live, config, "failed to create typed live object {}")
     try:
         made = managedfields.applied(live, config, updater, ownership.writer(call, options), force=options.force)
     except values.Mismatch as problem:
         raise StatusError(500, "", str(problem)) from None
+    yield from call.pause()
     entries = made["metadata"].get("managedFields")
     made = managedfields.without_entries(made)
     if current is not None and made == managedfields.without_entries(current):

@@ -12,6 +12,7 @@ from fakekube.apiserver.endpoints.apply import apply
 from fakekube.apiserver.endpoints.body import check_place
 from fakekube.apiserver.endpoints.part import WHOLE, Part
 from fakekube.apiserver.endpoints.write import Write, write
+from fakekube.apiserver.needs import Making
 from fakekube.apiserver.patch import json_patch, merge_patch, strategic
 from fakekube.apiserver.registry.registration import scheme_of
 from fakekube.apiserver.resource import APPLY_PATCH, JSON_PATCH, STRATEGIC_MERGE_PATCH
@@ -43,13 +44,14 @@ def patch(call: Call, part: Part = WHOLE) -> Step:
     return (yield from write(call, Write(options, produce, part)))
 
 
-def _produced(call: Call, kind: str, options: WriteOptions, current: Object | None) -> Object:
+def _produced(call: Call, kind: str, options: WriteOptions, current: Object | None) -> Making:
     assert current is not None, "a patch changes an object that exists"
     warnings: list[str] = []
     try:
         obj = patched(call, kind, current, options, warnings)
     finally:
         call.warnings += [warning for warning in warnings if warning not in call.warnings]
+    yield from call.pause()
     return ownership.tracked(call, obj, current, options)
 
 
