@@ -8,6 +8,7 @@ from typing import Any
 
 from fakekube.apiserver.apply import managedfields
 from fakekube.apiserver.apply import typed as values
+from fakekube.apiserver.apply.updater import Updater
 from fakekube.apiserver.call import Call, Step
 from fakekube.apiserver.endpoints import ownership
 from fakekube.apiserver.endpoints.body import check_place
@@ -111,6 +112,8 @@ def applied(call: Call, config: Object, current: Object | None, options: WriteOp
     try:
         made = managedfields.applied(live, config, updater, ownership.writer(call, options), force=options.force)
     except values.Mismatch as problem:
+        if current is not None:
+            _explain_live(updater, current, config)
         raise StatusError(500, "", str(problem)) from None
     yield from call.pause()
     entries = made["metadata"].get("managedFields")
@@ -200,6 +203,14 @@ def _check_live(check: Callable[[Object], None], live: Object, config: Object, w
         meta = live["metadata"]
         named = f"({meta.get('namespace') or ''}/{meta.get('name') or ''}; {_kind(config)})"
         raise StatusError(500, "", f"{what.format(named)}: {problem}") from None
+
+
+def _explain_live(updater: Updater, current: Object, config: Object) -> None:
+    """Raises 500 with the path of an item of the stored object that has no valid key, as patches can leave it."""
+    what = "failed to create typed live object {}"
+    if not current["metadata"].get("managedFields"):
+        what = "failed to create manager for existing fields: failed to convert new object {} to smd typed"
+    _check_live(partial(values.check, schema=updater.schema, duplicates=True), current, config, what)
 
 
 def _check_new(call: Call, obj: Object) -> None:

@@ -21,6 +21,7 @@ from fakekube.apiserver.schema.decode import WrongType
 from fakekube.apiserver.schema.objectmeta import without_kind
 from fakekube.apiserver.wire import codec, gojson, goprint, structorder
 from fakekube.apiserver.wire.codec import SyntaxProblem
+from fakekube.apiserver.wire.goprint import go_quote
 from fakekube.apiserver.wire.options import WriteOptions, parse_write_options
 from fakekube.apiserver.wire.status import (
     StatusError,
@@ -199,8 +200,8 @@ def _as_object(
     if call.registration.unstructured:
         return _as_custom_resource(call, result, stored, shown)
     if api_version not in (None, "", call.resource.api_version) or kind not in (None, "", call.resource.kind):
-        scheme = scheme_of(call.resource.group)
-        raise invalid_patch(shown(), f'no kind "{kind}" is registered for version "{api_version}" {scheme}')
+        named = f"{go_quote(str(kind or ''))} is registered for version {go_quote(str(api_version or ''))}"
+        raise invalid_patch(shown(), f"no kind {named} {scheme_of(call.resource.group)}")
     unknown: list[str] = []
     if not api_version and not converted and not call.registration.unstructured:
         # Go decodes into a type that has only apiVersion and kind

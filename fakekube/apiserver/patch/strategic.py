@@ -209,7 +209,7 @@ def _merge_list(original: list[Any], patch: list[Any], schema: Schema, deleting:
         return _in_order(merged, patch, original, "")
     merge_key = schema.merge_key
     if not merge_key:
-        raise BadPatch(f"cannot merge lists without merge key for {schema.name or schema.type}")
+        raise BadPatch("cannot merge lists without merge key for struct")
     before = list(original)
     original, patch = _special_items(original, patch, merge_key)
     for item in patch:
