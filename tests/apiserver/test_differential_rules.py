@@ -10,6 +10,7 @@ import pytest
 from fakekube.apiserver.crd.schemavalidator import SchemaValidator
 from fakekube.apiserver.registry.batch.job.strategy import JOB_LABELS, has_labels_of_read
 from fakekube.apiserver.registry.core.pod.images import pull_policy
+from fakekube.apiserver.registry.generic import strategy
 from fakekube.apiserver.schema.stringformats import is_hostname
 from fakekube.apiserver.wire import gojson, goprint, protobuf
 from fakekube.apiserver.wire.protowire import Malformed
@@ -604,3 +605,83 @@ def test_a_resize_is_refused_if_its_node_cannot_run_it(api: Api, node: Any, caus
     before = Api(version="1.35")
     before.ok("POST", PODS, pod)
     assert before.call("PATCH", f"{PODS}/p/resize", wanted, **kind)[0] == 200
+
+
+# --- times, versions and empty lists ----------------------------------------------------------------------------------
+
+
+def test_an_empty_list_of_managers_in_a_template_is_dropped(api: Api) -> None:
+    template = {"metadata": {"labels": {"a": "b"}, "managedFields": []}, "spec": POD["spec"]}
+    spec = {"selector": {"matchLabels": {"a": "b"}}, "template": template}
+    made = api.ok("POST", DEPLOYMENTS, {"metadata": {"name": "d"}, "spec": spec})
+    assert made["spec"]["template"]["metadata"] == {"labels": {"a": "b"}}
+    owned = made["metadata"]["managedFields"][0]["fieldsV1"]["f:spec"]["f:template"]["f:metadata"]
+    assert owned == {"f:labels": {".": {}, "f:a": {}}}
+
+
+@pytest.mark.parametrize("version", ["abc", "-1", "1.5"])
+def test_an_update_that_creates_has_a_resource_version_that_is_a_number(api: Api, version: str) -> None:
+    path = "/apis/coordination.k8s.io/v1/namespaces/default/leases/l"
+    lease = {"metadata": {"name": "l", "resourceVersion": version}, "spec": {}}
+    message = f'strconv.ParseUint: parsing "{version}": invalid syntax'
+    assert api.refused("PUT", path, lease) == (500, "", message)
+    assert api.call("PUT", path, {"metadata": {"name": "l", "resourceVersion": "5"}, "spec": {}})[0] == 201
+
+
+def test_taints_of_devices_are_added_when_they_are_written(api: Api) -> None:
+    path = "/apis/resource.k8s.io/v1/resourceslices"
+    taint = {"key": "k", "effect": "NoSchedule"}
+    devices = [{"name": "a", "taints": [taint]}, {"name": "b"}]
+    spec = {"driver": "d.x", "pool": {"name": "p", "resourceSliceCount": 1}, "nodeName": "n", "devices": devices}
+    made = api.ok("POST", path, {"metadata": {"name": "s"}, "spec": spec})
+    assert made["spec"]["devices"][0]["taints"] == [{**taint, "timeAdded": api.context.now}]
+    before = {**taint, "key": "l", "timeAdded": "2020-01-01T00:00:00Z"}
+    change = {"spec": {"devices": [{"name": "a", "taints": [taint, before]}]}}
+    changed = api.ok("PATCH", f"{path}/s", change, **MERGE)
+    assert changed["spec"]["devices"][0]["taints"] == [{**taint, "timeAdded": api.context.now}, before]
+
+
+@pytest.mark.parametrize(
+    "patch",
+    [
+        {"secrets": [{"name": "a"}]},
+        {"secrets": [{"name": "a", "$patch": "delete"}]},
+        {"secrets": [{"name": "a"}], "$setElementOrder/secrets": [{"name": "a"}]},
+        {"$setElementOrder/secrets": [{"name": "a"}]},
+    ],
+)
+def test_a_stored_item_without_its_key_refuses_every_merge(api: Api, patch: Any) -> None:
+    path, kind = "/api/v1/namespaces/default/serviceaccounts", "application/strategic-merge-patch+json"
+    api.ok("POST", path, {"metadata": {"name": "s"}, "secrets": [{"namespace": "x"}, {"name": "a"}]})
+    refused = (500, "", "map: map[] does not contain declared merge key: name")
+    assert api.refused("PATCH", f"{path}/s", patch, content_type=kind) == refused
+    api.ok("PATCH", f"{path}/s", {"secrets": [{"$patch": "replace"}, {"name": "b"}]}, content_type=kind)
+
+
+def test_a_number_beyond_float64_is_named_in_the_error_of_a_patch(api: Api) -> None:
+    api.ok("POST", PODS, POD)
+    why = "error decoding patch: json: cannot unmarshal number 1e400 into Go value of type float64"
+    assert api.refused("PATCH", f"{PODS}/p", b'{"spec": {"x": 1e400}}', **MERGE) == (400, "BadRequest", why)
+
+
+@pytest.mark.parametrize("version", ["1.25", "1.36"])
+def test_only_kinds_without_content_have_no_rules_of_their_own(version: str) -> None:
+    """Accounts have metadata, states of components are read, and reviews are not stored."""
+    server = Api(version=version).apiserver
+    resources = server.catalog.resources()
+    without = {one.plural for one in resources if server.registration(one).strategy.validate is strategy._no_errors}
+    assert {one for one in without if "reviews" not in one} == {"bindings", "componentstatuses", "serviceaccounts"}
+
+
+def test_characters_that_cannot_be_printed_are_quoted_as_the_type_of_the_field_is(api: Api) -> None:
+    """Strings with Go's escapes, values of named types with those of JSON."""
+    path = "/apis/rbac.authorization.k8s.io/v1/namespaces/default/rolebindings"
+    role = {"apiGroup": "rbac.authorization.k8s.io", "kind": "R\u0000", "name": "x"}
+    binding = {"metadata": {"name": "x"}, "roleRef": role, "subjects": [{"kind": "\a", "name": "x"}]}
+    message = api.refused("POST", path, binding)[2]
+    assert r'roleRef.kind: Unsupported value: "R\x00": supported' in message
+    assert r'subjects[0].kind: Unsupported value: "\a": supported' in message
+    selector = {"matchExpressions": [{"scopeName": "PriorityClass", "operator": "\u0000"}]}
+    quota = {"metadata": {"name": "x"}, "spec": {"hard": {"pods": "1"}, "scopeSelector": selector}}
+    message = api.refused("POST", "/api/v1/namespaces/default/resourcequotas", quota)[2]
+    assert message.endswith(r'operator: Invalid value: "\u0000": not a valid selector operator')

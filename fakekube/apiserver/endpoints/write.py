@@ -339,6 +339,8 @@ def _completed(call: Call, obj: Object, name: str, *, dry_run: bool) -> Object:
         status = initial_status(call)
         if status is not None:
             obj["status"] = status
+    if strategy.date is not None:
+        obj = strategy.date(obj, context.now)
     if strategy.author is not None:
         obj = strategy.author(obj, call.user)
     if strategy.allocate is not None and not call.info.subresource:  # a write to /status that creates allocates nothing

@@ -88,6 +88,8 @@ def _struct(schema: Schema, value: Any, path: str, shown: str, unknown: list[str
             decoded = _schema_or_else(schema, key, item, below)
         else:
             decoded = _value(field, item, here, below, unknown, schema.struct)
+        if not decoded and key == "managedFields" and path not in ("", "metadata"):
+            continue  # the empty list counts in the metadata of the object only
         if _kept(schema, key, field, decoded):
             found[key] = decoded if decoded or not _is_nil(schema, key, field) else None
     complete(schema, found)
