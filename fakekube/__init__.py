@@ -37,6 +37,9 @@ if TYPE_CHECKING:
     from fakekube.server.runner import WouldWait
     from fakekube.virtualtime.errors import Deadlock, HotLoop, NotQuiescent
 
+#: The only place of the version: the build reads it from here.
+__version__ = "0.1.0.dev0"
+
 __all__ = [
     "Cluster",
     "ClusterSettings",

@@ -2,6 +2,7 @@
 
 import inspect
 import re
+import tomllib
 from pathlib import Path
 
 import click
@@ -40,9 +41,15 @@ def test_the_page_about_faults_is_text_of_examples(block):
     assert block in EXAMPLES
 
 
-@pytest.mark.parametrize("link", re.findall(r"\]\(((?!http)[^)#]+)\)", README))
-def test_links_lead_somewhere(link):
-    assert (ROOT / link).exists()
+#: PyPI shows the README without the repository, so its links are absolute.
+FILES = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["urls"]["Source"] + "/blob/main/"
+LINKS = re.findall(r"\]\(([^)]+)\)", README)
+
+
+@pytest.mark.parametrize("link", LINKS)
+def test_links_are_absolute_and_lead_to_files(link):
+    assert link.startswith(FILES)
+    assert (ROOT / link.removeprefix(FILES).partition("#")[0]).exists()
 
 
 def test_the_second_command_runs_the_quick_tests():
@@ -65,6 +72,7 @@ FOREIGN = frozenset(
         "--namespace",
         "--pdb",
         "--quiet",
+        "--requirement",
         "--standalone",
         "--url",
         "--wait",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import datetime
-from functools import cache, lru_cache, partial
+from functools import cache, lru_cache
 from typing import Any
 
 from fakekube import data
@@ -12,7 +12,7 @@ from fakekube.apiserver import versions
 from fakekube.apiserver.admission import enablement
 from fakekube.apiserver.apiserver import ApiServer
 from fakekube.apiserver.auth.authorizer import Authorizer, authorizer_of, parse_modes
-from fakekube.apiserver.auth.jsonwebtoken import KeySet
+from fakekube.apiserver.auth.jsonwebtoken import KeySet, derived_key
 from fakekube.apiserver.auth.serviceaccounttoken import Issuer
 from fakekube.apiserver.catalog import Catalog, builtin_resources
 from fakekube.apiserver.features import RECORDED, features_of
@@ -66,8 +66,8 @@ def _shared_store(version: str, rbac: bool, options: ClusterOptions, now: str) -
 
 @cache
 def test_issuer() -> Issuer:
-    """An issuer whose key is part of this package: signatures are the same in each run, and making it takes no time."""
-    return Issuer(KeySet(partial(data.read, "service-account-test-key.pem")))
+    """An issuer with the derived key: signatures are the same in each run, and no primes have to be found."""
+    return Issuer(KeySet(derived_key))
 
 
 @cache

@@ -30,6 +30,11 @@ _CURVES = {256: ("ES256", "P-256"), 384: ("ES384", "P-384"), 521: ("ES512", "P-5
 
 KEY_BITS = 2048
 
+#: Each prime of the derived key: the name that is hashed, and how far the prime lies above the hash. So nothing has to
+#: search for primes.
+_PRIMES = {"fakekube p": 232, "fakekube q": 964}
+_EXPONENT = 65537
+
 CRYPTO_FAILURE = "go-jose/go-jose: error in cryptographic primitive"
 
 
@@ -140,8 +145,27 @@ def generated_key() -> bytes:
     from cryptography.hazmat.primitives.asymmetric import rsa
     from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 
-    key = rsa.generate_private_key(65537, KEY_BITS)
+    key = rsa.generate_private_key(_EXPONENT, KEY_BITS)
     return key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
+
+
+def derived_key() -> bytes:
+    """The RSA private key of test servers, PEM. It is the same for everyone, and therefore public."""
+    from cryptography.hazmat.primitives.asymmetric import rsa
+    from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
+
+    p, q = (_hashed(name) + above for name, above in _PRIMES.items())
+    d = pow(_EXPONENT, -1, (p - 1) * (q - 1))
+    crt = rsa.rsa_crt_dmp1(d, p), rsa.rsa_crt_dmq1(d, q), rsa.rsa_crt_iqmp(p, q)
+    numbers = rsa.RSAPrivateNumbers(p, q, d, *crt, rsa.RSAPublicNumbers(_EXPONENT, p * q))
+    key = numbers.private_key(unsafe_skip_rsa_key_validation=True)
+    return key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
+
+
+def _hashed(name: str) -> int:
+    """An odd number of half the bits of a key, whose two highest bits are set."""
+    size = KEY_BITS // 2
+    return int.from_bytes(hashlib.shake_256(name.encode()).digest(size // 8), "big") | 3 << (size - 2) | 1
 
 
 def issuer_of(token: str) -> str:

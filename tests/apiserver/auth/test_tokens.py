@@ -10,7 +10,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.asymmetric.padding import PKCS1v15
 from cryptography.hazmat.primitives.asymmetric.rsa import RSAPublicNumbers
 from cryptography.hazmat.primitives.hashes import SHA256
-from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, load_pem_private_key
 
 from fakekube.apiserver.auth import jsonwebtoken, serviceaccounttoken
 from fakekube.apiserver.user import User
@@ -288,6 +288,13 @@ def test_elliptic_keys_sign_and_verify(curve):
     assert keys.verifying[0].jwk()["alg"] == header(made)["alg"]
     with pytest.raises(jsonwebtoken.BadToken):
         jsonwebtoken.KeySet(jsonwebtoken.generated_key).claims(made)
+
+
+def test_the_derived_key_is_valid_and_the_same_each_time():
+    made = jsonwebtoken.derived_key()
+    key = load_pem_private_key(made, None)  # checks the primes and the exponents
+    assert key.key_size == jsonwebtoken.KEY_BITS
+    assert jsonwebtoken.derived_key() == made
 
 
 def test_public_keys_replace_the_signing_key_in_verification():
