@@ -1,16 +1,22 @@
-"""Rules of controllers that read from informers: owners of budgets, monitors, quotas, namespaces, periods."""
+"""Rules of controllers whose informers and clients are held by the test: owners, monitors, quotas, events, history."""
 
 import asyncio
 
 import pytest
 
 from controllerlib import ApiError, Request
+from fakekube.controllers.apps.controllerrevision import template_patch
+from fakekube.controllers.apps.daemonset.daemonhistory import DaemonHistory
+from fakekube.controllers.apps.daemonset.daemonpods import HASH_LABEL
+from fakekube.controllers.batch.job.podtracking import FinalizerExpectations, remove_finalizers
 from fakekube.controllers.core.namespace import NamespaceController
 from fakekube.controllers.core.resourcequotas import ResourceQuotaController, _frees, _limits_updated, counted
 from fakekube.controllers.monitors import Monitors
 from fakekube.controllers.nodelifecycle.periodicrequest import PeriodicRequest
 from fakekube.controllers.policy.podowners import PodOwners, ScaleUnknown
 from fakekube.controllers.servedresources import ServedResource, ServedResources
+from fakekube.controllers.workload.expectations import Expectations
+from fakekube.controllers.workload.podevents import PodEvents
 from tests.controllers.workloads import NOW
 
 
@@ -515,3 +521,227 @@ def test_a_request_waits_for_the_end_of_the_period_of_its_moment(now, moment, se
     queue = HeldQueue()
     request.enqueue(queue)
     assert queue == [(Request("", "*"), request.seconds_until(now))]
+
+
+# --- which objects the event of a pod concerns (addPod, updatePod, deletePod)
+
+
+class HeldSets(HeldObjects):
+    """ReplicaSets of an informer."""
+
+    kind = "ReplicaSet"
+
+
+def owned_pod(*owners, ready=False, version="1", **meta):
+    status = {"phase": "Running", "conditions": [{"type": "Ready", "status": "True" if ready else "False"}]}
+    found = {"name": "p", "namespace": "ns", "resourceVersion": version, "ownerReferences": list(owners), **meta}
+    return {"metadata": found, "status": status}
+
+
+RS, OTHER = owner("rs"), owner("other")
+SETS = HeldSets(made("rs"), {**made("other"), "spec": {"minReadySeconds": 10}})
+DELETED = {"deletionTimestamp": "2026-01-01T00:00:00Z"}
+
+
+def events(expectations=None, margin=0.0):
+    return PodEvents(SETS, lambda pod: [made("adopts"), made("too")], expectations, margin=margin)
+
+
+def names(queue):
+    return [one[0].name if type(one) is tuple else one.name for one in queue]
+
+
+@pytest.mark.parametrize(
+    ("pod", "found"),
+    [
+        (owned_pod(RS), ["rs"]),
+        (owned_pod(), ["adopts", "too"]),
+        (owned_pod(owner("rs", controller=False)), ["adopts", "too"]),
+        (owned_pod(owner("rs", uid="replaced")), []),
+        (owned_pod(owner("gone")), []),
+        (owned_pod(owner("rs", kind="Job")), []),
+        (owned_pod(RS, **DELETED), ["rs"]),
+        (owned_pod(**DELETED), []),
+    ],
+)
+def test_a_new_pod_concerns_its_controller_or_those_that_may_adopt_it(pod, found):
+    queue = HeldQueue()
+    events()._created(pod, queue)
+    assert names(queue) == found
+    queue = HeldQueue()
+    events()._gone(pod, queue)
+    assert names(queue) == [name for name in found if name == "rs"]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "found"),
+    [
+        (owned_pod(RS), owned_pod(RS, version="2"), ["rs"]),
+        (owned_pod(RS), owned_pod(RS, ready=True), []),
+        (owned_pod(RS), owned_pod(OTHER, version="2"), ["rs", "other"]),
+        (owned_pod(RS), owned_pod(version="2"), ["rs", "adopts", "too"]),
+        (owned_pod(owner("gone")), owned_pod(RS, version="2"), ["rs"]),
+        (owned_pod(), owned_pod(RS, version="2"), ["rs"]),
+        (owned_pod(), owned_pod(version="2"), []),
+        (owned_pod(), owned_pod(version="2", labels={"a": "1"}), ["adopts", "too"]),
+        (owned_pod(RS), owned_pod(RS, version="2", **DELETED), ["rs"]),
+        (owned_pod(RS), owned_pod(RS, version="2", labels={"a": "1"}, **DELETED), ["rs", "rs"]),
+        (owned_pod(), owned_pod(version="2", labels={"a": "1"}, **DELETED), []),
+        (owned_pod(OTHER), owned_pod(OTHER, version="2", ready=True), ["other", "other"]),
+        (owned_pod(OTHER, ready=True), owned_pod(OTHER, version="2", ready=True), ["other"]),
+        (owned_pod(OTHER), owned_pod(OTHER, version="2"), ["other"]),
+        (owned_pod(RS), owned_pod(RS, version="2", ready=True), ["rs"]),
+    ],
+)
+def test_a_changed_pod_concerns_its_controllers_before_and_after(old, new, found):
+    queue = HeldQueue()
+    events()._updated(old, new, queue)
+    assert names(queue) == found
+
+
+def test_a_pod_that_gets_ready_is_looked_at_again_when_it_is_available():
+    queue = HeldQueue()
+    events(margin=1.0)._updated(owned_pod(OTHER), owned_pod(OTHER, version="2", ready=True), queue)
+    assert queue == [Request("ns", "other"), (Request("ns", "other"), 11.0)]
+
+
+def test_creations_and_deletions_of_pods_are_observed():
+    expectations = Expectations(HeldClock())
+    expectations.expect_creations("ns/rs", 1)
+    events(expectations)._created(owned_pod(), HeldQueue())
+    assert not expectations.satisfied("ns/rs")
+    events(expectations)._created(owned_pod(RS), HeldQueue())
+    assert expectations.satisfied("ns/rs")
+    expectations.expect_deletions("ns/rs", ["ns/p"])
+    events(expectations)._updated(owned_pod(RS), owned_pod(RS, version="2"), HeldQueue())
+    assert not expectations.satisfied("ns/rs")
+    events(expectations)._updated(owned_pod(RS), owned_pod(RS, version="2", **DELETED), HeldQueue())
+    assert expectations.satisfied("ns/rs")
+
+
+# --- revisions of DaemonSets (constructHistory)
+
+
+class HeldWrites:
+    """A client that notes its writes and accepts each."""
+
+    def __init__(self):
+        self.writes = []
+
+    async def update(self, obj):
+        self.writes.append(("update", obj["metadata"]["name"]))
+        return obj
+
+    async def patch(self, obj, patch):
+        self.writes.append(("patch", obj["metadata"]["name"], patch["metadata"]["labels"][HASH_LABEL]))
+
+    async def delete(self, obj):
+        self.writes.append(("delete", obj["metadata"]["name"]))
+
+    async def create(self, obj):
+        self.writes.append(("create", obj["revision"]))
+        return obj
+
+
+DAEMON_SET = {"metadata": {"name": "d", "namespace": "ns", "uid": "d"}, "spec": {"template": {"spec": {"x": 1}}}}
+
+
+def revision(name, number, *, current=False, labels=None):
+    data = template_patch(DAEMON_SET if current else {"spec": {"template": {"spec": {"x": 2}}}})
+    labels = {HASH_LABEL: name} if labels is None else labels
+    return {"metadata": {"name": name, "labels": labels}, "revision": number, "data": data}
+
+
+def hashed(name, label):
+    return {"metadata": {"name": name, "labels": {HASH_LABEL: label} if label else None}}
+
+
+@pytest.mark.parametrize(
+    ("claimed", "pods", "kept", "old", "writes"),
+    [
+        ([], [], 1, [], [("create", 1)]),
+        ([revision("a", 3), revision("b", 5)], [], 6, ["a", "b"], [("create", 6)]),
+        ([revision("a", 1), revision("b", 2, current=True)], [], 2, ["a"], []),
+        ([revision("a", 3), revision("b", 2, current=True)], [], 2, ["a"], [("update", "b")]),
+        ([revision("b", 2, current=True, labels={"x": "1"})], [], 2, [], [("update", "b")]),
+        (
+            [revision("a", 1, current=True), revision("b", 2, current=True)],
+            [hashed("p", "a"), hashed("q", "b"), hashed("r", None)],
+            2,
+            [],
+            [("patch", "p", "b"), ("patch", "r", "b"), ("delete", "a")],
+        ),
+    ],
+    ids=[
+        "none",
+        "none for this template",
+        "the last one",
+        "an earlier one",
+        "without a label",
+        "two for this template",
+    ],
+)
+def test_the_revision_of_a_template(claimed, pods, kept, old, writes):
+    client = HeldWrites()
+    found, others = run(DaemonHistory(client, DAEMON_SET).construct(claimed, pods))
+    assert (found["revision"], [one["metadata"]["name"] for one in others], client.writes) == (kept, old, writes)
+
+
+def test_a_revision_without_the_label_gets_its_name_as_label():
+    history = DaemonHistory(HeldWrites(), DAEMON_SET)
+    assert run(history._labelled(revision("b", 1, labels={"x": "1"})))["metadata"]["labels"] == {
+        "x": "1",
+        HASH_LABEL: "b",
+    }
+    bare = revision("b", 1)
+    del bare["metadata"]["labels"]
+    assert run(history._labelled(bare))["metadata"]["labels"] == {HASH_LABEL: "b"}
+
+
+@pytest.mark.parametrize(
+    ("limit", "live", "deleted"),
+    [
+        (None, [], []),
+        (2, [], ["a"]),
+        (1, [], ["a", "b"]),
+        (1, ["a"], ["b", "c"]),
+        (0, ["a", "b", "c"], []),
+        (3, [], []),
+    ],
+)
+def test_the_oldest_revisions_without_pods_go_first(limit, live, deleted):
+    client = HeldWrites()
+    more = {} if limit is None else {"revisionHistoryLimit": limit}
+    history = DaemonHistory(client, {**DAEMON_SET, "spec": {**DAEMON_SET["spec"], **more}})
+    old = [revision("c", 10), revision("a", 2), revision("b", 3)]
+    run(history.clean_up(old, [hashed("p", label) for label in live]))
+    assert client.writes == [("delete", name) for name in deleted]
+
+
+# --- finalizers of the pods of Jobs (trackJobStatusAndRemoveFinalizers)
+
+
+class HeldControl:
+    """Patches pods, some of which fail."""
+
+    def __init__(self, **errors):
+        self.errors, self.patched = errors, []
+
+    async def patch(self, owner, pod, patch):
+        self.patched.append((owner, pod["metadata"]["uid"], patch))
+        if pod["metadata"]["uid"] in self.errors:
+            raise self.errors[pod["metadata"]["uid"]]
+
+
+def test_pods_without_a_finalizer_are_those_that_were_patched_or_are_gone():
+    gone, broken, late = (
+        ApiError(code, reason, "x") for code, reason in ((404, "NotFound"), (500, "InternalError"), (500, "Late"))
+    )
+    control, expectations = HeldControl(b=gone, c=broken, d=late), FinalizerExpectations()
+    pods = [{"metadata": {"uid": uid}} for uid in "abcd"]
+    removed, problem = run(remove_finalizers(control, DAEMON_SET, "ns/j", pods, expectations))
+    assert (removed, problem) == ({"a", "b"}, broken)
+    assert expectations.expected("ns/j") == {"a"}
+    removal = {"metadata": {"$deleteFromPrimitiveList/finalizers": ["batch.kubernetes.io/job-tracking"]}}
+    assert control.patched == [(DAEMON_SET, uid, removal) for uid in "abcd"]
+    assert run(remove_finalizers(HeldControl(), DAEMON_SET, "ns/j", pods[:1], expectations)) == ({"a"}, None)
