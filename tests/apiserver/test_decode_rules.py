@@ -62,7 +62,7 @@ def decoded(schema, obj):
         ({"list": ["a", None], "numbers": [1, None]}, {"list": ["a", ""], "numbers": [1, 0]}),
         ({"map": {"a": None, "b": "c"}, "counts": {"a": None}, "blobs": {"a": None}}, {"map": {"a": "", "b": "c"}, "counts": {"a": 0}, "blobs": {"a": ""}}),
         ({"thing": {}, "things": [{}, None], "named": {"a": {}, "b": None}}, {"thing": {}, "things": [{}, {}], "named": {"a": {}, "b": {}}}),
-        ({name: None for name in fields()}, {}),
+        (dict.fromkeys(fields()), {}),
     ],
 )  # fmt: skip
 def test_what_is_kept_of_a_value(given, found):

@@ -144,7 +144,10 @@ def test_a_patch_is_refused(document, patch, code, message):
     ("patch", "left"),
     [
         ({"a": 1, "$patch": "delete", "$retainKeys": []}, {"a": 1, "$retainKeys": []}),
-        ({"$retainKeys": [], "b": {"$setElementOrder/x": [], "$deleteFromPrimitiveList/y": [], "d": 1}}, {"b": {"d": 1}}),
+        (
+            {"$retainKeys": [], "b": {"$setElementOrder/x": [], "$deleteFromPrimitiveList/y": [], "d": 1}},
+            {"b": {"d": 1}},
+        ),
         ({"b": {"$patch": "replace", "d": {"$retainKeys": []}}}, {"b": {"d": {"$retainKeys": []}}}),
         ({"list": [{"$patch": "delete"}]}, {"list": [{"$patch": "delete"}]}),
         ([1], [1]),

@@ -1,6 +1,7 @@
 """Rules of controllers whose informers and clients are held by the test: owners, monitors, quotas, events, history."""
 
 import asyncio
+from types import SimpleNamespace
 
 import pytest
 
@@ -288,7 +289,7 @@ def test_what_is_served_is_watched_until_it_is_served_no_more():
 
 
 def test_the_resources_of_a_version_that_does_not_answer_are_watched_as_before():
-    found, informers = monitors()
+    found, _ = monitors()
     run(found._resync(discovery(ONE, TWO)))
     run(found._resync(discovery(TWO, stale=["one.com/v1"])))
     assert found.watched() == (ONE, TWO)
@@ -423,10 +424,7 @@ def test_what_is_deleted_is_counted_again_by_the_quotas_of_its_namespace_that_li
         return {"metadata": {"namespace": namespace, "name": name}, "status": {"hard": limits}}
 
     class Quotas(HeldContext):
-        class manager:
-            class cache:
-                informers = None
-
+        manager = SimpleNamespace(cache=SimpleNamespace(informers=None))
         clock, form_of = HeldClock(), None
 
     class Queue(HeldQueue):

@@ -420,10 +420,16 @@ OF_TEMPLATE, UNNEEDED = {"name": "b", "resourceClaimName": "x"}, {"name": "b"}
         pytest.param((), [claim("given")], "", True, id="the second claim was not created"),
         pytest.param([OF_TEMPLATE], [claim("given")], "", True, id="the second claim was deleted"),
         pytest.param([OF_TEMPLATE], [claim("given"), claim("x")], "n", False, id="nothing is allocated"),
-        pytest.param([OF_TEMPLATE], [claim("given"), claim("x", allocated=True)], "n", True, id="the second is to reserve"),
-        pytest.param([OF_TEMPLATE], [claim("given"), claim("x", allocated=True)], "", False, id="the scheduler reserves"),
+        pytest.param(
+            [OF_TEMPLATE], [claim("given"), claim("x", allocated=True)], "n", True, id="the second is to reserve"
+        ),
+        pytest.param(
+            [OF_TEMPLATE], [claim("given"), claim("x", allocated=True)], "", False, id="the scheduler reserves"
+        ),
         pytest.param([OF_TEMPLATE], [claim("given"), claim("x", owner="v", allocated=True)], "n", False, id="foreign"),
-        pytest.param([OF_TEMPLATE], [claim("given", owner="v", allocated=True)], "n", True, id="a shared one is to reserve"),
+        pytest.param(
+            [OF_TEMPLATE], [claim("given", owner="v", allocated=True)], "n", True, id="a shared one is to reserve"
+        ),
         pytest.param([UNNEEDED], [claim("given")], "n", False, id="not needed"),
     ],
 )

@@ -230,7 +230,7 @@ def test_failures_of_discovery_and_of_resources_are_written_and_raised():
         f"Discovery failed for some groups, 1 failing: {stale}",
     )
     assert found["NamespaceDeletionContentFailure"][0] == "True"
-    with pytest.raises(ContentFailure, match="^unable to retrieve"):
+    with pytest.raises(ContentFailure, match=r"^unable to retrieve"):
         deleted(HeldServer(stale=True))
 
 
