@@ -2,9 +2,11 @@
 
 import pytest
 
+from fakekube.apiserver.openapi.aggregated import merged
 from fakekube.apiserver.openapi.customroutes import routes_of
+from fakekube.apiserver.openapi.operations import paths_of
 from fakekube.apiserver.openapi.parameters import Parameter, in_path
-from fakekube.apiserver.openapi.routes import Route, description
+from fakekube.apiserver.openapi.routes import TEXT, Body, Route, description
 from fakekube.apiserver.resource import Resource
 
 
@@ -128,3 +130,108 @@ def test_the_parameters_bodies_and_media_types_of_custom_routes():
     assert found["get", 2].kind == {"group": "example.com", "version": "v1", "kind": "Widget"}
     assert found["get", 2].action == "get"
     assert "pretty" in [one.name for one in found["get", 2].parameters]
+
+
+# --- routes as paths of a document
+
+
+def query(name, text="", place="query"):
+    return Parameter(name, place, "string", text)
+
+
+def route(method="get", *parameters, path="/api/v1/p", **more):
+    return Route(path, method, ("read", "Pod"), "what", **{"answer": "A", **more}, parameters=parameters)
+
+
+def refer(name):
+    return {"$ref": name}
+
+
+OK = {"description": "OK"}
+
+
+def test_an_operation_of_version_2_has_its_keys_in_order():
+    made = route(
+        "get",
+        query("z"),
+        query("a"),
+        codes=(200, 201),
+        action="get",
+        kind={"kind": "Pod"},
+        produces=("b", "a"),
+        body=Body("B"),
+    )
+    other = route("put", answer=TEXT, consumes=(), body=Body("B", required=False))
+    item = paths_of([made, other], refer, 2)["/api/v1/p"]
+    assert list(item) == ["get", "put"]
+    assert list(item["get"].items()) == [
+        ("description", "what"),
+        ("consumes", ["*/*"]),
+        ("produces", ["b", "a"]),
+        ("schemes", ["https"]),
+        ("tags", ["core_v1"]),
+        ("operationId", "readCoreV1Pod"),
+        ("parameters", [query("a").written(2), {"name": "body", "in": "body", "required": True, "schema": refer("B")}, query("z").written(2)]),
+        ("responses", {"200": {**OK, "schema": refer("A")}, "201": {"description": "Created", "schema": refer("A")}, "401": {"description": "Unauthorized"}}),
+        ("x-kubernetes-action", "get"),
+        ("x-kubernetes-group-version-kind", {"kind": "Pod"}),
+    ]  # fmt: skip
+    assert "consumes" not in item["put"]
+    assert item["put"]["parameters"] == [{"name": "body", "in": "body", "schema": refer("B")}]
+    assert item["put"]["responses"]["200"]["schema"] == {"type": "string"}
+    assert "x-kubernetes-action" not in item["put"]
+    assert "parameters" not in paths_of([route()], refer, 2)["/api/v1/p"]["get"]
+
+
+def test_an_operation_of_version_3_has_its_keys_in_order():
+    made = route("get", query("z"), codes=(202,), produces=("b", "a"), consumes=("d", "c"), body=Body("B"))
+    other = route("put", body=Body("B", required=False))
+    item = paths_of([made, other], refer, 3)["/api/v1/p"]
+    content = {"a": {"schema": refer("A")}, "b": {"schema": refer("A")}}
+    assert list(item["get"].items()) == [
+        ("tags", ["core_v1"]),
+        ("description", "what"),
+        ("operationId", "readCoreV1Pod"),
+        ("parameters", [query("z").written(3)]),
+        ("requestBody", {"content": {"c": {"schema": refer("B")}, "d": {"schema": refer("B")}}, "required": True}),
+        ("responses", {"202": {"description": "Accepted", "content": content}, "401": {"description": "Unauthorized"}}),
+    ]
+    assert list(item["get"]["responses"]["202"]["content"]) == ["a", "b"]
+    assert item["put"]["requestBody"] == {"content": {"*/*": {"schema": refer("B")}}}
+    assert "requestBody" not in paths_of([route()], refer, 3)["/api/v1/p"]["get"]
+
+
+def test_paths_are_sorted_and_have_what_all_their_operations_share():
+    shared, own = [query("n", place="path"), query("b"), query("n")], [query("x", "1"), query("a"), query("x", "2")]
+    routes = [route("get", *shared, *own), route("put", *shared), route(path="/api/v1/a")]
+    found = paths_of(routes, refer, 2)
+    assert list(found) == ["/api/v1/a", "/api/v1/p"]
+    item = found["/api/v1/p"]
+    assert item["parameters"] == [query("b").written(2), query("n", place="path").written(2), query("n").written(2)]
+    assert item["get"]["parameters"] == [query("a").written(2), query("x", "1").written(2)]
+    assert "parameters" not in item["put"]
+    assert "parameters" not in found["/api/v1/a"]
+
+
+# --- other documents
+
+
+def test_documents_of_other_servers_add_what_is_below_their_paths():
+    mine = {"info": 1, "paths": {"/apis/b/": "mine"}, "definitions": {"Mine": "mine"}}
+    reference = [{"deep": {"$ref": "#/definitions/One"}}, {"$ref": "#/definitions/Mine"}]
+    other = {
+        "paths": {"/apis/b/": "theirs", "/apis/a/": reference, "/apis/a/v1/x": {"$ref": "#/definitions/Gone"}, "/apis/ab/": 1, "/version/": 2},
+        "definitions": {"One": {"$ref": "#/definitions/Two"}, "Two": {"$ref": "#/definitions/One"}, "Mine": "theirs", "Unused": 3},
+    }  # fmt: skip
+    assert merged(mine, {}) is mine
+    found = merged(mine, {"apis/a": other, "apis/b": {**other, "definitions": None}, "apis/c": {}})
+    assert list(found) == ["info", "paths", "definitions"]
+    assert list(found["paths"]) == ["/apis/a/", "/apis/a/v1/x", "/apis/b/"]
+    assert found["paths"]["/apis/b/"] == "mine"
+    assert list(found["definitions"].items()) == [
+        ("Mine", "mine"),
+        ("One", other["definitions"]["One"]),
+        ("Two", other["definitions"]["Two"]),
+    ]
+    assert merged(mine, {"apis/a": {"paths": {"/apis/a": 1}}})["paths"]["/apis/a"] == 1
+    assert mine["paths"] == {"/apis/b/": "mine"}
