@@ -472,6 +472,16 @@ def test_names_of_claims_that_are_made(pod, claim, prefix):
     assert made["metadata"]["generateName"] == prefix
 
 
+def test_a_claim_is_made_as_its_template_says_and_is_owned_by_the_pod():
+    template = {"spec": {"metadata": {"labels": {"a": "1"}, "annotations": {"b": "2"}}, "spec": {"devices": {}}}}
+    made = dra.claim_from_template(dra_pod(), {"name": "gpu"}, template)
+    owner = {"apiVersion": "v1", "kind": "Pod", "name": "p", "uid": "u", "controller": True}
+    annotations = {"b": "2", "resource.kubernetes.io/pod-claim-name": "gpu"}
+    meta = {"generateName": "p-gpu-", "namespace": "ns", "ownerReferences": [owner], "annotations": annotations}
+    assert made["metadata"] == {**meta, "labels": {"a": "1"}}
+    assert (made["apiVersion"], made["kind"], made["spec"]) == ("resource.k8s.io/v1", "ResourceClaim", {"devices": {}})
+
+
 # --- garbage: patches
 
 
