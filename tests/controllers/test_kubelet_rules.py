@@ -468,17 +468,17 @@ def test_which_containers_a_stage_concerns(options, name, role, expected):
     assert stage.applies("creating", POD, name, role) is False
 
 
-def status(template):
+def of_kwok(template):
     """A stage of kwok that writes a status."""
     return f'{{statusTemplate: "{template}"}}'
 
 
 def of_container(state, statuses="containerStatuses"):
-    return status(f"{statuses}: [{{state: {{{state}}}}}]")
+    return of_kwok(f"{statuses}: [{{state: {{{state}}}}}]")
 
 
 def of_condition(type, value, phase):
-    return status(f"{{phase: {phase}, conditions: [{{type: {type}, status: '{value}'}}]}}")
+    return of_kwok(f"{{phase: {phase}, conditions: [{{type: {type}, status: '{value}'}}]}}")
 
 
 @pytest.mark.parametrize(
@@ -501,7 +501,7 @@ def of_condition(type, value, phase):
             "running",
             "Exit(code=1, reason='Evicted', message='m')",
         ),
-        (status("{phase: Succeeded, reason: Done}"), "running", "Exit(code=0, reason='Done', message='')"),
+        (of_kwok("{phase: Succeeded, reason: Done}"), "running", "Exit(code=0, reason='Done', message='')"),
         (of_container("terminated: {reason: R, message: m}"), "running", "Exit(code=0, reason='R', message='m')"),
         (
             of_container("terminated: {exitCode: 3}", "initContainerStatuses"),
