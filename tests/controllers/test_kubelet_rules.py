@@ -497,7 +497,7 @@ def of_condition(type, value, phase):
         ("{statusTemplate: 'phase: Succeeded'}", "running", "Exit(code=0, reason='', message='')"),
         ("{statusTemplate: 'phase: Running'}", "creating", "Start()"),
         (
-            status("{phase: Failed, reason: Evicted, message: m}"),
+            of_kwok("{phase: Failed, reason: Evicted, message: m}"),
             "running",
             "Exit(code=1, reason='Evicted', message='m')",
         ),
