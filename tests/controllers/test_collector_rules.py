@@ -59,9 +59,10 @@ class HeldQueue:
     """A queue that notes what is added, and whether with a delay."""
 
     def __init__(self):
-        self.items = []
+        self.items, self.cause = [], None
 
     def with_options(self, cause):
+        self.cause = tuple(cause)
         return self
 
     def add(self, attempt, *, rate_limited):
@@ -382,10 +383,13 @@ def test_changes_of_objects_are_changes_of_the_graph():
     owned = obj("a", reference("o"))
     handler.on_add(owned, False)
     assert made._queue.items == [("delete", "o", False)]
-    handler.on_update(owned, obj("a", reference("o"), finalizers=[ORPHAN], **DELETED))
+    assert made._queue.cause[:6] == ("added", "v1", "ConfigMap", "ns", "a", "7")
+    handler.on_update(owned, obj("a", reference("o"), finalizers=[ORPHAN], version="8", **DELETED))
     assert made._queue.items[1:] == [("orphan", "a", False)]
+    assert made._queue.cause[:6] == ("updated", "v1", "ConfigMap", "ns", "a", "8")
     handler.on_delete(owned)
     assert made._graph.find("a") is None
+    assert made._queue.cause[:6] == ("deleted", "v1", "ConfigMap", "ns", "a", "7")
     other = obj("b", reference("o"), namespace="elsewhere")
     handler.on_add(obj("o"), False)
     handler.on_add(other, False)
