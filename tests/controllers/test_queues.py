@@ -4,6 +4,7 @@ import pytest
 
 from fakekube.controllers.catalogue import CONTROLLERS
 from fakekube.controllers.controllermanager import controller_manager
+from fakekube.controllers.serviceendpoints import endpointscontroller, endpointslice, mirroring
 from fakekube.controllers.settings import Settings
 
 #: How many workers each controller has if not one: kube-controller-manager's --concurrent-... options, or what its
@@ -100,3 +101,9 @@ def test_each_controller_has_its_delays_of_retries(options):
 
 def test_each_controller_has_its_kind_of_queue(options):
     assert {name for name, one in options.items() if not one.use_priority_queue} == PLAIN
+
+
+@pytest.mark.parametrize("module", [endpointscontroller, endpointslice, mirroring])
+def test_the_controllers_of_endpoints_give_up_after_fifteen_retries(module):
+    """`maxRetries` of each of them."""
+    assert module.RETRIES == 15
