@@ -54,6 +54,13 @@ def test_aliases_may_be_nearly_all_of_a_small_document():
     assert (found["b"], len(found["c"])) == ([1] * 600, 500)
 
 
+def test_nearly_all_of_a_document_may_not_come_from_aliases():
+    """150 aliases of a list of 400 items are more than 99 % of all nodes."""
+    text = f"a: &x [{','.join('1' * 400)}]\nb: [{','.join(['*x'] * 150)}]\n"
+    with pytest.raises(YamlProblem, match="yaml: document contains excessive aliasing"):
+        Document(text).value()
+
+
 @pytest.mark.parametrize(
     ("decoded", "share"),
     [(0, 0.99), (400_000, 0.99), (2_200_000, 0.545), (4_000_000, 0.10), (9_000_000, 0.10)],

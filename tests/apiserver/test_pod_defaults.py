@@ -1,9 +1,12 @@
 """The defaults of pods, and the fields that the server sets in a new pod."""
 
+import copy
+
 import pytest
 
 from fakekube.apiserver.registry.core.pod.apparmor import profile_of
 from fakekube.apiserver.registry.core.pod.resources import qos_class
+from fakekube.apiserver.registry.core.pod.strategy import prepare_pod
 from tests.apiserver.validation.support import as_new, complete
 
 
@@ -103,22 +106,6 @@ def test_a_gated_pod_has_a_condition():
     assert (condition["type"], condition["status"], condition["reason"]) == ("PodScheduled", "False", "SchedulingGated")
 
 
-def test_label_keys_are_merged_into_selectors():
-    required = "requiredDuringSchedulingIgnoredDuringExecution"
-    term = {"topologyKey": "z", "matchLabelKeys": ["a"], "mismatchLabelKeys": ["b", "c"], "labelSelector": {}}
-    constraint = {"maxSkew": 1, "topologyKey": "z", "whenUnsatisfiable": "DoNotSchedule", "matchLabelKeys": ["a"]}
-    obj = pod(
-        affinity={"podAffinity": {required: [term]}},
-        topologySpreadConstraints=[{**constraint, "labelSelector": {}}, constraint],
-    )
-    spec = as_new("Pod", {**obj, "metadata": {"labels": {"a": "1", "b": "2"}}})["spec"]
-    like, unlike = ({"key": "a", "operator": "In", "values": ["1"]}, {"key": "b", "operator": "NotIn", "values": ["2"]})
-    assert spec["affinity"]["podAffinity"][required][0]["labelSelector"] == {"matchExpressions": [like, unlike]}
-    first, second = spec["topologySpreadConstraints"]
-    assert first["labelSelector"] == {"matchExpressions": [like]}
-    assert "labelSelector" not in second
-
-
 def resources(**kinds):
     return {"resources": kinds}
 
@@ -160,3 +147,55 @@ def test_profiles_in_annotations(annotation, profile):
         {**pod(), "metadata": {"annotations": {"container.apparmor.security.beta.kubernetes.io/c": annotation}}},
     )
     assert (made["spec"]["containers"][0].get("securityContext") or {}).get("appArmorProfile") == profile
+
+
+def merged_labels(labels, **spec):
+    pod = {"metadata": {"name": "p", "labels": labels}, "spec": {"containers": [], **spec}}
+    before = copy.deepcopy(pod)
+    made = prepare_pod(pod)["spec"]
+    assert pod == before
+    return made
+
+
+def keyed(*expressions, **more):
+    selector = {"matchExpressions": list(expressions)} if expressions else {}
+    return {
+        "topologyKey": "z",
+        "matchLabelKeys": ["a", "gone"],
+        "mismatchLabelKeys": ["b"],
+        "labelSelector": {**selector, **more},
+    }
+
+
+A_IN, B_NOT_IN = {"key": "a", "operator": "In", "values": ["1"]}, {"key": "b", "operator": "NotIn", "values": ["2"]}
+GIVEN = {"key": "x", "operator": "Exists"}
+
+
+@pytest.mark.parametrize("kind", ["podAffinity", "podAntiAffinity"])
+def test_label_keys_are_merged_into_all_terms_of_an_affinity(kind):
+    """`mutatePodAffinity`, after the expressions that a term has."""
+    required, preferred = (f"{how}DuringSchedulingIgnoredDuringExecution" for how in ("required", "preferred"))
+    given = {
+        required: [keyed(), keyed(GIVEN)],
+        preferred: [{"weight": 1, "podAffinityTerm": keyed(matchLabels={"m": "n"})}],
+    }
+    found = merged_labels({"a": "1", "b": "2"}, affinity={kind: given, "nodeAffinity": {"kept": 1}})["affinity"]
+    assert found == {
+        "nodeAffinity": {"kept": 1},
+        kind: {
+            required: [keyed(A_IN, B_NOT_IN), keyed(GIVEN, A_IN, B_NOT_IN)],
+            preferred: [{"weight": 1, "podAffinityTerm": keyed(A_IN, B_NOT_IN, matchLabels={"m": "n"})}],
+        },
+    }
+    assert merged_labels({"a": "1"}, affinity={kind: {required: [keyed()]}})["affinity"][kind][required] == [
+        keyed(A_IN)
+    ]
+    for labels, term in (({}, keyed()), ({"a": "1"}, {"matchLabelKeys": ["a"]}), ({"a": "1"}, {"labelSelector": {}})):
+        assert merged_labels(labels, affinity={kind: {required: [term]}})["affinity"] == {kind: {required: [term]}}
+
+
+def test_label_keys_are_merged_into_constraints_of_topologies():
+    without = {"topologyKey": "z", "matchLabelKeys": ["a"]}
+    made = merged_labels({"a": "1"}, topologySpreadConstraints=[keyed(), without])
+    assert made["topologySpreadConstraints"] == [keyed(A_IN), without]
+    assert "affinity" not in made

@@ -4,7 +4,7 @@ import copy
 
 import pytest
 
-from fakekube.apiserver.patch.strategic import BadPatch, apply
+from fakekube.apiserver.patch.strategic import BadPatch, apply, without_applied_directives
 from fakekube.apiserver.schema.model import Schema
 
 TEXT = Schema("string")
@@ -71,6 +71,36 @@ MADE = [
     pytest.param({"ports": ports(1)}, {"$setElementOrder/ports": ports(1), "ports": [{"port": 1, "$patch": "delete"}]}, {"ports": []}, id="order-and-a-deleted-item"),
     pytest.param({}, {"$setElementOrder/ports": ports(1)}, {}, id="order-of-nothing"),
     pytest.param({"free": {"a": {"b": 1}}}, {"free": {"a": {"c": 2}}}, {"free": {"a": {"b": 1, "c": 2}}}, id="of-any-type"),
+    pytest.param({"labels": {"m": {"x": "1"}}}, {"labels": {"m": {"y": "2"}}}, {"labels": {"m": {"x": "1", "y": "2"}}}, id="values-of-a-map"),
+    pytest.param({"a": "1"}, {"$patch": "replace", "tags": ["x"]}, {"tags": ["x"]}, id="all-replaced"),
+    pytest.param({"a": "1"}, {"$patch": "delete", "tags": ["x"]}, {}, id="all-deleted"),
+    pytest.param({"a": ["x"]}, {"a": "y"}, {"a": "y"}, id="a-scalar-for-a-list"),
+    pytest.param({"tags": ["x", "x", "y"]}, {"tags": ["y", "x"]}, {"tags": ["y", "x"]}, id="each-scalar-once"),
+    pytest.param({"tags": ["x"]}, {"$deleteFromPrimitiveList/tags": "x"}, {"tags": ["x"]}, id="deletions-that-are-no-list"),
+    pytest.param({"tags": ["x"]}, {"$deleteFromPrimitiveList/tags": None}, {}, id="null-deletions-remove-the-list"),
+    pytest.param({"args": ["x", "y"]}, {"$deleteFromPrimitiveList/args": ["x"]}, {"args": ["y"]}, id="deleted-from-an-atomic-list"),
+    pytest.param({"ports": ports(1)}, {"ports": []}, {"ports": ports(1)}, id="no-items"),
+    pytest.param({"ports": ports(1)}, {"ports": [{"$patch": "replace"}]}, {"ports": []}, id="replaced-by-nothing"),
+    pytest.param({"ports": [{"name": "x"}, *ports(1)]}, {"ports": ports(1, name="y")}, {"ports": [{"name": "x"}, *ports(1, name="y")]}, id="an-item-without-a-key-stays"),
+    pytest.param({"ports": ports(1, 2, 3, 4)}, {"ports": ports(4, 2)}, {"ports": ports(1, 3, 4, 2)}, id="items-of-the-patch-keep-its-order"),
+    pytest.param({"tags": ["a", "b", "c"]}, {"$setElementOrder/tags": ["c", "a"]}, {"tags": ["b", "c", "a"]}, id="order-of-scalars"),
+    pytest.param({"tags": ["a", "b", "c"]}, {"$setElementOrder/tags": ["c", "a", "d"], "tags": ["d"]}, {"tags": ["b", "c", "a", "d"]}, id="order-and-a-new-scalar"),
+    pytest.param({"tags": ["a", "b", "c"]}, {"$setElementOrder/tags": ["c", "d"], "$deleteFromPrimitiveList/tags": ["a"], "tags": ["d"]}, {"tags": ["b", "c", "d"]}, id="order-deletion-and-addition"),
+    pytest.param({"tags": ["a", "b", "c"]}, {"$setElementOrder/tags": ["c", "b"], "$deleteFromPrimitiveList/tags": ["a"]}, {"tags": ["c", "b"]}, id="order-and-deletion"),
+    pytest.param({}, {"$setElementOrder/tags": ["c", "d"], "tags": ["d"]}, {"tags": ["d"]}, id="order-of-a-new-list"),
+    pytest.param({}, {"$setElementOrder/tags": ["c"], "$deleteFromPrimitiveList/tags": ["a"]}, {}, id="order-and-deletion-of-nothing"),
+    pytest.param({"tags": ["a"]}, {"$setElementOrder/tags": [], "tags": ["d"]}, {"tags": ["d", "a"]}, id="an-empty-order-is-no-order"),
+    pytest.param({"args": ["a", "b"]}, {"$setElementOrder/args": ["c"], "args": ["c"]}, {"args": ["c"]}, id="order-of-a-replaced-list"),
+    pytest.param({"args": ["a", "b"]}, {"$setElementOrder/args": ["b", "a"]}, {"args": ["b", "a"]}, id="order-of-an-atomic-list"),
+    pytest.param({"ports": ports(1, 2)}, {"$setElementOrder/ports": ports(2, 1), "ports": ports(2, 2, 1)}, {"ports": ports(2, 1)}, id="an-item-twice-in-the-patch"),
+    pytest.param({"a": "1", "tags": ["x"]}, {"$retainKeys": ["tags"], "$setElementOrder/tags": ["y", "x"], "tags": ["y"]}, {"tags": ["y", "x"]}, id="a-list-with-an-order-is-retained"),
+    pytest.param({"a": "1", "tags": ["x"]}, {"$retainKeys": ["tags"], "$deleteFromPrimitiveList/tags": ["x"]}, {"tags": []}, id="a-list-with-deletions-is-retained"),
+    pytest.param(
+        {},
+        {"nested": {"$retainKeys": ["a"], "a": "1", "$setElementOrder/tags": ["x"], "$deleteFromPrimitiveList/tags": ["x"], "ports": [{"$patch": "delete", "port": 1}, {"$patch": "replace"}, {"port": 1, "$patch": "replace"}]}},
+        {"nested": {"a": "1", "ports": ports(1)}},
+        id="what-is-new-has-no-directives",
+    ),
 ]  # fmt: skip
 
 
@@ -98,6 +128,11 @@ REFUSED = [
     pytest.param({"keyless": ports(1)}, {"keyless": ports(2)}, 500, "cannot merge lists without merge key for struct", id="no-merge-key"),
     pytest.param({"tags": [["x"]]}, {"tags": [["y"]]}, 422, "lists of lists are not supported", id="lists-of-lists"),
     pytest.param({"tags": ["x"]}, {"tags": [1]}, 500, "list element types are not identical: [[x] [1]]", id="mixed-types"),
+    pytest.param({"tags": ["x", 1]}, {"tags": ["y"]}, 500, "list element types are not identical: [[x 1] [y]]", id="mixed-types-before"),
+    pytest.param({"tags": []}, {"tags": [["y"]]}, 422, "lists of lists are not supported", id="a-list-of-lists-in-the-patch"),
+    pytest.param({}, {"$patch": 5}, 500, "unknown patch type: %!s(int64=5) in map: map[$patch:5]", id="a-number-as-directive"),
+    pytest.param({}, {"$setElementOrder/ports": None}, 500, "expected a []interface {}, but received a %!s(<nil>)", id="null-as-order"),
+    pytest.param({"ports": ports(1, 2)}, {"$setElementOrder/ports": ports(2, 1), "ports": ports(1, 2)}, 500, "The order in patch list:\n[map[port:1] map[port:2]]\n doesn't match $setElementOrder list:\n[map[port:2] map[port:1]]\n", id="another-order-of-existing-items"),
 ]  # fmt: skip
 
 
@@ -106,3 +141,20 @@ def test_a_patch_is_refused(document, patch, code, message):
     with pytest.raises(BadPatch) as caught:
         apply(document, patch, SCHEMA)
     assert (caught.value.code, str(caught.value)) == (code, message)
+
+
+@pytest.mark.parametrize(
+    ("patch", "left"),
+    [
+        ({"a": 1, "$patch": "delete", "$retainKeys": []}, {"a": 1, "$retainKeys": []}),
+        (
+            {"$retainKeys": [], "b": {"$setElementOrder/x": [], "$deleteFromPrimitiveList/y": [], "d": 1}},
+            {"b": {"d": 1}},
+        ),
+        ({"b": {"$patch": "replace", "d": {"$retainKeys": []}}}, {"b": {"d": {"$retainKeys": []}}}),
+        ({"list": [{"$patch": "delete"}]}, {"list": [{"$patch": "delete"}]}),
+        ([1], [1]),
+    ],
+)
+def test_what_is_left_of_a_patch_that_was_applied(patch, left):
+    assert without_applied_directives(patch) == left

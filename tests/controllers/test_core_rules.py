@@ -404,6 +404,48 @@ def test_claims_that_have_to_be_reserved(node, allocated, reserved, needed):
     assert dra.needs_reservation(dra_pod(node=node), {"status": status}) is needed
 
 
+def claim(name, *, owner="u", allocated=False):
+    owners = [{"apiVersion": "v1", "kind": "Pod", "name": "p", "uid": owner, "controller": True}]
+    status = {"allocation": {"x": 1}} if allocated else {}
+    return {"metadata": {"name": name, "namespace": "ns", "ownerReferences": owners}, "status": status}
+
+
+OF_TEMPLATE, UNNEEDED = {"name": "b", "resourceClaimName": "x"}, {"name": "b"}
+
+
+@pytest.mark.parametrize(
+    ("statuses", "claims", "node", "work"),
+    [
+        pytest.param((), [], "n", False, id="a user has to create the first claim"),
+        pytest.param((), [claim("given")], "", True, id="the second claim was not created"),
+        pytest.param([OF_TEMPLATE], [claim("given")], "", True, id="the second claim was deleted"),
+        pytest.param([OF_TEMPLATE], [claim("given"), claim("x")], "n", False, id="nothing is allocated"),
+        pytest.param(
+            [OF_TEMPLATE], [claim("given"), claim("x", allocated=True)], "n", True, id="the second is to reserve"
+        ),
+        pytest.param(
+            [OF_TEMPLATE], [claim("given"), claim("x", allocated=True)], "", False, id="the scheduler reserves"
+        ),
+        pytest.param([OF_TEMPLATE], [claim("given"), claim("x", owner="v", allocated=True)], "n", False, id="foreign"),
+        pytest.param(
+            [OF_TEMPLATE], [claim("given", owner="v", allocated=True)], "n", True, id="a shared one is to reserve"
+        ),
+        pytest.param([UNNEEDED], [claim("given")], "n", False, id="not needed"),
+    ],
+)
+def test_pods_whose_claims_need_work(statuses, claims, node, work):
+    found = {(one["metadata"]["namespace"], one["metadata"]["name"]): one for one in claims}
+    assert dra.needs_work(dra_pod(node=node, statuses=statuses), lambda *key: found.get(key)) is work
+
+
+def test_a_claim_that_a_user_has_to_remove_ends_the_search_for_work():
+    one = dra_pod(statuses=[OF_TEMPLATE])
+    one["spec"]["resourceClaims"].reverse()
+    found = {"x": claim("x", owner="v"), "given": claim("given", allocated=True)}
+    assert not dra.needs_work(one, lambda namespace, name: found[name])
+    assert dra.needs_work(one, lambda namespace, name: {**found, "x": claim("x")}[name])
+
+
 def test_the_pod_that_owns_a_claim():
     def of(**changes):
         owner = {"apiVersion": "v1", "kind": "Pod", "name": "p", "uid": "u", "controller": True, **changes}
@@ -428,6 +470,16 @@ def test_the_pod_that_owns_a_claim():
 def test_names_of_claims_that_are_made(pod, claim, prefix):
     made = dra.claim_from_template(dra_pod(name=pod), {"name": claim}, {"spec": {"spec": {}}})
     assert made["metadata"]["generateName"] == prefix
+
+
+def test_a_claim_is_made_as_its_template_says_and_is_owned_by_the_pod():
+    template = {"spec": {"metadata": {"labels": {"a": "1"}, "annotations": {"b": "2"}}, "spec": {"devices": {}}}}
+    made = dra.claim_from_template(dra_pod(), {"name": "gpu"}, template)
+    owner = {"apiVersion": "v1", "kind": "Pod", "name": "p", "uid": "u", "controller": True}
+    annotations = {"b": "2", "resource.kubernetes.io/pod-claim-name": "gpu"}
+    meta = {"generateName": "p-gpu-", "namespace": "ns", "ownerReferences": [owner], "annotations": annotations}
+    assert made["metadata"] == {**meta, "labels": {"a": "1"}}
+    assert (made["apiVersion"], made["kind"], made["spec"]) == ("resource.k8s.io/v1", "ResourceClaim", {"devices": {}})
 
 
 # --- garbage: patches

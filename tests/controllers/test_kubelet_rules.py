@@ -468,6 +468,19 @@ def test_which_containers_a_stage_concerns(options, name, role, expected):
     assert stage.applies("creating", POD, name, role) is False
 
 
+def of_kwok(template):
+    """A stage of kwok that writes a status."""
+    return f'{{statusTemplate: "{template}"}}'
+
+
+def of_container(state, statuses="containerStatuses"):
+    return of_kwok(f"{statuses}: [{{state: {{{state}}}}}]")
+
+
+def of_condition(type, value, phase):
+    return of_kwok(f"{{phase: {phase}, conditions: [{{type: {type}, status: '{value}'}}]}}")
+
+
 @pytest.mark.parametrize(
     ("text", "at", "action"),
     [
@@ -483,6 +496,32 @@ def test_which_containers_a_stage_concerns(options, name, role, expected):
         ("{statusTemplate: 'phase: Failed'}", "running", "Exit(code=1, reason='', message='')"),
         ("{statusTemplate: 'phase: Succeeded'}", "running", "Exit(code=0, reason='', message='')"),
         ("{statusTemplate: 'phase: Running'}", "creating", "Start()"),
+        (
+            of_kwok("{phase: Failed, reason: Evicted, message: m}"),
+            "running",
+            "Exit(code=1, reason='Evicted', message='m')",
+        ),
+        (of_kwok("{phase: Succeeded, reason: Done}"), "running", "Exit(code=0, reason='Done', message='')"),
+        (of_container("terminated: {reason: R, message: m}"), "running", "Exit(code=0, reason='R', message='m')"),
+        (
+            of_container("terminated: {exitCode: 3}", "initContainerStatuses"),
+            "running",
+            "Exit(code=3, reason='', message='')",
+        ),
+        (of_container("waiting: {reason: ErrImagePull, message: m}"), "creating", "PullError(message='m')"),
+        (of_container("waiting: {reason: ImagePullBackOff}"), "creating", "PullError(message='')"),
+        (
+            of_container("waiting: {reason: Bad, message: m}"),
+            "creating",
+            "CreateError(reason='Bad', message='m', retry=10.0)",
+        ),
+        (of_container("waiting: {reason: ContainerCreating}"), "creating", "Start()"),
+        (of_container("waiting: {reason: PodInitializing}"), "creating", "Start()"),
+        (of_container("running: {}"), "creating", "Start()"),
+        (of_condition("Ready", "False", "Running"), "probing", "Readiness(ready=False)"),
+        (of_condition("Ready", "False", "Pending"), "creating", "Start()"),
+        (of_condition("Ready", "True", "Running"), "creating", "Start()"),
+        (of_condition("Initialized", "False", "Running"), "creating", "Start()"),
     ],
 )
 def test_stages_in_yaml(text, at, action):

@@ -7,10 +7,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from controllerlib import ApiError
+from controllerlib import ApiError, Request
+from fakekube.controllers.lister import StaleCache
 from fakekube.controllers.workload import podstate
 from fakekube.controllers.workload.backoff import KeyBackoff
 from fakekube.controllers.workload.batches import slow_start
+from fakekube.controllers.workload.consistency import ConsistencyStore
 from fakekube.controllers.workload.expectations import TIMEOUT, Expectations
 from fakekube.controllers.workload.intorpercent import integer, scaled_value
 from fakekube.controllers.workload.nodefit import matches_node, matches_term, tolerates, untolerated_taint
@@ -45,6 +47,70 @@ class HeldClock:
 
     def monotonic(self):
         return self.time
+
+
+# --- what a controller has written
+
+
+class HeldKind:
+    """A kind whose informer is at a version that a test sets."""
+
+    def __init__(self, kind="Pod", resource_version=""):
+        self.kind, self.resource_version = kind, resource_version
+
+
+def versioned(version, uid="u", name="web"):
+    return {"metadata": {"namespace": "ns", "name": name, "uid": uid, "resourceVersion": version}}
+
+
+@pytest.mark.parametrize(
+    ("written", "read", "stale"),
+    [
+        (["9"], "8", True),
+        (["9"], "9", False),
+        (["9"], "10", False),
+        (["9", "10"], "9", True),
+        (["10", "9"], "9", True),
+        (["9"], "", False),
+        ([], "8", False),
+        ([None], "8", False),
+    ],
+)
+def test_a_cache_is_stale_while_it_is_older_than_the_latest_write(written, read, stale):
+    store, pods = ConsistencyStore(), HeldKind(resource_version=read)
+    for version in written:
+        store.wrote(versioned("1"), pods, versioned(version))
+    store.check(Request("ns", "other"))
+    if stale:
+        text = f"read version: {read} is not as new as written version: {max(map(int, written))} for Pod objects"
+        with pytest.raises(StaleCache, match=text):
+            store.check(Request("ns", "web"))
+    else:
+        store.check(Request("ns", "web"))
+
+
+def test_each_kind_that_was_written_must_be_seen():
+    store, pods, jobs = ConsistencyStore(), HeldKind(resource_version="9"), HeldKind("Job", "8")
+    store.wrote(versioned("1"), pods, versioned("9"))
+    store.wrote(versioned("1"), jobs, versioned("9"))
+    with pytest.raises(StaleCache, match="for Job objects"):
+        store.check(Request("ns", "web"))
+    jobs.resource_version = "9"
+    store.check(Request("ns", "web"))
+    jobs.resource_version = "8"
+    store.check(Request("ns", "web"))  # what was seen once is forgotten
+
+
+@pytest.mark.parametrize("by", ["another uid", "the deletion"])
+def test_what_was_written_of_an_object_is_forgotten_with_it(by):
+    store, pods = ConsistencyStore(), HeldKind(resource_version="5")
+    store.wrote(versioned("1"), pods, versioned("9"))
+    if by == "the deletion":
+        store.forget(Request("ns", "web"))
+    else:
+        store.wrote(versioned("1", uid="v"), pods, versioned("5"))
+    store.check(Request("ns", "web"))
+    store.forget(Request("ns", "web"))
 
 
 # --- the state of a pod

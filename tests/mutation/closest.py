@@ -13,14 +13,16 @@ def reaching(mutant: Mutant, known: CoverageMap, files: dict[str, str]) -> list[
     """The tests that run the mutant.
 
     One that runs when its module is imported is run by all tests that reach the module, or, if it has only tables, the
-    modules that import it.
+    modules that import it. A function that no test runs may be called then, too.
     """
     tests = known.reaching(mutant.file)
-    if mutant.imported:
-        return tests or [test for file in importers(mutant.file, files) for test in known.reaching(file)]
-    first, last = mutant.statement
-    exact = [test for test in tests if mutant.line in test.lines]
-    return exact or [test for test in tests if any(line in test.lines for line in range(first, last + 1))]
+    if not mutant.imported:
+        first, last = mutant.statement
+        exact = [test for test in tests if mutant.line in test.lines]
+        around = exact or [test for test in tests if any(line in test.lines for line in range(first, last + 1))]
+        if around:
+            return around
+    return tests or [test for file in importers(mutant.file, files) for test in known.reaching(file)]
 
 
 def importers(file: str, files: dict[str, str]) -> list[str]:

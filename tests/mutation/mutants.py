@@ -33,6 +33,7 @@ TYPED_ARGUMENTS = {
     "field",
     "min",
     "max",
+    "factor",  # a product in the costs of expressions
 }
 
 #: Methods whose calls are records of what happens, which no rule depends on.

@@ -15,7 +15,7 @@ from fakekube.apiserver.crd.correlatedobject import CorrelatedObject, item_key, 
 from fakekube.apiserver.crd.structural import Structural
 from fakekube.apiserver.features import since
 from fakekube.apiserver.wire import goprint
-from fakekube.apiserver.wire.goprint import quoted
+from fakekube.apiserver.wire.goprint import go_quote, quoted
 from fakekube.apiserver.wire.status import FieldError, field_forbidden, field_required
 
 Convert = Callable[[Any], Any]
@@ -27,6 +27,15 @@ OBJECT_LIMIT = 10_000_000
 MESSAGE_LIMIT = 5 * 1024
 
 OUT_OF_BUDGET = "validation failed due to running out of cost budget, no further validation rules will be run"
+
+_NO_BUDGET_FOR_MESSAGE = (
+    "messageExpression evaluation failed due to running out of cost budget, no further validation rules will be run"
+)
+_CALL_OF_MESSAGE = "no further validation rules will be run due to call cost exceeds limit for messageExpression: "
+
+
+class _ExpensiveMessage(Exception):
+    """The messageExpression of a failed rule costs too much, which ends the evaluation."""
 
 
 @dataclass(slots=True)
@@ -251,7 +260,7 @@ class RuleValidator:
         found.budget -= cost
         if result is not True:
             self._note(rule, given, path, known, value, found)
-        return True
+        return found.budget >= 0
 
     def _note(
         self,
@@ -263,7 +272,11 @@ class RuleValidator:
         found: RuleResults,
     ) -> None:
         here = rule.field_path if not path else f"{path}.{rule.field_path}" if rule.field_path else path
-        error = self._error(rule, here or "<nil>", _message(rule, variables, found), value)
+        try:
+            error = self._error(rule, here or "<nil>", _message(rule, variables, found), value)
+        except _ExpensiveMessage as problem:
+            error = self._invalid_type(here, str(problem))
+            found.budget = -1
         if not rule.uses_old and known.unchanged():
             found.warnings.append(str(error))
         else:
@@ -295,15 +308,25 @@ def _called(rule: CompiledRule) -> str:
 
 
 def _message(rule: CompiledRule, variables: dict[str, Any], found: RuleResults) -> str:
-    """The message of a failed rule: the result of its messageExpression if that is a single line, else its message."""
+    """The message of a failed rule: the result of its messageExpression if that is a single line, else its message.
+
+    Raises _ExpensiveMessage (evalMessageExpression).
+    """
+    made: Any = ""
     if rule.message is not None:
         try:
             made, cost = rule.message(variables, CALL_LIMIT)
-            found.budget -= cost
-            text = made.strip() if isinstance(made, str) else ""
-            if text and "\n" not in text and len(text.encode()) <= MESSAGE_LIMIT:
-                return text
+        except OverBudget:
+            quoted_text = go_quote(rule.rule["messageExpression"])
+            why = _CALL_OF_MESSAGE + quoted_text if found.budget > CALL_LIMIT else _NO_BUDGET_FOR_MESSAGE
+            raise _ExpensiveMessage(why) from None
         except CelError:
-            pass
+            cost = 0
+        if cost > found.budget:
+            raise _ExpensiveMessage(_NO_BUDGET_FOR_MESSAGE)
+        found.budget -= cost
+    text = made.strip() if isinstance(made, str) else ""
+    if text and "\n" not in text and len(text.encode()) <= MESSAGE_LIMIT:
+        return text
     written = (rule.rule.get("message") or "").strip()
     return written or f"failed rule: {rule.rule['rule'].strip()}"

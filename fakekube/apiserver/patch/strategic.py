@@ -160,9 +160,7 @@ def _merge_ordered_lists(original: Object, patch: Object, schema: Schema | None)
         items = patch.pop(name, None)
         deletions = patch.pop(DELETE_FROM + name, None)
         present = original.get(name)
-        if items is None and name in patch:
-            continue
-        if isinstance(items, list):
+        if items is not None:
             _check_order(items, order, field.merge_key, name)
         if present is None and items is None:
             continue
@@ -170,10 +168,15 @@ def _merge_ordered_lists(original: Object, patch: Object, schema: Schema | None)
         merged = list(before)
         if deletions is not None:
             merged = _merge_list(merged, deletions, field, True)
+<<<<<<< HEAD
         if isinstance(items, list):
             if present is None:
                 merged = without_directives(items)
             elif "merge" not in field.patch_strategy:
+=======
+        if items is not None:
+            if present is not None and "merge" not in field.patch_strategy:
+>>>>>>> h-nets-d
                 merged = items
             else:
                 merged = _merge_list(merged, items, field, False)

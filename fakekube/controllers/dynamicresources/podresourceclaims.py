@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -92,6 +92,27 @@ def needs_reservation(pod: Pod, claim: Object) -> bool:
     """Whether an allocated claim of a scheduled pod is not reserved for it."""
     allocated = bool((claim.get("status") or {}).get("allocation"))
     return bool(pod["spec"].get("nodeName")) and allocated and not is_reserved_for(pod, claim)
+
+
+def needs_work(pod: Pod, get: Callable[[str, str], Object | None]) -> bool:
+    """Whether a claim of a pod must be created or reserved; `get` finds one by its namespace and name (podNeedsWork).
+
+    The claims are looked at in their order. One that only users can create or remove ends that, and so does one that is
+    not needed.
+    """
+    for wanted in wanted_claims(pod):
+        try:
+            found = claim_name_of(pod, wanted)
+        except ClaimNotCreated:
+            return True
+        claim = get(pod["metadata"]["namespace"], found.name) if found.name else None
+        if claim is None:
+            return bool(found.name) and wanted.get("resourceClaimTemplateName") is not None
+        if found.made and foreign_problem(pod, claim):
+            return False
+        if needs_reservation(pod, claim):
+            return True
+    return False
 
 
 def owning_pod(claim: Object) -> tuple[str, str]:

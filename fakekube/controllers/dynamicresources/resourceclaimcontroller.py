@@ -19,6 +19,7 @@ from fakekube.controllers.dynamicresources.podresourceclaims import (
     is_done,
     known_claims,
     needs_reservation,
+    needs_work,
     owning_pod,
     reserved_for,
     wanted_claims,
@@ -112,23 +113,8 @@ class ResourceClaims:
                 queue.add(Request(meta["namespace"], CLAIM + name))
             if extended_claim(pod):
                 queue.add(Request(meta["namespace"], CLAIM + extended_claim(pod)))
-        if not _is_finished(pod) and any(self._needs_work(pod, one) for one in wanted_claims(pod)):
+        if not _is_finished(pod) and needs_work(pod, self._claims.get):
             queue.add(Request(meta["namespace"], POD + meta["name"]))
-
-    def _needs_work(self, pod: Pod, wanted: Object) -> bool:
-        """Whether a claim of a pod must be created or reserved (podNeedsWork)."""
-        try:
-            found = claim_name_of(pod, wanted)
-        except ClaimNotCreated:
-            return True
-        if not found.name:
-            return False
-        claim = self._claims.get(pod["metadata"]["namespace"], found.name)
-        if claim is None:
-            return wanted.get("resourceClaimTemplateName") is not None
-        if found.made and foreign_problem(pod, claim):
-            return False
-        return needs_reservation(pod, claim)
 
     def _claim_deleted(self, claim: Object, queue: RequestQueue) -> None:
         self._claim_seen(claim, queue, deleted=True)

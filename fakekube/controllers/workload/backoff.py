@@ -19,22 +19,20 @@ class KeyBackoff:
 
     def delay(self, key: Hashable) -> float:
         """The present delay of a key, 0 without a failure."""
-        return self._entries.get(key, (0.0, 0.0))[0]
+        entry = self._entries.get(key)
+        return 0.0 if entry is None else entry[0]
 
     def is_waiting(self, key: Hashable) -> bool:
         """Whether the delay since the last failure is not over."""
         entry = self._entries.get(key)
-        return entry is not None and not self._has_expired(entry) and self._since(entry) < entry[0]
+        return entry is not None and self._since(entry) < entry[0]
 
     def failed(self, key: Hashable) -> None:
         """Note a failure, which doubles the delay."""
         entry = self._entries.get(key)
-        fresh = entry is None or self._has_expired(entry)
-        delay = self.first if fresh or entry is None else min(2 * entry[0], self.longest)
+        expired = entry is None or self._since(entry) > 2 * self.longest
+        delay = self.first if entry is None or expired else min(2 * entry[0], self.longest)
         self._entries[key] = (delay, self.clock.monotonic())
 
     def _since(self, entry: tuple[float, float]) -> float:
         return self.clock.monotonic() - entry[1]
-
-    def _has_expired(self, entry: tuple[float, float]) -> bool:
-        return self._since(entry) > 2 * self.longest

@@ -17,7 +17,7 @@ SET = Schema("list", items=TEXT, list_type="set")
         (PORTS, {"port": 1}, 'k:{"port":1,"protocol":"TCP"}'),
         (PORTS, {"port": 1, "protocol": "UDP"}, 'k:{"port":1,"protocol":"UDP"}'),
         (PORTS, {"protocol": "UDP"}, 'k:{"protocol":"UDP"}'),
-        (SET, "a<b", 'v:"a\\u003cb"'),
+        (SET, "a<b>&c", 'v:"a\\u003cb\\u003e\\u0026c"'),
         (SET, 1, "v:1"),
         (SET, True, "v:true"),
     ],
@@ -61,6 +61,7 @@ def test_an_item_without_an_element(schema, item, why):
         ('k:{"b": 1, "a": "x"}', 'k:{"a":"x","b":1}'),
         ("i:3", "i:3"),
         ("i:-1", "i:-1"),
+        ('v:["<", {"b>": 1, "a": "&"}]', 'v:["\\u003c",{"a":"\\u0026","b\\u003e":1}]'),
     ],
 )
 def test_text_is_read_as_an_element(text, element):

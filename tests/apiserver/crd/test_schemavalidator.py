@@ -156,3 +156,41 @@ def test_the_best_alternative_is_reported(kind: str, choices: Any, value: Any, b
 def test_the_last_valid_value(schema: Any, good: Any, bad: Any) -> None:
     assert errors_of(schema, good) == []
     assert errors_of(schema, bad) != []
+
+
+#: How much each validator that applies to a value counts: once that it applies, and once for what it has found, if it
+#: counts that. Every value counts its combinations, what all types have in common, and itself.
+POINTS = {"every value": 4, "type": 2, "wrong type": 1, "text": 1, "format": 1, "number": 2, "list": 2, "fields": 1}
+NUMBER = ["every value", "type", "number"]
+
+
+@pytest.mark.parametrize(
+    ("schema", "value", "parts"),
+    [
+        ({}, True, ["every value"]),
+        ({"type": "boolean"}, True, ["every value", "type"]),
+        ({"enum": [1]}, 2, ["every value", "number"]),
+        (TEXT, "a", ["every value", "type", "text"]),
+        ({"type": "string", "format": "date"}, "2026-01-01", ["every value", "type", "text", "format"]),
+        ({"type": "string", "format": "date"}, "x", ["every value", "type", "text", "format"]),
+        ({"type": "integer"}, 3, NUMBER),
+        ({"type": "integer"}, "x", ["every value", "wrong type", "text"]),
+        ({"type": "array"}, [], ["every value", "type", "list"]),
+        ({"type": "array", "items": {"type": "integer"}}, [3, 4], ["every value", "type", "list", *NUMBER, *NUMBER]),
+        ({"type": "object"}, {"a": 1}, ["every value", "type", "fields"]),
+        ({"type": "object", "properties": {"a": {"type": "integer"}}}, {"a": 3}, ["every value", "type", "fields", *NUMBER]),
+        ({"type": "object", "additionalProperties": {"type": "integer"}}, {"a": 3}, ["every value", "type", "fields", *NUMBER]),
+        ({"allOf": [{"type": "integer"}, {"type": "integer"}]}, 3, ["every value", "number", *NUMBER, *NUMBER]),
+        ({"anyOf": [{"type": "string"}, {"type": "integer"}]}, 3, ["every value", "number", *NUMBER]),
+        ({"oneOf": [{"type": "string"}, {"type": "integer"}]}, 3, ["every value", "number", *NUMBER]),
+        ({"not": {"type": "integer"}}, 3, ["every value", "number"]),
+    ],
+)  # fmt: skip
+def test_the_checks_of_a_value_count_for_the_rank_of_an_alternative(schema: Any, value: Any, parts: list[str]) -> None:
+    """`Result.Inc`, by which the best alternative is found."""
+    assert SchemaValidator(schema).check(value).matches == sum(POINTS[part] for part in parts)
+
+
+@pytest.mark.parametrize(("schema", "matches"), [({}, 1), (TEXT, 0), ({"type": "string", "nullable": True}, 1)])
+def test_null_counts_if_it_is_allowed(schema: Any, matches: int) -> None:
+    assert SchemaValidator(schema).check(None).matches == matches
