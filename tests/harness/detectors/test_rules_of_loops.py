@@ -293,7 +293,7 @@ def test_suspects_whose_object_is_deleted_are_judged_at_once(entry, reconciled, 
     scene = Scene()
     scene.exists, scene.of_reconcile = entry, reconciled
     detector, _, suspect = suspected(scene, doing=Doing(known=known), **more)
-    assert detector.can_be_probed(suspect) is not terminating
+    assert detector.can_be_probed(suspect) == (not terminating)
     detector.finish()
     reported = terminating and loops
     assert scene.found == [("timestamp-loop", "c")] * reported
