@@ -823,6 +823,12 @@ def test_the_longest_duration_ends_with_the_year_9999():
         microseconds(longest + timedelta(microseconds=1))
 
 
+@pytest.mark.parametrize("value", [True, None, object(), []])
+def test_what_is_no_duration(value):
+    with pytest.raises(TypeError, match="a duration is a number of seconds, a timedelta or text like"):
+        microseconds(value)
+
+
 def test_floats_of_a_seed_are_those_of_splitmix():
     """The sequence of Steele, Lea and Flood: the state grows by the golden gamma, and is mixed."""
     gamma, mask = 0x9E3779B97F4A7C15, (1 << 64) - 1
