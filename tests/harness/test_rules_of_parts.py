@@ -11,12 +11,15 @@ import pytest
 import yaml
 
 from fakekube.apiserver.user import User
+from fakekube.harness.audit import _is
 from fakekube.harness.backends import leftovers
 from fakekube.harness.backends.activity import Activity, ObservedTransport, end_of
 from fakekube.harness.backends.connection import NoBackend
 from fakekube.harness.backends.discoveredkinds import DiscoveredKinds
 from fakekube.harness.backends.reaching import Reaching
 from fakekube.harness.backends.selection import cluster_of, connected
+from fakekube.harness.desks.findings import Findings
+from fakekube.harness.desks.processes import Processes
 from fakekube.harness.detectors.finding import Finding, FindingError, listed, shortened
 from fakekube.harness.detectors.isolation import isolated
 from fakekube.harness.detectors.knowndetectors import DEFAULTS, KNOWN, defaults_of, levels_of
@@ -24,6 +27,7 @@ from fakekube.harness.detectors.levels import parse_levels
 from fakekube.harness.faultinjection.statechange import Anchor, StateChange, field
 from fakekube.harness.records.fielddiff import changed_fields
 from fakekube.harness.records.testfailure import PACKAGE, failure_text
+from fakekube.harness.state.exporting import portable
 from fakekube.server import bootstrap
 from fakekube.virtualtime import NotQuiescent, VirtualTimeLoop
 
@@ -483,3 +487,62 @@ def test_operators_are_quiet_when_nothing_has_happened_for_some_time():
 
     with asyncio.Runner(loop_factory=VirtualTimeLoop) as runner:
         runner.run(main())
+
+
+# --- manifests, requests and waits
+
+
+@pytest.mark.parametrize(
+    ("kind", "clean", "spec"),
+    [
+        ("Service", True, {"type": "ClusterIP", "ports": [{"port": 1}]}),
+        ("Service", False, {"type": "ClusterIP", "clusterIP": "10.0.0.1", "ports": [{"port": 1, "nodePort": 2}]}),
+        ("Other", True, {"type": "ClusterIP", "clusterIP": "10.0.0.1", "ports": [{"port": 1, "nodePort": 2}]}),
+    ],
+)
+def test_what_a_server_allocates_is_left_out_of_clean_manifests_of_services(kind, clean, spec):
+    given = {"type": "ClusterIP", "clusterIP": "10.0.0.1", "ports": [{"port": 1, "nodePort": 2}]}
+    made = portable({"kind": kind, "metadata": {"name": "a"}, "spec": given, "status": {}}, clean=clean)
+    assert (made["spec"], "status" in made) == (spec, not clean)
+
+
+@pytest.mark.parametrize(
+    ("labels", "left"),
+    [(None, None), ({}, None), ({"job-name": "a"}, None), ({"job-name": "a", "app": "b"}, {"app": "b"})],
+)
+def test_the_generated_labels_of_a_job_are_left_out(labels, left):
+    made = portable({"kind": "Job", "metadata": {"name": "a", "labels": labels}, "spec": {"selector": {}}}, clean=False)
+    assert (made["metadata"].get("labels"), "selector" in made["spec"]) == (left, False)
+
+
+@pytest.mark.parametrize(
+    ("value", "wanted", "equal"),
+    [("pods", "p*", True), ("pods", "pods", True), ("[x]", "[x]", True), ("pods", "P*", False), (200, 200, True), (200, "2*", False), ("200", 200, False)],
+)  # fmt: skip
+def test_fields_of_requests_match_patterns(value, wanted, equal):
+    assert _is(value, wanted) is equal
+
+
+@pytest.mark.parametrize(("seconds", "timeout", "valid"), [(0, 1, False), (0.1, 1, True), (1, 1, False), (2, 1, False)])
+def test_a_quiet_time_is_shorter_than_the_timeout(monkeypatch, seconds, timeout, valid):
+    monkeypatch.setattr("fakekube.harness.desks.processes.until", lambda *_, **options: options["interval"])
+    stepping = SimpleNamespace(in_real_time=lambda wait: wait)
+    desk = SimpleNamespace(_runner=None, _bubble=None, _stepping=stepping, _quiet=lambda quiet, wait: wait)
+    wait = (
+        Processes.wait_until_quiet.__wrapped__
+        if hasattr(Processes.wait_until_quiet, "__wrapped__")
+        else Processes.wait_until_quiet
+    )
+    if valid:
+        assert wait(desk, seconds, timeout=timeout) == seconds / 5
+    else:
+        with pytest.raises(ValueError, match="0 < seconds < timeout"):
+            wait(desk, seconds, timeout=timeout)
+
+
+def test_findings_are_a_sequence():
+    findings = Findings.__new__(Findings)
+    findings._detection = SimpleNamespace(findings=["one", "two"])
+    assert (findings[0], findings[-1], findings[1:], len(findings)) == ("one", "two", ["two"], 2)
+    assert findings == ["one", "two"]
+    assert findings != ["one"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 from typing import Any
@@ -48,7 +49,10 @@ def document(
 
 def encoded(found: dict[str, Any]) -> str:
     """A document as text."""
-    return orjson.dumps(found, option=orjson.OPT_NON_STR_KEYS, default=str).decode()
+    try:
+        return orjson.dumps(found, option=orjson.OPT_NON_STR_KEYS, default=str).decode()
+    except TypeError:  # text that is not Unicode, as names of files in messages of errors may be
+        return json.dumps(found, default=str)
 
 
 def _entry(row: Row, epoch: datetime, changes: Sequence[dict[str, Any]]) -> dict[str, Any]:
