@@ -64,6 +64,7 @@ FOREIGN = frozenset(
         "--all-namespaces",
         "--cascade",
         "--context",
+        "--junitxml",
         "--config-file",
         "--editable",
         "--full-trace",

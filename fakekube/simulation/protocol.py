@@ -306,11 +306,11 @@ class ItemExplorer:
         return re.sub(r"\[shard \d+ of \d+\]|-shard \d+ of \d+", "", self._item.nodeid)
 
 
-def _keep(store: PlanStore, found: Exploration) -> None:
+def _keep(plans: PlanStore, found: Exploration) -> None:
     """Note which plans have failed, as their smallest plans, and which have passed."""
     failed = [(bug.reduced.plan, str(bug.violation)) for bug in found.bugs if bug.reduced.plan.atoms]
     passed = [trial.plan for trial in found.trials if not (trial.violations or trial.unjudged)]
-    store.update(failed=failed, passed=passed)
+    plans.update(failed=failed, passed=passed)
 
 
 def runs_protocol(item: pytest.Item, nextitem: pytest.Item | None, files: Files, runner: Runner) -> bool:

@@ -18,6 +18,8 @@ RESERVED = {
         "apiserver/apiserver.py",  # what exists when a server starts
         "apiserver/crd/definitioncontrollers.py",  # a controller, which writes as kube-apiserver's does
         "apiserver/endpoints/unchecked.py",  # a test, which writes as to etcd
+        "control/statefile.py",  # a restored state, and one that was kept
+        "server/persistence/datarecovery.py",
     },
     r"\bquota\.charge\(": {"apiserver/admission/chain.py"},
     r"\badmission\.(mutate|validate|delete|connect)\w*\(": {"apiserver/endpoints/write.py"},

@@ -81,7 +81,6 @@ MADE = [
     pytest.param({"args": ["x", "y"]}, {"$deleteFromPrimitiveList/args": ["x"]}, {"args": ["y"]}, id="deleted-from-an-atomic-list"),
     pytest.param({"ports": ports(1)}, {"ports": []}, {"ports": ports(1)}, id="no-items"),
     pytest.param({"ports": ports(1)}, {"ports": [{"$patch": "replace"}]}, {"ports": []}, id="replaced-by-nothing"),
-    pytest.param({"ports": [{"name": "x"}, *ports(1)]}, {"ports": ports(1, name="y")}, {"ports": [{"name": "x"}, *ports(1, name="y")]}, id="an-item-without-a-key-stays"),
     pytest.param({"ports": ports(1, 2, 3, 4)}, {"ports": ports(4, 2)}, {"ports": ports(1, 3, 4, 2)}, id="items-of-the-patch-keep-its-order"),
     pytest.param({"tags": ["a", "b", "c"]}, {"$setElementOrder/tags": ["c", "a"]}, {"tags": ["b", "c", "a"]}, id="order-of-scalars"),
     pytest.param({"tags": ["a", "b", "c"]}, {"$setElementOrder/tags": ["c", "a", "d"], "tags": ["d"]}, {"tags": ["b", "c", "a", "d"]}, id="order-and-a-new-scalar"),

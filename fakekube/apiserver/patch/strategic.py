@@ -168,15 +168,10 @@ def _merge_ordered_lists(original: Object, patch: Object, schema: Schema | None)
         merged = list(before)
         if deletions is not None:
             merged = _merge_list(merged, deletions, field, True)
-<<<<<<< HEAD
-        if isinstance(items, list):
+        if items is not None:
             if present is None:
                 merged = without_directives(items)
             elif "merge" not in field.patch_strategy:
-=======
-        if items is not None:
-            if present is not None and "merge" not in field.patch_strategy:
->>>>>>> h-nets-d
                 merged = items
             else:
                 merged = _merge_list(merged, items, field, False)
