@@ -96,8 +96,8 @@ MADE = [
     pytest.param({"a": "1", "tags": ["x"]}, {"$retainKeys": ["tags"], "$deleteFromPrimitiveList/tags": ["x"]}, {"tags": []}, id="a-list-with-deletions-is-retained"),
     pytest.param(
         {},
-        {"nested": {"$retainKeys": ["a"], "a": "1", "$setElementOrder/tags": ["x"], "$deleteFromPrimitiveList/tags": ["x"], "ports": [{"$patch": "delete", "port": 1}, {"$patch": "replace"}, {"port": 1, "$patch": "replace"}]}},
-        {"nested": {"a": "1", "ports": ports(1)}},
+        {"nested": {"a": "1", "ports": [{"$patch": "delete", "port": 1}, {"port": 2}, {"port": 1, "$patch": "replace"}]}},
+        {"nested": {"a": "1", "ports": ports(2)}},
         id="what-is-new-has-no-directives",
     ),
 ]  # fmt: skip
