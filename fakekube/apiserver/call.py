@@ -13,7 +13,7 @@ from fakekube.apiserver.auth.serviceaccounttoken import Issuer
 from fakekube.apiserver.catalog import Catalog
 from fakekube.apiserver.features import Features
 from fakekube.apiserver.kubelet import Kubelet
-from fakekube.apiserver.needs import Need
+from fakekube.apiserver.needs import Delay, Need, Waiting
 from fakekube.apiserver.registry.core.service.allocation import Allocator, ServiceAllocations
 from fakekube.apiserver.registry.generic.strategy import Strategy
 from fakekube.apiserver.registry.registration import Registration
@@ -28,6 +28,9 @@ from fakekube.apiserver.wire.request import Request, RequestInfo
 from fakekube.apiserver.wire.status import FieldError, StatusError, invalid
 
 Object = dict[str, Any]
+
+#: The bytes of a body from which other requests have their turn between the stages of a request.
+LARGE = 256 * 1024
 
 Step = Generator[Need, Any, Response]
 
@@ -141,6 +144,11 @@ class Call:
         self.path = path_of(self.namespace, self.info.name)
         version = registration.version
         self.converted = {} if version is not None and version.converts else None
+
+    def pause(self) -> Waiting:
+        """Gives other requests their turn between the stages of a large one."""
+        if len(self.request.body) >= LARGE:
+            yield Delay(0.0)
 
     def shown(self, entry: Entry) -> Object:
         """A stored object in the version of the request. If a webhook converts it, call `conversion.read` first."""

@@ -13,7 +13,7 @@ from fakekube.apiserver.apply.pathelement import encoded
 from fakekube.apiserver.apply.typed import Mismatch
 from fakekube.apiserver.call import Call
 from fakekube.apiserver.crd.conversionwebhook import TIMEOUT, ConversionWebhook
-from fakekube.apiserver.needs import Need, Posts, Reply, Waiting, webhook_post
+from fakekube.apiserver.needs import Making, Need, Posts, Reply, Waiting, webhook_post
 from fakekube.apiserver.registry.registration import Registration
 from fakekube.apiserver.storage.store import Entry
 from fakekube.apiserver.wire.status import StatusError
@@ -95,12 +95,13 @@ def remembered(call: Call, obj: Object, source: str, target: str) -> Object:
     return found
 
 
-def completed(call: Call, make: Callable[[], Object]) -> Generator[Need, Any, Object]:
-    """The result of a pure function that uses `remembered`: it starts again after each conversion."""
+def completed(call: Call, make: Callable[[], Object | Making]) -> Making:
+    """The result of what uses `remembered`: it starts again after each conversion."""
     warnings = len(call.warnings)
     while True:
         try:
-            return make()
+            made = make()
+            return made if isinstance(made, dict) else (yield from made)
         except Unconverted as missing:
             del call.warnings[warnings:]
             obj, source, target = missing.obj, missing.source, missing.target

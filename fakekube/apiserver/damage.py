@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
 #: How the body of an answer arrives: the connection closes in the middle of it; it is complete HTTP but ends in the
@@ -15,10 +16,14 @@ MALFORMED = b"<html>\r\n<head><title>Sign in</title></head>\r\n<body>Sign in to 
 @dataclass(frozen=True, slots=True)
 class Damage:
     """How the body of an answer arrives: `kind` is one of BROKEN_BODIES or "" (whole), `delay` seconds after its first
-    half."""
+    half.
+
+    held: waits until the answer may arrive at all (None: it is not held).
+    """
 
     kind: str = ""
     delay: float = 0.0
+    held: Callable[[], Awaitable[object]] | None = None
 
 
 def damaged(kind: str, body: bytes) -> bytes:

@@ -107,6 +107,9 @@ class Abandoned(BaseException):
 
 Waiting = Generator[Need, Any, None]
 
+Making = Generator[Need, Any, Object]
+"""Makes an object in parts, between which other requests have their turn."""
+
 
 def webhook_post(config: Mapping[str, Any], body: Object, seconds: int) -> Post:
     """A document for the webhook of a clientConfig; `seconds` is the timeout."""

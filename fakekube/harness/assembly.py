@@ -115,7 +115,7 @@ class Assembly:
         )
         self.operators: Operators = Operators(
             self.bubble, self.server, self.endpoint, self.ledger, self.detection, self.disruptions, self.background,
-            self.stepping, settings.transport,
+            self.stepping, settings.transport, self.perturbation.released,
         )  # fmt: skip
         self.controllers: ControllerSimulation = ControllerSimulation(
             self.bubble, self.server, self.ledger, self.operators, self.stepping, self.detection.scene.scripts.append

@@ -36,7 +36,10 @@ _STACKLEVEL = 4
 
 
 class Operators:
-    """The operators of a cluster. `transport`: how their managers reach the server."""
+    """The operators of a cluster. `transport`: how their managers reach the server.
+
+    `released`: returns what is to be started in place of a function of the test.
+    """
 
     def __init__(
         self,
@@ -49,10 +52,11 @@ class Operators:
         background: Background,
         stepping: Stepping,
         transport: Transport,
+        released: Callable[[Callable[..., Any]], Callable[..., Any]] = lambda function: function,
     ) -> None:
         self._bubble, self._runner, self._endpoint, self._ledger = bubble, runner, endpoint, ledger
         self._detection, self._disruptions, self._background = detection, disruptions, background
-        self._stepping, self._transport = stepping, transport
+        self._stepping, self._transport, self._released = stepping, transport, released
         self.transports: list[DirectTransport] = []
 
     # --- managers
@@ -94,7 +98,7 @@ class Operators:
             )
         with running_in(process):
             manager = manager_for(self._bubble, transport, observer, launch.options, process, clock)
-            build_into(manager, launch.build, launch.options.get("election") is not None)
+            build_into(manager, self._released(launch.build), launch.options.get("election") is not None)
         identities, default = self._ledger.identities, next(iter(manager.controllers), "operator")
         identity = identities.next_incarnation(restarts) if restarts else identities.claim(launch.name, default)
         recording.identify(identity, manager.controllers)
@@ -179,11 +183,21 @@ class Operators:
         self, work: Coroutine[Any, Any, Any] | Callable[[], Coroutine[Any, Any, Any]], name: str
     ) -> asyncio.Task[None]:
         """See `Cluster.task`."""
-        coroutine = work() if callable(work) else work
+        coroutine = self._released(work)() if callable(work) else work
         if not asyncio.iscoroutine(coroutine):
             raise TypeError(f"task() takes a coroutine: call the async function, task(work()), not {work!r}")
         start = work if callable(work) else factory_of(coroutine)
-        return self._background.task(coroutine, name, start)
+        if isinstance(start, partial) and self._released(start.func) is not start.func:
+            name = name or start.func.__qualname__
+            coroutine.close()
+            coroutine = self._start(start)
+        return self._background.task(coroutine, name, partial(self._start, start) if start is not None else None)
+
+    def _start(self, function: Callable[..., Any]) -> Any:
+        """Call a function of the test, or that of another release, with its arguments."""
+        if isinstance(function, partial):
+            return self._released(function.func)(*function.args, **function.keywords)
+        return self._released(function)()
 
     def thread(
         self,
@@ -197,5 +211,5 @@ class Operators:
             raise TypeError(f"thread() takes a function, not {function!r}")
         if inspect.iscoroutinefunction(function):
             raise TypeError(f"thread() takes a sync function: use task({function.__name__}()) for a coroutine")
-        work = partial(function, *args, **(kwargs or {}))
+        work = partial(self._start, partial(function, *args, **(kwargs or {})))
         return self._background.thread(work, name or getattr(function, "__qualname__", None))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any, Protocol
 
@@ -33,6 +34,9 @@ class Perturbed(Protocol):
 
     def absorbs(self, error: BaseException) -> bool:
         """Whether a failure of an operator is part of the plan."""
+
+    def released(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        """What is to be started in place of a function: that of the release that runs now."""
 
 
 class Perturbation:
@@ -68,6 +72,10 @@ class Perturbation:
         """An outside API."""
         if self.run is not None:
             self.run.external(name, fake)
+
+    def released(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        """What is to be started in place of a function of the test."""
+        return function if self.run is None else self.run.released(function)
 
     def absorbs(self, error: BaseException) -> bool:
         """Whether a failure of an operator is part of the plan."""

@@ -72,7 +72,7 @@ def pytest_addoption(parser: pytest.Parser, pluginmanager: pytest.PytestPluginMa
     text = "explore the tests that use `fakekube` under faults: smoke, pr, nightly, a number of runs, or a time (60s)"
     group.addoption("--fakekube-explore", dest="fakekube_explore", metavar="BUDGET", default="", help=text)
     text = "run the tests under the faults of one plan, as the report of an exploration prints it"
-    group.addoption("--fakekube-plan", dest="fakekube_plan", metavar="PLAN", default="", help=text)
+    group.addoption("--fakekube-plan", dest="fakekube_plan", metavar="PLAN", default=None, help=text)
     group.addoption("--fakekube-update-golden", action="store_true", help="write the files of state.assert_golden()")
 
 
@@ -92,7 +92,7 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", MARKER)
     config.addinivalue_line("markers", EXPLORE_MARKER)
     given = [config.getoption(f"fakekube_{name}", None) for name in ("plan", "explore", "timeline_for")]
-    if any(given) or config.getini("fakekube_timeline_for"):
+    if any(one not in (None, "") for one in given) or given[0] == "" or config.getini("fakekube_timeline_for"):
         from fakekube.pytest_plugin.testsettings import check_options
 
         check_options(config)

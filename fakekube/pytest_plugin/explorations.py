@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from functools import partial
+from pathlib import Path
 
 import pytest
 
@@ -34,8 +35,8 @@ def explore(item: pytest.Item, nextitem: pytest.Item | None) -> bool | None:
     """Run a test as an exploration if it is one; None: pytest runs it."""
     if not _is_explored(item):
         return None
-    from fakekube.pytest_plugin.reports import page_of
-    from fakekube.simulation.protocol import Runner, runs_protocol, settings_for
+    from fakekube.pytest_plugin.reports import page_name, page_of
+    from fakekube.simulation.protocol import Files, Runner, runs_protocol, settings_for
 
     if problem := internals.problem_of_explorations(item):
         item.stash[PROBLEM] = problem
@@ -46,7 +47,12 @@ def explore(item: pytest.Item, nextitem: pytest.Item | None) -> bool | None:
         item.stash[PROBLEM] = str(error)  # an error of this test, not of the run
         return None
     runner = Runner(run_once=internals.run_once, tear_down=internals.tear_down)
-    return runs_protocol(item, nextitem, partial(page_of, item), runner)
+
+    def plan_file(directory: str, nodeid: str) -> Path:
+        parent = item.path.parent / directory if directory else item.config.rootpath / ".fakekube" / "plans"
+        return parent / page_name(nodeid).replace(".html", ".txt")
+
+    return runs_protocol(item, nextitem, Files(partial(page_of, item), plan_file), runner)
 
 
 def seed(item: pytest.Function) -> None:

@@ -58,7 +58,14 @@ MUST_REWRITE = PrivateName(
     sample=lambda item: item.config.pluginmanager.rewrite_hook,
 )
 
-NAMES = (SETUP_STATE, STACK, TEAR_DOWN, RUN_PROTOCOL, FIXTURE_INFO, DEFINITIONS, REWRITE_HOOK, MUST_REWRITE)
+SECTIONS = PrivateName(
+    "_pytest.nodes:Item",
+    "_report_sections",
+    "the report of an exploration has the output of all runs, not that of the failing one",
+    sample=_function,
+)
+
+NAMES = (SETUP_STATE, STACK, TEAR_DOWN, RUN_PROTOCOL, FIXTURE_INFO, DEFINITIONS, REWRITE_HOOK, MUST_REWRITE, SECTIONS)
 
 #: Whether the missing names of a run have been reported.
 _REPORTED: pytest.StashKey[bool] = pytest.StashKey()
@@ -118,9 +125,10 @@ def scopes_of_fixtures(item: pytest.Function) -> list[str]:
 
 
 def run_once(item: pytest.Item, nextitem: pytest.Item) -> Sequence[pytest.TestReport]:
-    """Set up, call and tear down a test, as pytest does, but report nothing."""
+    """Set up, call and tear down a test, as pytest does, but report nothing. The output of former runs is dropped."""
     from _pytest.runner import runtestprotocol
 
+    getattr(item, "_report_sections", []).clear()
     return runtestprotocol(item, log=False, nextitem=nextitem)
 
 

@@ -16,14 +16,14 @@ def check_options(config: pytest.Config) -> None:
     if wanted not in (None, "all", "failed"):
         raise pytest.UsageError(f"fakekube_timeline_for={wanted!r}: must be all or failed")
     plan, budget = config.option.fakekube_plan, config.option.fakekube_explore
-    if not plan and not budget:
+    if plan is None and not budget:
         return
     from fakekube.simulation.marker import budget_of
-    from fakekube.simulation.plan import parse_plan
+    from fakekube.simulation.plan import parse_faults
 
-    for name, value, parse in (("plan", plan, parse_plan), ("explore", budget, budget_of)):
+    for name, value, parse in (("plan", plan, parse_faults), ("explore", budget, budget_of)):
         try:
-            if value:
+            if value or (name == "plan" and value is not None):
                 parse(value)
         except ValueError as error:
             raise pytest.UsageError(f"--fakekube-{name}: {error}") from None

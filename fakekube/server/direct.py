@@ -106,6 +106,8 @@ class DirectTransport:
         """The answer, when all of its body has arrived."""
         if response.stream is not None:
             return await _read(response, response.stream)
+        if response.damage is not None and response.damage.held is not None:
+            await response.damage.held()
         if response.damage is not None and response.damage.delay and isinstance(self._runner, ServerRunner):
             clock = self._runner.clock
             await clock.sleep_until(clock.monotonic() + response.damage.delay)

@@ -286,6 +286,8 @@ class _Handler:
         stream = web.StreamResponse(status=response.status, headers=headers)
         stream.content_length = len(whole) if damage.kind == "cut" else len(body)
         half = len(body) // 2
+        if damage.held is not None:
+            await damage.held()
         try:
             await stream.prepare(http)
             await stream.write(body[:half])

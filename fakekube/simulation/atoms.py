@@ -8,10 +8,15 @@
 - `stale(KIND, at=E, when=E2)`: a restart at E2 reads its caches as of E
 - `error(CODE, N)@W`: the requests for W fail N times
 - `race(OP)@W`: a competing write is committed right before W
+- `late(until=E)@W`: the answer of W, or of a read, is late, while watches go on
 - `pause(until=E)@W`: the operator is frozen
 - `zombie@W`: an old leader writes late
 - `hook(timeout)@W`: a webhook times out
+- `surge(until=E)@W`: a second replica of the operator starts, and the first one lives on until E
 - `jump(SECONDS)@E`: the clock jumps
+- `upgrade@W`: the old release of the operator runs until W is committed, then the new one
+- `downgrade@W`: the new release runs until W is committed, then the old one
+- `old`: the old release runs alone
 - `dup`: a resync whenever the test waits
 - `order`: watches and requests are late by chance, drawn from the seed
 - `fresh`: a new cluster is given the last spec at once
@@ -39,6 +44,9 @@ LONGEST = 300.0
 
 #: The virtual seconds by which watches are late in a cluster that has no failure.
 LAG = 5.0
+
+#: For how many virtual seconds an answer is late at most: half of the limit of kube-apiserver (--request-timeout).
+SLOW = 30.0
 
 #: What a competing writer does in `race(OP)`, and the annotation or label that it sets.
 RACES, MARK = ("annotate", "label"), "fakekube.dev/race"
@@ -136,6 +144,18 @@ class Race:
 
 
 @dataclass(frozen=True, slots=True)
+class Late:
+    """The answer of the write, or of a read, comes when `until` has happened; watches go on."""
+
+    name: ClassVar[str] = "late"
+    at: Anchor
+    until: Until
+
+    def __str__(self) -> str:
+        return f"late(until={self.until})@{self.at}"
+
+
+@dataclass(frozen=True, slots=True)
 class Pause:
     """The operator is frozen after the write, as by SIGSTOP, until `until`."""
 
@@ -202,6 +222,50 @@ class Order:
 
 
 @dataclass(frozen=True, slots=True)
+class Surge:
+    """A second replica of the operator starts after the write, as in rolling updates; the first one dies at `until`."""
+
+    name: ClassVar[str] = "surge"
+    at: Anchor
+    until: Until
+
+    def __str__(self) -> str:
+        return f"surge(until={self.until})@{self.at}"
+
+
+@dataclass(frozen=True, slots=True)
+class Upgrade:
+    """The old release of the operator runs until the write is committed; then it is killed, and the new one starts."""
+
+    name: ClassVar[str] = "upgrade"
+    at: Anchor
+
+    def __str__(self) -> str:
+        return f"upgrade@{self.at}"
+
+
+@dataclass(frozen=True, slots=True)
+class Downgrade:
+    """The new release of the operator runs until the write is committed; then it is killed, and the old one starts."""
+
+    name: ClassVar[str] = "downgrade"
+    at: Anchor
+
+    def __str__(self) -> str:
+        return f"downgrade@{self.at}"
+
+
+@dataclass(frozen=True, slots=True)
+class Old:
+    """The old release of the operator runs instead of the new one."""
+
+    name: ClassVar[str] = "old"
+
+    def __str__(self) -> str:
+        return "old"
+
+
+@dataclass(frozen=True, slots=True)
 class Fresh:
     """What the test writes to its objects is folded into their creation: a new cluster is given the last spec (O8)."""
 
@@ -222,14 +286,39 @@ class Rollback:
 
 
 Atom = (
-    Crash | Lost | Hold | Gap | Stale | Failure | Race | Pause | Zombie | Hook | Jump | Dup | Order | Fresh | Rollback
+    Crash
+    | Lost
+    | Hold
+    | Gap
+    | Stale
+    | Failure
+    | Race
+    | Late
+    | Pause
+    | Zombie
+    | Hook
+    | Jump
+    | Surge
+    | Upgrade
+    | Downgrade
+    | Dup
+    | Order
+    | Fresh
+    | Rollback
+    | Old
 )
 
-Unanchored = Dup | Order | Fresh | Rollback
+Unanchored = Dup | Order | Fresh | Rollback | Old
 """Atoms that concern the whole run."""
 
 #: The names of faults that a marker selects; `down` belongs to `crash`.
-FAULTS = ("crash", "lost", "hold", "gap", "stale", "error", "race", "pause", "zombie", "hook", "jump", "dup", "order")
+FAULTS = (
+    *("crash", "lost", "hold", "gap", "stale", "error", "race", "late", "pause", "zombie", "hook", "jump", "dup"),
+    *("order", "upgrade", "downgrade"),
+)
+
+#: Faults that only a marker which names them selects: they concern operators that are deployed in one way.
+OPT_IN = ("surge",)
 
 _ATOM = re.compile(r"(?P<name>[a-z]+)(?:\((?P<arguments>.*?)\))?(?:@(?P<anchor>.+))?", re.S)
 
@@ -311,10 +400,15 @@ _PARSERS: dict[str, Callable[[list[str], Anchor | None], Atom]] = {
     ),
     "error": _failure,
     "race": lambda arguments, anchor: Race(_needed(anchor), _choice(arguments, RACES)),
+    "late": lambda arguments, anchor: Late(_needed(anchor), until_of(_named(arguments, "until"))),
     "pause": lambda arguments, anchor: Pause(_needed(anchor), until_of(_named(arguments, "until"))),
     "zombie": lambda arguments, anchor: Zombie(_needed(anchor)),
     "hook": lambda arguments, anchor: Hook(_needed(anchor)),
     "jump": lambda arguments, anchor: Jump(_needed(anchor), int(arguments[0])),
+    "surge": lambda arguments, anchor: Surge(_needed(anchor), until_of(_named(arguments, "until"))),
+    "upgrade": lambda arguments, anchor: Upgrade(_needed(anchor)),
+    "downgrade": lambda arguments, anchor: Downgrade(_needed(anchor)),
+    "old": lambda arguments, anchor: _alone(Old(), arguments, anchor),
     "dup": lambda arguments, anchor: _alone(Dup(), arguments, anchor),
     "order": lambda arguments, anchor: _alone(Order(), arguments, anchor),
     "fresh": lambda arguments, anchor: _alone(Fresh(), arguments, anchor),

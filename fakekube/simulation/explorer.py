@@ -1,24 +1,29 @@
-"""Explores a test: reference runs, plans in the order of promise, the first failure shrunk to the smallest plan."""
+"""Explores a test: reference runs, plans in the order of promise, each distinct bug shrunk to the smallest plan."""
 
 from __future__ import annotations
 
 import gc
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
+from itertools import chain
 from time import monotonic
 
-from fakekube.simulation.atoms import FAULTS, Fresh, Rollback, Unanchored
+from fakekube.simulation.atoms import FAULTS, Crash, Downgrade, Fresh, Lost, Old, Rollback, Unanchored
+from fakekube.simulation.bounds import Bounds
 from fakekube.simulation.coverage import Coverage
-from fakekube.simulation.intents import intents_of, last_step
-from fakekube.simulation.observation import Observation, Violation
+from fakekube.simulation.intents import intents_of, last_step, written
+from fakekube.simulation.observation import Commit, Observation, Violation
 from fakekube.simulation.oracles.judge import Judge
 from fakekube.simulation.plan import Plan
 from fakekube.simulation.planning import Planner
 from fakekube.simulation.randomnames import RandomNames
 from fakekube.simulation.realism import Facts, broken_rules
-from fakekube.simulation.reducer import Reduced, reduce
-from fakekube.simulation.statemask import Mask
+from fakekube.simulation.reducer import LIMIT, Reduced, reduce
+from fakekube.simulation.releases import Releases
+from fakekube.simulation.results.bugs import Key, general, is_known, key_of, unknown
+from fakekube.simulation.statemask import Mask, is_compared
 
 #: The named budgets: how many runs.
 BUDGETS = {"smoke": 30, "pr": 200, "nightly": 5_000}
@@ -31,7 +36,9 @@ class Settings:
     runs: how many. seconds: of real time, after which no further plan begins (0: no limit). faults: names of atoms.
     mask: fields that are not compared. expect_delta: changes whose number may
     differ. owner_labels: labels that name an owner. off: oracles that are not asked. shard: which plans of how many
-    shards run here. unrealistic: whether plans that break a rule of legality run.
+    shards run here. unrealistic: whether plans that break a rule of legality run. bugs: how many distinct bugs are
+    looked for; then the exploration ends. known: shell patterns of violations that are no news. releases: of the
+    operator, between which it is upgraded. upgrade_mask: objects and fields that an upgrade may leave in another way.
     """
 
     runs: int = BUDGETS["pr"]
@@ -44,6 +51,10 @@ class Settings:
     off: Sequence[str] = ()
     shard: tuple[int, int] = (0, 1)
     unrealistic: bool = False
+    bugs: int = 1
+    known: Sequence[str] = ()
+    releases: Releases | None = None
+    upgrade_mask: Sequence[str] = ()
 
     def for_shard(self, index: int, count: int) -> Settings:
         """The settings of one of `count` shards: its part of the runs, and two more for the reference."""
@@ -52,23 +63,37 @@ class Settings:
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """A plan that was run, what it did wrong, and whether all its atoms took effect. `unjudged`: as of Observation."""
+    """A plan that was run, what it did wrong, and whether all its atoms took effect. `unjudged`: as of Observation.
+
+    known: what it did wrong that is in the baseline.
+    """
 
     plan: Plan
     violations: Sequence[Violation] = ()
     exercised: bool = True
     unjudged: str = ""
+    known: Sequence[Violation] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Failed:
-    """The first plan that failed. `number`: that of its run, from 1. `violation`, `observed`: of the smallest plan."""
+    """A distinct bug, by the first plan that showed it. `number`: that of its run, from 1.
+
+    `violation`, `observed`, `reference`: of the smallest plan. `plans`: how many further plans have shown it.
+    """
 
     trial: Trial
     number: int
     reduced: Reduced
     violation: Violation
     observed: Observation
+    reference: Observation
+    plans: int = 0
+
+    @property
+    def key(self) -> Key:
+        """What makes it distinct."""
+        return key_of(self.violation, self.reduced.plan)
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,11 +104,24 @@ class Exploration:
     trials: Sequence[Trial]
     runs: int
     coverage: Coverage
-    failed: Failed | None = None
+    bugs: Sequence[Failed] = ()
+
+    @property
+    def failed(self) -> Failed | None:
+        """The first bug."""
+        return self.bugs[0] if self.bugs else None
+
+    @property
+    def known(self) -> Counter[str]:
+        """The violations of the baseline that were found, and how many plans have shown each."""
+        return Counter(text for trial in self.trials for text in {str(one) for one in trial.known})
 
 
-References = dict[tuple[str, ...], tuple[Observation, Judge]]
-"""The reference and its judge, by the steps that are left out."""
+Base = tuple[bool, tuple[str, ...]]
+"""What a run is compared with: whether with the old release alone, and the steps that are left out."""
+
+References = dict[Base, tuple[Observation, Judge]]
+"""The references and their judges."""
 
 
 class ReferenceFails(Exception):
@@ -98,18 +136,32 @@ class Explorer:
     """Explores with `run(plan)`, which runs the test once.
 
     `facts`: of the test, for legality. Its plans are those of one shard; every shard runs the reference itself.
+    `kept`: plans that have failed before, which are tried first. `progress`: called with the number of each run and its
+    plan, before it begins.
     """
 
     def __init__(
-        self, run: Callable[[Plan], Observation], settings: Settings, facts: Callable[[], Facts] = Facts
+        self,
+        run: Callable[[Plan], Observation],
+        settings: Settings,
+        facts: Callable[[], Facts] = Facts,
+        *,
+        kept: Sequence[Plan] = (),
+        progress: Callable[[int, Plan], None] = lambda number, plan: None,
     ) -> None:
         self._run, self._settings, self._facts = run, settings, facts
+        self._kept, self._progress = kept, progress
         self._runs = 0
         self._known: dict[tuple[str, ...], Observation] = {}
+        self._references: References = {}
+        self._bounds: Bounds | None = None
+        self._known_old = Observation(settings.seed)
+        self._places: set[str] = set()
+        self._fed: list[Plan] = []
         self._began = monotonic()
 
     def explore(self) -> Exploration:
-        """Run until a plan fails or the budget is spent. Raises ReferenceFails, NothingToExplore."""
+        """Run until enough bugs are found or the budget is spent. Raises ReferenceFails, NothingToExplore."""
         with _quick_collections():
             return self._explore()
 
@@ -117,36 +169,72 @@ class Explorer:
         reference, judge = self.reference()
         coverage = Coverage()
         trials: list[Trial] = []
+        references = self._references = {(False, ()): (reference, judge)}
+        self._add_old(references)
+        list(new_places(reference, self._places))
+        bugs = _Bugs(self._of_reference(reference, judge))
         for plan in self._plans(reference, trials):
-            if self._runs >= self._settings.runs or self._is_late():
+            if len(bugs.found) >= self._settings.bugs or self._runs >= self._settings.runs or self._is_late():
                 break
-            trial = self._try(plan, judge)
+            trial = self._try(plan, references)
             trials.append(trial)
             coverage.add(trial.plan, trial.exercised, trial.unjudged)
-            if trial.violations:
-                return self._shrunk(reference, judge, trials, trial, coverage)
-        if not trials and self._settings.shard[1] == 1 and self._runs < self._settings.runs and not self._is_late():
+            if trial.violations and not bugs.has(trial):
+                bugs.add(self._shrunk(trial, references, is_first=not bugs.found))
+        if (
+            not trials
+            and not bugs.found
+            and self._settings.shard[1] == 1
+            and self._runs < self._settings.runs
+            and not self._is_late()
+        ):
             faults = ", ".join(self._settings.faults)
             raise NothingToExplore(f"nothing was explored: no fault of {faults} can occur in this test")
-        return Exploration(reference, trials, self._runs, coverage)
+        return Exploration(reference, trials, self._runs, coverage, bugs.counted())
+
+    def _of_reference(self, reference: Observation, judge: Judge) -> Sequence[Failed]:
+        """What is wrong without any fault."""
+        plan = Plan(self._settings.seed)
+        found = unknown(judge.of_reference(), self._settings.known)[: self._settings.bugs]
+        return [Failed(Trial(plan, [one]), 1, Reduced(plan, 0), one, reference, reference) for one in found]
 
     def _is_late(self) -> bool:
         limit = self._settings.seconds
         return bool(limit) and monotonic() - self._began > limit
 
-    def reference(self, skipped: tuple[str, ...] = ()) -> tuple[Observation, Judge]:
+    def _add_old(self, references: References) -> None:
+        """Run the old release alone, which downgrades are compared with, unless the test fails with it."""
+        if self._settings.releases is None or not {"upgrade", "downgrade"} & {*self._settings.faults}:
+            return
+        with suppress(ReferenceFails):
+            references[True, ()] = self.reference(is_old=True)
+        if not any(one.by_operator for one in self._known_old.commits):
+            raise NothingToExplore("upgrade: the old release has written nothing in this test")
+        if _same_writes(self._known_old, references[False, ()][0]):
+            raise NothingToExplore(
+                "upgrade: the old release does just what the new one does; pass the new function itself to start()"
+            )
+
+    def reference(self, skipped: tuple[str, ...] = (), *, is_old: bool = False) -> tuple[Observation, Judge]:
         """The reference under two seeds, and the judge that compares with it. Raises ReferenceFails.
 
-        `skipped`: the steps that are left out. What a test asserts may fail without them.
+        `skipped`: the steps that are left out. What a test asserts may fail without them. `is_old`: the reference is
+        that of the old release.
         """
         settings = self._settings
-        first = self._observed(Plan(settings.seed, skipped=skipped))
-        second = self._observed(Plan(settings.seed + 1, skipped=skipped))
+        atoms = (Old(),) if is_old else ()
+        first = self._observed(Plan(settings.seed, atoms, skipped=skipped))
+        if is_old:
+            self._known_old = first
+        second = self._observed(Plan(settings.seed + 1, atoms, skipped=skipped))
         for one in (first, second):
             if one.unsettled or (one.failure and not skipped):
                 raise ReferenceFails(one.failure or one.unsettled)
-        self._known[skipped] = first
-        mask, names = Mask(settings.mask), RandomNames.of(first, second)
+        if not is_old:
+            self._known[skipped] = first
+        failing = frozenset((one.controller, one.key) for one in first.reconciles if one.error)
+        self._bounds = self._bounds or Bounds(first.cost, failing)
+        mask, names = Mask(settings.mask, settings.upgrade_mask), RandomNames.of(first, second)
         compared = names.applied(first)
         mask.learn(compared.final, names.applied(second).final)
         mask.learn_external(*([*one.external, *_changed_outside(one)] for one in (first, second)))
@@ -169,10 +257,12 @@ class Explorer:
             has_election=facts.lease > 0,
             has_webhooks=facts.webhooks,
             off=self._settings.off,
+            old=self._known_old if self._references else None,
+            goes_back=(True, ()) in self._references,
         )
         index, count = self._settings.shard
         number = 0
-        for plan in self._ordered(planner, trials):
+        for plan in chain(dict.fromkeys(self._kept), self._ordered(planner, trials)):
             if self._settings.unrealistic or not any(broken_rules(plan, facts)):
                 if number % count == index:
                     yield plan
@@ -186,6 +276,7 @@ class Explorer:
                 "what start(), task() and thread() run; beside those of start(), tasks and threads count as clients"
             )
         yield from singles
+        yield from self._fed
         if self._settings.shard[1] == 1:
             singles = [one.plan for one in trials if one.exercised and not one.violations]
         yield from planner.pairs(singles)
@@ -193,10 +284,14 @@ class Explorer:
 
     def _observed(self, plan: Plan) -> Observation:
         self._runs += 1
+        self._progress(self._runs, plan)
         return self._run(self._with_intents(plan))
 
     def _with_intents(self, plan: Plan) -> Plan:
         """The plan with what it needs of the reference."""
+        plan = replace(plan, releases=self._settings.releases)
+        if plan.atoms:
+            plan = replace(plan, bounds=self._bounds)
         if not any(isinstance(atom, Fresh | Rollback) for atom in plan.atoms):
             return plan
         if plan.skipped not in self._known:
@@ -204,27 +299,39 @@ class Explorer:
         reference = self._known[plan.skipped]
         return replace(plan, intents=intents_of(reference), last_step=last_step(reference))
 
-    def _try(self, plan: Plan, judge: Judge) -> Trial:
+    def _try(self, plan: Plan, references: References) -> Trial:
         found = self._observed(plan)
         needed = sum(not isinstance(atom, Unanchored) for atom in plan.atoms)
         exercised = len(set(found.fired)) >= needed and not (found.inconclusive or found.unjudged)
-        return Trial(plan, judge.violations(found), exercised, found.unjudged)
+        violations = self._violations(plan, found, references)
+        if exercised and not violations and len(plan.atoms) == 1:
+            self._feed(plan, found)
+        known = [one for one in violations if is_known(one, self._settings.known)]
+        return Trial(plan, unknown(violations, self._settings.known), exercised, found.unjudged, known)
 
-    def _shrunk(
-        self, reference: Observation, judge: Judge, trials: Sequence[Trial], failed: Trial, coverage: Coverage
-    ) -> Exploration:
+    def _feed(self, plan: Plan, found: Observation) -> None:
+        """Plan crashes and lost answers at writes that only a run with a fault has made, as those of error paths."""
+        for one in new_places(found, self._places):
+            atoms = (Crash(one.anchor),) if one.is_external else (Crash(one.anchor), Lost(one.anchor))
+            self._fed += [
+                replace(plan, atoms=(*plan.atoms, atom)) for atom in atoms if atom.name in self._settings.faults
+            ]
+
+    def _shrunk(self, failed: Trial, references: References, *, is_first: bool) -> Failed:
+        """The bug that a plan has shown, with the smallest plan. Further bugs are shrunk within the budget."""
         number, wanted = self._runs, failed.violations[0]
-        references: References = {(): (reference, judge)}
-        reduced = self.shrink(failed.plan, wanted, references)
+        left = 0 if self._is_late() else self._settings.runs - self._runs - 1
+        reduced = self.shrink(failed.plan, wanted, references, LIMIT if is_first else max(0, min(LIMIT, left)))
         observed = self._observed(reduced.plan)
         violations = self._violations(reduced.plan, observed, references)
         shown = next((one for one in violations if one.same_as(wanted)), wanted)
-        reference = references[reduced.plan.skipped][0]
-        found = Failed(failed, number, reduced, shown, observed)
-        return Exploration(reference, trials, self._runs, coverage, found)
+        return Failed(failed, number, reduced, shown, observed, references[base_of(reduced.plan)][0])
 
-    def shrink(self, plan: Plan, wanted: Violation, references: References) -> Reduced:
-        """The smallest plan that fails as `wanted`. `references`: those of the test, to which others are added."""
+    def shrink(self, plan: Plan, wanted: Violation, references: References, limit: int = LIMIT) -> Reduced:
+        """The smallest plan that fails as `wanted`, after at most `limit` runs.
+
+        `references`: those of the test, to which others are added.
+        """
 
         def fails(tried: Plan) -> bool:
             try:
@@ -233,12 +340,62 @@ class Explorer:
                 return False
 
         steps = [name for name in next(iter(references.values()))[0].steps if name not in plan.skipped]
-        return reduce(plan, fails, steps)
+        return reduce(plan, fails, steps, limit)
 
     def _violations(self, plan: Plan, observed: Observation, references: References) -> Sequence[Violation]:
-        if plan.skipped not in references:
-            references[plan.skipped] = self.reference(plan.skipped)
-        return references[plan.skipped][1].violations(observed)
+        base = base_of(plan)
+        if base not in references:
+            references[base] = self.reference(plan.skipped, is_old=base[0])
+        return references[base][1].violations(observed)
+
+
+def base_of(plan: Plan) -> Base:
+    """What the runs of a plan are compared with."""
+    return any(isinstance(atom, Downgrade | Old) for atom in plan.atoms), plan.skipped
+
+
+def new_places(run: Observation, known: set[str]) -> Iterator[Commit]:
+    """The writes of operators at places that are not known yet, and are from now on. Numbers in them do not count."""
+    for one in run.by_operators():
+        place = general(one.anchor.signature)
+        if place not in known and is_compared(one.kind):
+            known.add(place)
+            yield one
+
+
+def _same_writes(first: Observation, second: Observation) -> bool:
+    """Whether the operators of two runs have made the same changes."""
+    made = [[(one.anchor, written(one.after or {})) for one in each.by_operators()] for each in (first, second)]
+    return made[0] == made[1]
+
+
+class _Bugs:
+    """The bugs that are found. Plans that show one of them again are counted."""
+
+    def __init__(self, found: Sequence[Failed]) -> None:
+        self.found: list[Failed] = list(found)
+        self._keys = {one.key: number for number, one in enumerate(found)}
+        self._plans: Counter[int] = Counter()
+
+    def has(self, trial: Trial) -> bool:
+        """Whether a trial shows a bug that is known, which is counted."""
+        number = self._keys.get(key_of(trial.violations[0], trial.plan))
+        if number is not None:
+            self._plans[number] += 1
+        return number is not None
+
+    def add(self, bug: Failed) -> None:
+        """Add a bug, unless its smallest plan shows one that is known."""
+        number = self._keys.setdefault(bug.key, len(self.found))
+        self._keys.setdefault(key_of(bug.trial.violations[0], bug.trial.plan), number)
+        if number == len(self.found):
+            self.found.append(bug)
+        else:
+            self._plans[number] += 1
+
+    def counted(self) -> Sequence[Failed]:
+        """The bugs, with the number of further plans that show each."""
+        return [replace(one, plans=self._plans[number]) for number, one in enumerate(self.found)]
 
 
 def _changed_outside(run: Observation) -> Iterator[str]:

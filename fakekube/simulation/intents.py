@@ -33,7 +33,7 @@ def intents_of(reference: Observation) -> Intents:
             found[key] = Intent(*key, first, content)
         elif before is None or before.wanted is None or not _writes_main(one):
             others += 1
-        elif _is_deletion(one):
+        elif one.is_deletion:
             found[key] = Intent(*key, before.first, None)
         else:
             wanted = carried(before.wanted, written(one.before or {}), written(one.after or {}))
@@ -41,17 +41,9 @@ def intents_of(reference: Observation) -> Intents:
     return Intents(tuple(found.values()), others, reference.ended)
 
 
-def _is_deletion(commit: Commit) -> bool:
-    """Whether an object is deleted, or marked as deleted as it has finalizers."""
-    if commit.after is None:
-        return True
-    was, now = ((one or {}).get("metadata") or {} for one in (commit.before, commit.after))
-    return "deletionTimestamp" in now and "deletionTimestamp" not in was
-
-
 def _writes_main(commit: Commit) -> bool:
     """Whether a change is more than one of the status."""
-    return any(field.partition(".")[0] != "status" for field in commit.anchor.fields) or _is_deletion(commit)
+    return any(field.partition(".")[0] != "status" for field in commit.anchor.fields) or commit.is_deletion
 
 
 def written(obj: Object) -> Object:
@@ -87,7 +79,7 @@ def last_step(reference: Observation) -> Step | None:
         return None
     last = made[-1]
     before = max((one.revision for one in reference.commits if one.revision < last.revision), default=0)
-    if last.before is None or last.after is None or not _writes_main(last) or _is_deletion(last):
+    if last.before is None or last.after is None or not _writes_main(last) or last.is_deletion:
         return None
     if before not in reference.rests or intents_of(reference).find(last.kind, last.namespace, last.name) is None:
         return None

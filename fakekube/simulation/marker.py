@@ -7,12 +7,20 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from fakekube.simulation.atoms import FAULTS
+from fakekube.simulation.atoms import FAULTS, OPT_IN
 from fakekube.simulation.explorer import BUDGETS, Settings
+from fakekube.simulation.plan import Plan, parse_plan
+from fakekube.simulation.releases import releases_of
 
 ORACLES = ("O1", "O2", "O3", "O4", "O5", "O6", "O7", "O8", "O9", "O10", "O11", "O12", "O13", "test")
 
-_NAMES = ("runs", "faults", "budget", "mask", "expect_delta", "owner_labels", "off", "unrealistic")
+_NAMES = (
+    *("runs", "faults", "budget", "mask", "expect_delta", "owner_labels", "off", "unrealistic"),
+    *("bugs", "known", "plans", "upgrade", "upgrade_mask"),
+)
+
+#: How many distinct bugs an exploration looks for.
+BUGS = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +58,7 @@ def settings_of(arguments: Mapping[str, Any], *, seed: int = 0, shard: tuple[int
     return Settings(
         runs=runs,
         seconds=budget.seconds,
-        faults=_texts(arguments, "faults", FAULTS, FAULTS),
+        faults=_texts(arguments, "faults", FAULTS, (*FAULTS, *OPT_IN)),
         seed=seed,
         mask=_texts(arguments, "mask"),
         expect_delta=_texts(arguments, "expect_delta"),
@@ -58,7 +66,32 @@ def settings_of(arguments: Mapping[str, Any], *, seed: int = 0, shard: tuple[int
         off=_texts(arguments, "off", (), ORACLES),
         shard=shard,
         unrealistic=bool(arguments.get("unrealistic", False)),
+        bugs=_bugs(arguments.get("bugs", BUGS)),
+        known=_texts(arguments, "known"),
+        releases=releases_of(arguments.get("upgrade")),
+        upgrade_mask=_texts(arguments, "upgrade_mask"),
     )
+
+
+def _bugs(value: object) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+        raise ValueError(f"bugs={value!r} must be an integer of at least 1")
+    return value
+
+
+def plans_of(arguments: Mapping[str, Any]) -> tuple[str, Sequence[Plan]]:
+    """The directory in which failed plans are kept (empty: the default one), and the plans that are always tried first.
+
+    Raises TypeError, ValueError.
+    """
+    found = arguments.get("plans", "")
+    if isinstance(found, str):
+        return found, ()
+    plans = [parse_plan(one) for one in _texts(arguments, "plans")]
+    for one in plans:
+        if not one.atoms:
+            raise ValueError(f"plans: {str(one)!r} has no atom")
+    return "", plans
 
 
 def _texts(

@@ -7,11 +7,15 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from fakekube.simulation.anchor import EXTERNAL, Anchor
+from fakekube.simulation.bounds import Cost
 
 Object = Mapping[str, Any]
 
 #: The actor of what the test writes itself, of what `race` writes, and the prefix of the actors that are operators.
 TEST, RACE, OPERATOR = "test", "race", "operator "
+
+#: The actor that is the cluster's own controllers, scheduler and kubelets.
+CLUSTER = "cluster"
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +44,14 @@ class Commit:
     @property
     def by_operator(self) -> bool:
         return self.actor.startswith(OPERATOR)
+
+    @property
+    def is_deletion(self) -> bool:
+        """Whether an object is deleted, or marked as deleted: it has finalizers, or its node has to end it first."""
+        if self.after is None:
+            return self.anchor.verb == "delete"
+        was, now = ((one or {}).get("metadata") or {} for one in (self.before, self.after))
+        return "deletionTimestamp" in now and "deletionTimestamp" not in was
 
     @property
     def is_external(self) -> bool:
@@ -91,7 +103,7 @@ class ReconcileRecord:
 class Observation:
     """One run.
 
-    failure: the failure of the test itself, as text; where: `FILE:LINE`, as far as it is known.
+    failure: the failure of the test itself, as text; where: `FILE:LINE`, as far as it is known; code: that line.
     inconclusive: whether it failed while an operator was down or a watch late, so that its failure says nothing.
     steps: the names of the test's steps.
     unsettled: why the cluster did not become quiescent, or empty.
@@ -104,12 +116,14 @@ class Observation:
     skipped: whether a watch was late or an operator down, so that it may not have seen each state.
     fired: the atoms that took effect. streams: what was wrong with watch streams of the server.
     ended: the virtual seconds at which the test ended. rests: the revisions at which the cluster was quiescent.
+    released: whether the release of the operator has changed; None if the plan has no such change.
     mode: whether the run gave a new cluster the last spec, or took the last change back.
     """
 
     seed: int
     failure: str = ""
     where: str = ""
+    code: str = ""
     inconclusive: bool = False
     unsettled: str = ""
     unjudged: str = ""
@@ -129,6 +143,8 @@ class Observation:
     ended: float = 0.0
     rests: Sequence[int] = ()
     mode: Literal["", "fresh", "rollback"] = ""
+    released: bool | None = None
+    cost: Cost = field(default_factory=Cost)
     timeline: str = ""
     """The timeline as JSON; empty unless it is recorded."""
 

@@ -6,7 +6,9 @@ from dataclasses import dataclass, field, replace
 from urllib.parse import quote, unquote
 
 from fakekube.simulation.atoms import Atom, parse_atom
+from fakekube.simulation.bounds import Bounds
 from fakekube.simulation.lastspec import Intents, Step
+from fakekube.simulation.releases import Releases
 
 #: The version of the text's format.
 FORMAT = "FK1"
@@ -16,7 +18,8 @@ FORMAT = "FK1"
 class Plan:
     """A seed, from which orders are drawn, and the atoms. `skipped`: the test's steps, by name, that are left out.
 
-    `intents`, `last_step`: of the reference, for `fresh` and `rollback`. They are no part of the text.
+    `intents`, `last_step`: of the reference, for `fresh` and `rollback`. `bounds`: what the run may do (None: no
+    limit). `releases`: of the operator, for `upgrade`, `downgrade` and `old`. They are no part of the text.
     """
 
     seed: int = 0
@@ -24,6 +27,8 @@ class Plan:
     skipped: tuple[str, ...] = ()
     intents: Intents | None = field(default=None, compare=False, repr=False)
     last_step: Step | None = field(default=None, compare=False, repr=False)
+    bounds: Bounds | None = field(default=None, compare=False, repr=False)
+    releases: Releases | None = field(default=None, compare=False, repr=False)
 
     def __str__(self) -> str:
         parts = [f"{FORMAT} seed={self.seed}"]
@@ -60,3 +65,11 @@ def parse_plan(text: str) -> Plan:
             skipped = tuple(map(unquote, value.split(",")))
     atoms = tuple(parse_atom(part) for part in rest.split(" + ")) if rest.strip() else ()
     return Plan(seed, atoms, skipped)
+
+
+def parse_faults(text: str) -> Plan:
+    """The plan of a text, which must have an atom: without one it is a run without faults. Raises ValueError."""
+    found = parse_plan(text)
+    if not found.atoms:
+        raise ValueError(f"plan {text!r} has no atom, so that nothing would be tried: FK1 seed=0 crash@create cm/a#1")
+    return found

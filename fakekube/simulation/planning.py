@@ -14,6 +14,7 @@ from fakekube.simulation.atoms import (
     LONGEST,
     Atom,
     Crash,
+    Downgrade,
     Dup,
     Failure,
     Fresh,
@@ -21,13 +22,17 @@ from fakekube.simulation.atoms import (
     Hold,
     Hook,
     Jump,
+    Late,
     Lost,
     Order,
     Pause,
     Race,
     Rollback,
     Stale,
+    Surge,
     Unanchored,
+    Until,
+    Upgrade,
     Zombie,
 )
 from fakekube.simulation.intents import intents_of, last_step
@@ -56,7 +61,8 @@ class Planner:
 
     `faults`: the names of the atoms that may be used. `seed`: of the orders, and of what is sampled.
     `has_election`, `has_webhooks`: whether operators elect leaders, and whether webhooks are called. `off`: the oracles
-    that do not judge.
+    that do not judge. `old`: the run of the old release alone, if there is one; `goes_back`: whether there are
+    downgrades to it.
     """
 
     def __init__(
@@ -68,7 +74,10 @@ class Planner:
         has_election: bool = False,
         has_webhooks: bool = False,
         off: Collection[str] = (),
+        old: Observation | None = None,
+        goes_back: bool = False,
     ) -> None:
+        self._old, self._goes_back = old, goes_back
         self._reference, self._faults, self._seed = reference, frozenset(faults), seed
         self._has_election, self._has_webhooks, self._off = has_election, has_webhooks, off
         self._changes = _capped([one for one in reference.by_operators() if is_compared(one.kind)])
@@ -85,6 +94,8 @@ class Planner:
         families = [
             [atom for atom in family if atom.name in self._faults]
             for family in (
+                self._upgrades(),
+                self._surges(),
                 self._crashes(),
                 self._own_holds(),
                 self._losses(),
@@ -130,6 +141,28 @@ class Planner:
     def _crashes(self) -> Iterator[Atom]:
         for one in self._changes:
             yield Crash(one.anchor)
+
+    def _upgrades(self) -> Iterator[Atom]:
+        """The other release takes over after each write of the operator, and while nothing is to be done."""
+        back: Iterator[Atom] = iter(())
+        if self._old is not None:
+            ups: list[Atom] = [Upgrade(one.anchor) for one in _turns(self._old)]
+            back = (Downgrade(one.anchor) for one in _turns(self._reference)) if self._goes_back else back
+            yield from (atom for pair in zip_longest(ups, back) for atom in pair if atom is not None)
+
+    def _surges(self) -> Iterator[Atom]:
+        """A second replica starts in the middle of the work, and both see a change of the test."""
+        latest: Commit | None = None
+        for one in self._reference.commits:
+            if one.by_operator and not one.rest and is_compared(one.kind):
+                latest = one
+            elif one.actor == TEST and latest is not None:
+                later = [each for each in self._writes if each.revision > one.revision and _are_near(latest, each)]
+                until: Until = later[-1].anchor if later else "reconcile"
+                yield Surge(latest.anchor, until)
+                latest = None
+        for one in self._changes:
+            yield Surge(one.anchor, "reconcile")
 
     def _losses(self) -> Iterator[Atom]:
         for number, one in enumerate(self._writes):
@@ -177,6 +210,13 @@ class Planner:
             for anchor in anchors:
                 yield Failure(anchor, code)
 
+    def _late(self) -> Iterator[Atom]:
+        """The operator gets the events that follow a write, or a change of the test, before the answer."""
+        for one in self._writes:
+            yield Late(one.anchor, "rest")
+        for anchor in _capped_anchors(self._reference.reads):
+            yield Late(anchor, "rest")
+
     def _races(self) -> Iterator[Atom]:
         for one in self._writes:
             if one.anchor.verb == "update":
@@ -198,7 +238,7 @@ class Planner:
         """The state that has led to a deletion, read again after a later event of the same object."""
         commits = [one for one in self._reference.commits if not one.rest]
         for deletion in self._reference.by_operators():
-            if deletion.anchor.verb != "delete" or not deletion.key:
+            if not (deletion.is_deletion and deletion.key):
                 continue
             reasons = [one for one in commits if _is_of(one, deletion) and one.revision <= deletion.revision]
             later = [
@@ -217,6 +257,7 @@ class Planner:
             for one in (change, *answers[:1], *answers[-1:]):
                 if _are_near(before, one):
                     yield Stale(change.kind, before.anchor, one.anchor)
+        yield from (Stale(one.kind, one.anchor, later.anchor) for one, later in self._marked() if _are_near(one, later))
 
     def _rare(self) -> Iterator[Atom]:
         if self._has_election:
@@ -225,6 +266,7 @@ class Planner:
         if self._has_webhooks:
             for one in self._writes:
                 yield Hook(one.anchor)
+        yield from self._late()
         for one in self._writes:
             yield Jump(one.anchor, _SKEW)
 
@@ -270,6 +312,23 @@ class Planner:
             if earlier:
                 yield earlier[-1], change, answers
 
+    def _marked(self) -> Iterator[tuple[Commit, Commit]]:
+        """An object that is marked as deleted, and what comes later: that it is gone, that it is there again, and what
+        operators do next.
+
+        A restart that reads the state in between does the work of the deletion again, perhaps to a new object.
+        """
+        commits = [one for one in self._reference.commits if not one.rest]
+        marked = [one for one in commits if one.is_deletion and one.after is not None and one.kind in self._watched]
+        for deletion in _capped(marked):
+            later = [one for one in commits if one.revision > deletion.revision and _same(one, deletion)]
+            gone = next((one for one in later if one.anchor.verb == "delete"), None)
+            again = next((one for one in later if one.anchor.verb == "create"), None)
+            yield from ((deletion, one) for one in (gone, again) if one is not None)
+            since = again or gone
+            answers = [one for one in self._writes if since is not None and one.revision > since.revision]
+            yield from ((deletion, one) for one in answers[:1] + answers[1:][-1:])
+
     def _undone(self) -> Iterator[tuple[Commit, Commit]]:
         """Pairs of events of one object, of which the second undoes the first."""
         found = 0
@@ -282,6 +341,15 @@ class Planner:
                     break
             if found >= 12:
                 return
+
+
+def _turns(run: Observation) -> Sequence[Commit]:
+    """The writes of operators in a run, and the changes of the test after the first of them."""
+    commits = [one for one in run.commits if not one.rest and is_compared(one.kind)]
+    first = next((number for number, one in enumerate(commits) if one.by_operator), len(commits))
+    return _capped(
+        [one for one in commits[first:] if one.by_operator or (one.actor == TEST and one.before is not None)]
+    )
 
 
 def _are_near(first: Commit, second: Commit) -> bool:

@@ -6,18 +6,29 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from time import monotonic
 from typing import TYPE_CHECKING
 
 import pytest
 
 from fakekube.simulation.atoms import Unanchored
-from fakekube.simulation.explorer import Explorer, Failed, NothingToExplore, ReferenceFails, Settings
+from fakekube.simulation.explorer import (
+    Exploration,
+    Explorer,
+    Failed,
+    NothingToExplore,
+    ReferenceFails,
+    Settings,
+    base_of,
+)
 from fakekube.simulation.failurepage import PlanResult, write_page
-from fakekube.simulation.marker import budget_of, settings_of
+from fakekube.simulation.marker import budget_of, plans_of, settings_of
 from fakekube.simulation.observation import Observation
 from fakekube.simulation.plan import Plan, parse_plan
 from fakekube.simulation.realism import Facts, IllegalPlan, check_legal
-from fakekube.simulation.report import failure, side_by_side, success
+from fakekube.simulation.report import failure, properties, side_by_side, success
+from fakekube.simulation.results.planstore import PlanStore
+from fakekube.simulation.results.statusline import StatusLine
 from fakekube.simulation.stash import PAGED, PLAN, RECORDED, SHARD
 
 if TYPE_CHECKING:
@@ -55,6 +66,7 @@ def settings_for(item: pytest.Item) -> Settings:
         raise pytest.UsageError(f"{item.nodeid}: @pytest.mark.fakekube_explore takes keyword arguments only")
     try:
         found = settings_of(arguments, shard=_shard(item))
+        plans_of(arguments)
         if item.config.option.fakekube_explore:
             budget = budget_of(item.config.option.fakekube_explore)
             found = replace(found, runs=budget.runs, seconds=budget.seconds)
@@ -88,23 +100,36 @@ class Runner:
     tear_down: Callable[[pytest.Session, pytest.Item | None], None]
 
 
-class ItemExplorer:
-    """Explores one test. `nextitem`: the test that follows, for fixtures of a wider scope.
+@dataclass(frozen=True, slots=True)
+class Files:
+    """Where an exploration writes to.
 
-    page_of: the path of the page with both runs, by whether the test has failed; None if none is wanted.
+    page_of: the path of the page with both runs, by whether the test has failed; None if none is wanted. plan_file: the
+    file with the plans of a test that have failed, by the directory of the marker (empty: the default one) and the id
+    of the test.
     """
+
+    page_of: Callable[[bool], Path | None]
+    plan_file: Callable[[str, str], Path]
+
+
+class ItemExplorer:
+    """Explores one test. `nextitem`: the test that follows, for fixtures of a wider scope."""
 
     def __init__(
         self,
         item: pytest.Item,
         nextitem: pytest.Item | None,
-        page_of: Callable[[bool], Path | None],
+        files: Files,
         runner: Runner,
     ) -> None:
-        self._item, self._nextitem, self._page_of, self._runner = item, nextitem, page_of, runner
+        self._item, self._nextitem, self._page_of, self._runner = item, nextitem, files.page_of, runner
+        self._plan_file = files.plan_file
         assert item.parent is not None, "a test has a parent"
         self._next_run: pytest.Item = _NextRun.from_parent(item.parent, name=item.name)
         self._reports: Sequence[pytest.TestReport] = ()
+        self._last_reports: Sequence[pytest.TestReport] = ()
+        self._properties: Sequence[tuple[str, object]] = ()
         self._facts = Facts()
 
     def run(self) -> Sequence[pytest.TestReport]:
@@ -112,12 +137,23 @@ class ItemExplorer:
         settings = settings_for(self._item)
         self._item.stash[RECORDED] = False
         text = self._item.config.option.fakekube_plan
-        explorer = Explorer(self._observed, settings, lambda: self._facts)
+        store, always = self._plans()
+        progress = self._progress_of(settings)
+        explorer = Explorer(
+            self._observed,
+            settings,
+            lambda: self._facts,
+            kept=[*always, *([] if text else store.plans())],
+            progress=progress.begins,
+        )
         try:
             if text:
                 outcome, message = self._replayed(explorer, text, settings)
             else:
-                outcome, message = self._explored(explorer, settings)
+                outcome, message = self._explored(explorer, settings, store)
+        except KeyboardInterrupt:
+            progress.interrupted()
+            raise
         except ReferenceFails:
             return self._ended(self._with_section("the test fails without any fault: nothing was explored"))
         except NothingToExplore as error:
@@ -126,12 +162,35 @@ class ItemExplorer:
             outcome, message = "failed", str(error)
         return self._ended(self._with_result(outcome, message))
 
-    def _explored(self, explorer: Explorer, settings: Settings) -> tuple[str, str]:
+    def _plans(self) -> tuple[PlanStore, Sequence[Plan]]:
+        """The file with plans that have failed, and the plans of the marker."""
+        marker = self._item.get_closest_marker("fakekube_explore")
+        directory, always = plans_of(marker.kwargs if marker is not None else {})
+        return PlanStore(self._plan_file(directory, self._nodeid())), always
+
+    def _progress_of(self, settings: Settings) -> StatusLine:
+        config = self._item.config
+        terminal = config.pluginmanager.get_plugin("terminalreporter")
+
+        def write(line: str) -> None:
+            if terminal is not None and not hasattr(config, "workerinput"):
+                terminal.ensure_newline()
+                terminal.write_line(line)
+
+        name = self._item.name
+        return StatusLine(write, monotonic, name, settings.runs, config.getoption("verbose", 0))
+
+    def _explored(self, explorer: Explorer, settings: Settings, store: PlanStore) -> tuple[str, str]:
         found = explorer.explore()
+        _keep(store, found)
+        self._properties = properties(found)
         if found.failed is None:
             return "passed", success(found)
         message = failure(found, found.failed, self._nodeid(), settings.runs)
-        return "failed", self._with_page(message, self._recorded(explorer, found.failed))
+        recorded = self._recorded(explorer, found.failed)
+        if recorded is None:  # the output is that of the failing run
+            explorer.observe(found.failed.reduced.plan)
+        return "failed", self._with_page(message, recorded)
 
     def _recorded(self, explorer: Explorer, failed: Failed) -> PlanResult | None:
         """The smallest plan run once more as `--fakekube-plan` runs it, with timelines."""
@@ -141,7 +200,7 @@ class ItemExplorer:
         self._item.stash[RECORDED] = True
         explorer.seeded(plan.seed)
         try:
-            reference, judge = explorer.reference(plan.skipped)
+            reference, judge = explorer.reference(plan.skipped, is_old=base_of(plan)[0])
         except ReferenceFails:  # runs of this test are not the same each time
             return None
         observed = explorer.observe(plan)
@@ -153,6 +212,9 @@ class ItemExplorer:
         self._item.stash[RECORDED] = self._page_of(True) is not None
         explorer.seeded(plan.seed)
         reference, judge = explorer.reference(plan.skipped)
+        base = base_of(plan)
+        if base[0] and settings.releases is not None:
+            reference, judge = explorer.reference(plan.skipped, is_old=True)
         if not settings.unrealistic:
             try:
                 check_legal(plan, self._facts)
@@ -173,7 +235,7 @@ class ItemExplorer:
         lines += [*map(str, violations), "", *side_by_side(reference, observed)]
         if self._page_of(True) is not None:
             self._item.stash[RECORDED] = False
-            reduced = explorer.shrink(plan, violations[0], {plan.skipped: (reference, judge)})
+            reduced = explorer.shrink(plan, violations[0], {base: (reference, judge)})
             found = replace(found, clean=reduced.clean)
         return "failed", self._with_page("\n".join(lines), found)
 
@@ -196,6 +258,7 @@ class ItemExplorer:
         finally:
             stash[PLAN] = None
         found = stash.get(OBSERVED, None)
+        self._last_reports = reports
         if found is None:
             self._reports = reports
             raise ReferenceFails("the test did not reach its cluster")
@@ -221,11 +284,14 @@ class ItemExplorer:
 
     def _with_result(self, outcome: str, message: str) -> Sequence[pytest.TestReport]:
         reports = []
+        output = {report.when: report.sections for report in self._last_reports}
         for report in self._reports:
+            report.user_properties = [*report.user_properties, *self._properties]
             if report.when == "call":
                 if outcome == "failed":
                     report.outcome = "failed"
                     report.longrepr = message
+                    report.sections = output.get("call", [])
                 else:
                     report.sections.append(("fakekube exploration", message))
             reports.append(report)
@@ -240,13 +306,18 @@ class ItemExplorer:
         return re.sub(r"\[shard \d+ of \d+\]|-shard \d+ of \d+", "", self._item.nodeid)
 
 
-def runs_protocol(
-    item: pytest.Item, nextitem: pytest.Item | None, page_of: Callable[[bool], Path | None], runner: Runner
-) -> bool:
-    """Run a test as an exploration, and report it as one test. `page_of`: as of ItemExplorer."""
+def _keep(store: PlanStore, found: Exploration) -> None:
+    """Note which plans have failed, as their smallest plans, and which have passed."""
+    failed = [(bug.reduced.plan, str(bug.violation)) for bug in found.bugs if bug.reduced.plan.atoms]
+    passed = [trial.plan for trial in found.trials if not (trial.violations or trial.unjudged)]
+    store.update(failed=failed, passed=passed)
+
+
+def runs_protocol(item: pytest.Item, nextitem: pytest.Item | None, files: Files, runner: Runner) -> bool:
+    """Run a test as an exploration, and report it as one test."""
     hook = item.ihook
     hook.pytest_runtest_logstart(nodeid=item.nodeid, location=item.location)
-    for report in ItemExplorer(item, nextitem, page_of, runner).run():
+    for report in ItemExplorer(item, nextitem, files, runner).run():
         hook.pytest_runtest_logreport(report=report)
     hook.pytest_runtest_logfinish(nodeid=item.nodeid, location=item.location)
     return True

@@ -9,16 +9,20 @@ from fakekube.simulation.anchor import EXTERNAL, Anchor
 from fakekube.simulation.atoms import (
     Atom,
     Crash,
+    Downgrade,
     Failure,
     Fresh,
     Gap,
     Hold,
     Hook,
     Jump,
+    Late,
+    Old,
     Pause,
     Race,
     Rollback,
     Stale,
+    Upgrade,
     Zombie,
 )
 from fakekube.simulation.plan import Plan
@@ -37,12 +41,15 @@ class Facts:
     """What the rules need to know of a test.
 
     lists_from_cache: kinds that operators list with resourceVersion=0. lease: the seconds of the longest lease, 0
-    without leader election. webhooks: whether webhooks are called. stops: for how long a `pause` lasts at least.
+    without leader election. webhooks: whether webhooks are called.
+
+    releases: whether there is an old release of the operator.
     """
 
     lists_from_cache: frozenset[str] = field(default_factory=frozenset)
     lease: float = 0.0
     webhooks: bool = False
+    releases: bool = False
 
 
 #: The codes that a server can answer to any request, whatever its state.
@@ -105,17 +112,23 @@ def _positive(atom: Atom, facts: Facts) -> str:
     return ""
 
 
+def _two_releases(atom: Atom, facts: Facts) -> str:
+    if isinstance(atom, Upgrade | Downgrade | Old) and not facts.releases:
+        return f"{atom}: there is no old release: @pytest.mark.fakekube_explore(upgrade=(old, new))"
+    return ""
+
+
 def _reads_change_nothing(atom: Atom, facts: Facts) -> str:
     at = getattr(atom, "at", None)
-    if at is not None and at.verb in ("get", "list") and not isinstance(atom, Failure):
-        return f"{atom}: a read commits nothing; only error is anchored at one"
+    if at is not None and at.verb in ("get", "list") and not isinstance(atom, Failure | Late):
+        return f"{atom}: a read commits nothing; only error and late are anchored at one"
     return ""
 
 
 def _external_calls(atom: Atom, facts: Facts) -> str:
     anchors = [getattr(atom, name, None) for name in ("at", "since", "when")]
     if any(isinstance(one, Anchor) and one.kind == EXTERNAL for one in anchors) and not isinstance(
-        atom, Crash | Pause | Jump
+        atom, Crash | Pause | Jump | Upgrade | Downgrade
     ):
         return f"{atom}: the server has no part in a change of an external API; crash, down, pause and jump follow one"
     return ""
@@ -132,6 +145,7 @@ RULES: Mapping[str, Callable[[Atom, Facts], str]] = {
     "hooks-are-called": _hook_is_called,
     "time-goes-forward": _forward,
     "at-least-once": _positive,
+    "upgrades-need-releases": _two_releases,
     "reads-commit-nothing": _reads_change_nothing,
     "external-apis-are-outside": _external_calls,
 }
@@ -151,9 +165,11 @@ def _overlapping(atoms: Sequence[Atom]) -> Iterator[tuple[str, str]]:
     for kind in dict.fromkeys(kinds):
         if kinds.count(kind) > 1:
             yield "one-lag-a-watch", f"two atoms delay the watch of {kind}"
-    whole = [atom for atom in atoms if isinstance(atom, Fresh | Rollback)]
+    whole = [atom for atom in atoms if isinstance(atom, Fresh | Rollback | Old)]
     if whole and len(atoms) > 1:
         yield "whole-runs-stand-alone", f"{whole[0]} is combined with other atoms"
+    if sum(isinstance(atom, Upgrade | Downgrade) for atom in atoms) > 1:
+        yield "one-change-of-the-release", "the release changes twice"
     down = [atom for atom in atoms if isinstance(atom, Crash | Pause) and atom.until is not None]
     if len(down) > 1:
         yield "down-once", "the operator is down twice"

@@ -2,23 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping, Sequence
 from shlex import quote
 
 from fakekube.harness.records.alignment import align, beside, first_difference
 from fakekube.simulation.explorer import Exploration, Failed
 from fakekube.simulation.observation import Commit, Observation
 from fakekube.simulation.plan import Plan
+from fakekube.simulation.results.figures import Share, figures, line_of
+
+#: Assertions about how often something was done, which faults may change.
+_COUNTS = re.compile(r"\b(requests|reconciles|count\w*)\(")
 
 #: The names of the two runs that are shown beside each other.
 NAMES = ("reference", "run")
 
 
 def headline(failed: Failed, budget: int) -> str:
-    """The violation, after how many runs it was found, and how far it was shrunk."""
+    """The violation, in which run it was found, and how far its plan was shrunk."""
     before, after = len(failed.trial.plan.atoms), len(failed.reduced.plan.atoms)
+    if not before:
+        return f"{failed.violation}      without faults"
     shrunk = f"shrunk {before} atoms -> {after}" if before != after else f"{after} atom{'s' if after != 1 else ''}"
-    return f"{failed.violation}      {failed.number}/{budget} runs, {shrunk}"
+    return f"{failed.violation}      run {failed.number} of {budget}, {shrunk}"
 
 
 def replay_line(nodeid: str, plan: Plan) -> str:
@@ -27,17 +34,38 @@ def replay_line(nodeid: str, plan: Plan) -> str:
 
 
 def failure(found: Exploration, failed: Failed, nodeid: str, budget: int) -> str:
-    """The whole report of a failed exploration."""
-    lines = [headline(failed, budget), f"replay: {replay_line(nodeid, failed.reduced.plan)}"]
+    """The whole report of a failed exploration: the first bug with its story, then the others."""
+    lines = _bug(failed, nodeid, budget)
     if others := [str(one) for one in failed.trial.violations[1:4]]:
         lines += ["also:", *(f"  {one}" for one in others)]
-    if failed.violation.oracle == "test":
-        lines.append("what the test demands only without faults belongs under `if fakekube.exploration.calm:`")
-    lines.append(f"found as: {failed.trial.plan}")
+    if failed.violation.oracle == "test" and _COUNTS.search(failed.observed.code):
+        lines.append("counts that hold only without faults belong under `if fakekube.exploration.calm:`")
+    if failed.trial.plan != failed.reduced.plan:
+        lines.append(f"found as: {failed.trial.plan}")
     if failed.reduced.clean is not None:
         lines.append(f"passes: {failed.reduced.clean}")
-    lines += ["", *side_by_side(found.reference, failed.observed), "", *found.coverage.lines()]
-    return "\n".join(lines)
+    if failed.reduced.plan.atoms:
+        lines += ["", *side_by_side(failed.reference, failed.observed)]
+    more = [one for one in found.bugs if one is not failed]
+    if more:
+        lines += ["", f"{len(more)} more bug{'s' if len(more) > 1 else ''}:"]
+        lines += [line for one in more for line in _bug(one, nodeid, budget)]
+    return "\n".join([*lines, "", *_known(found), *found.coverage.lines()])
+
+
+def _bug(failed: Failed, nodeid: str, budget: int) -> list[str]:
+    """The lines of a bug, without its story."""
+    lines = [headline(failed, budget)]
+    if failed.reduced.plan.atoms:
+        lines.append(f"replay: {replay_line(nodeid, failed.reduced.plan)}")
+    if failed.plans:
+        lines.append(f"shown by {failed.plans} more plan{'s' if failed.plans > 1 else ''}")
+    return lines
+
+
+def _known(found: Exploration) -> Sequence[str]:
+    """What of the baseline was found."""
+    return [f"known: {text} ({times} plan{'s' if times > 1 else ''})" for text, times in found.known.items()]
 
 
 def success(found: Exploration) -> str:
@@ -45,7 +73,21 @@ def success(found: Exploration) -> str:
     exercised = sum(trial.exercised for trial in found.trials)
     head = f"explored {exercised} plans in {found.runs} runs without a failure"
     head += "; they combine these atoms:" if found.coverage.exercised else ""
-    return "\n".join([head, *(f"  {line}" for line in found.coverage.lines())])
+    lines = [*found.coverage.lines(), line_of(figures_of(found)), *_known(found)]
+    return "\n".join([head, *(f"  {line}" for line in lines)])
+
+
+def figures_of(found: Exploration) -> Mapping[str, Share]:
+    """How much of the test the exploration has perturbed."""
+    return figures(found.reference, [trial.plan for trial in found.trials if trial.exercised])
+
+
+def properties(found: Exploration) -> Sequence[tuple[str, object]]:
+    """The figures of an exploration, as properties of a report in JUnit's format."""
+    plans = sum(trial.exercised for trial in found.trials)
+    counts = [("runs", found.runs), ("plans", plans), ("bugs", len(found.bugs))]
+    shares = [(name, str(share)) for name, share in figures_of(found).items()]
+    return [(f"fakekube_{name}", value) for name, value in [*counts, *shares]]
 
 
 def side_by_side(reference: Observation, run: Observation) -> Sequence[str]:
@@ -58,7 +100,14 @@ def side_by_side(reference: Observation, run: Observation) -> Sequence[str]:
 
 def compared(commits: Sequence[Commit]) -> Sequence[tuple[Commit, tuple[str, str]]]:
     """The changes that are compared, each with what of it is compared: the actor, the object and the event."""
-    return [(one, (one.actor, one.anchor.signature)) for one in commits if not one.rest]
+    return [(one, (one.actor, one.anchor.signature)) for one in commits if not (one.rest or _is_noise(one))]
+
+
+def _is_noise(commit: Commit) -> bool:
+    """Whether a change is an Event or the renewal of a lease."""
+    if commit.kind == "lease":
+        return commit.anchor.verb == "update" and commit.anchor.fields == ("spec.renewTime",)
+    return commit.kind in ("event", "ev")
 
 
 def _row(commit: Commit) -> str:

@@ -70,7 +70,7 @@ def explore(
 ) -> Exploration:
     """Explore a scenario; with an executor, its plans are divided among `workers` jobs.
 
-    The scenario must be importable where the jobs run. Returns the exploration with the first failure, else the union
+    The scenario must be importable where the jobs run. Returns the union of all, with the distinct bugs
     of all. Raises ReferenceFails.
     """
     settings = settings or Settings()
@@ -87,9 +87,15 @@ def _explored(scenario: Scenario, settings: Settings, cluster: Mapping[str, Any]
 
 
 def _joined(found: Sequence[Exploration]) -> Exploration:
-    first = next((one for one in found if one.failed is not None), found[0])
+    first = found[0]
     for one in found:
         if one is not first:
             first.coverage.include(one.coverage)
     trials = [trial for one in found for trial in one.trials]
-    return replace(first, trials=trials, runs=sum(one.runs for one in found))
+    bugs = {bug.key: bug for one in reversed(found) for bug in reversed(one.bugs)}
+    return replace(
+        first,
+        trials=trials,
+        runs=sum(one.runs for one in found),
+        bugs=sorted(bugs.values(), key=lambda bug: bug.number),
+    )

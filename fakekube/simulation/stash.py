@@ -20,6 +20,7 @@ PAGED: pytest.StashKey[bool] = pytest.StashKey()
 SHARD = "_fakekube_shard"
 
 MARKER = (
-    "fakekube_explore(runs=200, faults=(...), budget=None, mask=(), expect_delta=(), owner_labels=(), off=(), "
-    "unrealistic=False): run this test again and again under faults, and judge each run"
+    "fakekube_explore(runs=200, faults=(...), budget=None, mask=(), expect_delta=(), owner_labels=(), off=(), bugs=10, "
+    "known=(), plans='', upgrade=None, upgrade_mask=(), unrealistic=False): run this test again and again under "
+    "faults, and judge each run"
 )

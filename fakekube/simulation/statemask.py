@@ -5,12 +5,13 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from copy import copy
 from fnmatch import fnmatchcase
 from typing import Any
 
 from fakekube.simulation.allocations import Allocations, drawn
 from fakekube.simulation.anchor import EXTERNAL, UID
-from fakekube.simulation.atoms import MARK
+from fakekube.simulation.racemark import has_mark, normalized, without_mark
 
 Object = Mapping[str, Any]
 
@@ -18,7 +19,6 @@ Object = Mapping[str, Any]
 SERVER_FIELDS = (
     "metadata.uid", "metadata.resourceVersion", "metadata.generation", "metadata.creationTimestamp",
     "metadata.managedFields", "metadata.deletionTimestamp", "metadata.selfLink", "status.observedGeneration",
-    f"metadata.annotations.{MARK}", f"metadata.labels.{MARK}",
 )  # fmt: skip
 
 #: Kinds that record what happened, or what the server has allocated: they are no part of the desired state.
@@ -37,7 +37,15 @@ _TIME = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:?\d\d)
 #: Numbers between these count as times: seconds since 1970, in the years 2020 to 2050. Also in milliseconds.
 _SECONDS = range(1_577_836_800, 2_524_608_000)
 
+#: Fields that count what has happened to an object before, also under another release of its operator.
+_OF_HISTORY = re.compile(
+    r"observedGeneration$|^metadata\.annotations\.deployment\.kubernetes\.io/revision$|restartCount$|collisionCount$"
+)
+
 _MISSING = object()
+
+#: What is equal in a status: what is absent, and what is there and empty.
+_EMPTY: tuple[Any, ...] = (_MISSING, None, {}, [])
 
 
 def leaves(value: Any, path: str = "") -> Iterator[tuple[str, Any]]:
@@ -55,6 +63,11 @@ def leaves(value: Any, path: str = "") -> Iterator[tuple[str, Any]]:
         yield path, value
 
 
+def _leaves_of(obj: Object, parts: Sequence[str]) -> Iterator[tuple[str, Any]]:
+    """The leaves of some parts of an object."""
+    return (leaf for name in parts if name in obj for leaf in leaves(obj[name], name))
+
+
 def _items(value: Sequence[Any]) -> Iterable[tuple[object, Any]]:
     types = [one.get("type") if isinstance(one, Mapping) else None for one in value]
     if len(set(types)) == len(types) and all(isinstance(one, str) for one in types):
@@ -65,11 +78,13 @@ def _items(value: Sequence[Any]) -> Iterable[tuple[object, Any]]:
 class Mask:
     """Decides which leaves count.
 
-    `ignored`: shell patterns of paths, `status.*`, or with a target before them: `pod/*:status.podIP`.
+    `ignored`: shell patterns of paths, `status.*`, or with a target before them: `pod/*:status.podIP`. A path stands
+    for what is below it, too. `upgraded`: the same, or targets alone (`cm/a-old`), for runs with two releases.
     """
 
-    def __init__(self, ignored: Iterable[str] = ()) -> None:
-        self._ignored = tuple(ignored)
+    def __init__(self, ignored: Iterable[str] = (), upgraded: Iterable[str] = ()) -> None:
+        self._ignored, self._upgraded = tuple(ignored), tuple(upgraded)
+        self._of_two_releases = False
         self._unstable: set[tuple[str, str]] = set()
         self._pinned: frozenset[str] = frozenset()
         self._unnamed: frozenset[str] = frozenset()
@@ -110,6 +125,8 @@ class Mask:
         """Whether a leaf is compared."""
         if any(path == one or path.startswith((f"{one}.", f"{one}[")) for one in SERVER_FIELDS):
             return False
+        if self._of_two_releases and _OF_HISTORY.search(path):
+            return False
         if (target, path) in self._unstable or path.rpartition(".")[2] in _IDENTITIES:
             return False
         return not any(self._matches(pattern, target, path) for pattern in self._ignored)
@@ -118,16 +135,40 @@ class Mask:
         where, colon, what = pattern.rpartition(":")
         if colon and not fnmatchcase(target, where):
             return False
-        return fnmatchcase(path, what)
+        pattern = what.replace("[", "[[]")  # brackets stand in paths, they are no sets of characters
+        return any(fnmatchcase(path, f"{pattern}{rest}") for rest in ("", ".*", "[[]*"))
+
+    def for_upgrades(self) -> Mask:
+        """The mask for runs with two releases."""
+        found = copy(self)
+        found._ignored = (*self._ignored, *(one for one in self._upgraded if ":" in one or "/" not in one))
+        found._of_two_releases = True
+        return found
+
+    def may_differ(self, target: str) -> bool:
+        """Whether an upgrade may leave an object, or not, where the new release alone would not."""
+        return any(fnmatchcase(target, one) for one in self._upgraded if ":" not in one and "/" in one)
 
     def differences(
         self, target: str, expected: Object, found: Object, allocated: Allocations | None = None
     ) -> Sequence[tuple[str, Any, Any]]:
         """The leaves that differ: path, expected and found value (None: absent).
 
-        Times count as equal, and so does what is `allocated`.
+        Times count as equal, what is `allocated`, and what competing writes have set, wherever it is copied.
         """
-        old, new = dict(leaves(expected)), dict(leaves(found))
+        differing = self._differences(target, expected, found, allocated)
+        if differing and has_mark(found) != has_mark(expected):
+            without = (without_mark(expected), without_mark(found))
+            differing = [one for one in self._differences(target, *without, allocated) if not _is_rest_of_mark(one)]
+        return differing
+
+    def _differences(
+        self, target: str, expected: Object, found: Object, allocated: Allocations | None
+    ) -> Sequence[tuple[str, Any, Any]]:
+        parts = [name for name in {**expected, **found} if expected.get(name) != found.get(name)]
+        if not parts:  # as most objects of two runs
+            return []
+        old, new = (dict(_leaves_of(one, parts)) for one in (expected, found))
         differing = []
         for path in dict.fromkeys([*old, *new]):
             before, after = old.get(path, _MISSING), new.get(path, _MISSING)
@@ -135,8 +176,18 @@ class Mask:
                 continue
             if allocated is not None and allocated.are_equal(before, after):
                 continue
+            if path.startswith("status") and before in _EMPTY and after in _EMPTY:
+                continue
             differing.append((path, None if before is _MISSING else before, None if after is _MISSING else after))
         return differing
+
+
+def _is_rest_of_mark(difference: tuple[str, Any, Any]) -> bool:
+    """Whether values differ only in how an empty one is written, or a JSON text."""
+    _, before, after = difference
+    if isinstance(before, str) and isinstance(after, str):
+        return normalized(before) == normalized(after)
+    return before in (None, {}, []) and after in (None, {}, [])
 
 
 def _same(before: Any, after: Any) -> bool:

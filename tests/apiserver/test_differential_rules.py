@@ -10,11 +10,15 @@ import pytest
 from fakekube.apiserver.crd.schemavalidator import SchemaValidator
 from fakekube.apiserver.registry.batch.job.strategy import JOB_LABELS, has_labels_of_read
 from fakekube.apiserver.registry.core.pod.images import pull_policy
+from fakekube.apiserver.registry.generic import strategy
 from fakekube.apiserver.schema.stringformats import is_hostname
-from fakekube.apiserver.wire import gojson
+from fakekube.apiserver.wire import gojson, goprint, protobuf
+from fakekube.apiserver.wire.protowire import Malformed
+from fakekube.apiserver.wire.structorder import in_struct_order
 from tests.apiserver.api import Api
 
 DRIVERS = "/apis/storage.k8s.io/v1/csidrivers"
+POD = {"metadata": {"name": "p"}, "spec": {"containers": [{"name": "c", "image": "x"}]}}
 MERGE = {"content_type": "application/merge-patch+json"}
 
 
@@ -432,3 +436,252 @@ def test_a_refused_patch_is_quoted_with_the_escapes_of_go(api: Api) -> None:
     api.ok("POST", "/api/v1/namespaces/default/configmaps", {"metadata": {"name": "a"}, "data": {"a": "<&>é\u2028"}})
     _, _, message = api.refused("PATCH", "/api/v1/namespaces/default/configmaps/a", {"data": {"b": 1}}, **MERGE)
     assert r"\\u003c\\u0026\\u003eé\\u2028" in message
+
+
+# --- the types of bodies ----------------------------------------------------------------------------------------------
+
+
+DEPLOYMENTS = "/apis/apps/v1/namespaces/default/deployments"
+PODS = "/api/v1/namespaces/default/pods"
+
+
+@pytest.mark.parametrize(
+    ("path", "api_version", "kind", "expected"),
+    [
+        (DEPLOYMENTS, "apps/v1beta2", "Deployment", "(apps/v1beta2) does not match the expected API version (apps/v1)"),
+        (DEPLOYMENTS, "extensions/v1beta1", "Deployment", "(extensions/v1beta1) does not match the expected"),
+        (DEPLOYMENTS, "apps/v9", "Deployment", 'no kind "Deployment" is registered for version "apps/v9" in scheme'),
+        (DEPLOYMENTS, "apps/v1", "De\u0000p\té", r'no kind "De\x00p\té" is registered for version "apps/v1" in scheme'),
+        (DEPLOYMENTS, "apps\a/v1", "Deployment", r'no kind "Deployment" is registered for version "apps\a/v1" in'),
+        (DEPLOYMENTS, "apps/v1beta1", "Scale", "converting (v1beta1.Scale) to (apps.Deployment): unknown conversion"),
+        (DEPLOYMENTS, "v1", "ConfigMap", "converting (v1.ConfigMap) to (apps.Deployment): unknown conversion"),
+        ("/api/v1/namespaces/default/events", "events.k8s.io/v1", "Event", "(events.k8s.io/v1) does not match the exp"),
+        ("/apis/events.k8s.io/v1/namespaces/default/events", "v1", "Event", "(v1) does not match the expected API ver"),
+        (
+            "/apis/autoscaling/v1/namespaces/default/horizontalpodautoscalers", "autoscaling/v2",
+            "HorizontalPodAutoscaler", "(autoscaling/v2) does not match the expected API version (autoscaling/v1)",
+        ),
+    ],
+)  # fmt: skip
+def test_a_body_of_another_type(api: Api, path: str, api_version: str, kind: str, expected: str) -> None:
+    """Other versions of the kind are decoded and then refused; other kinds cannot be converted."""
+    code, reason, message = api.refused("POST", path, {"apiVersion": api_version, "kind": kind})
+    assert (code, reason) == (400, "BadRequest")
+    assert expected in message
+
+
+def test_types_that_a_patch_or_a_deletion_names_are_quoted_as_go_does(api: Api) -> None:
+    body = {"apiVersion": "v9\u0000", "kind": "A\tb"}
+    quoted = r'no kind "A\tb" is registered for version "v9\x00" in scheme'
+    assert quoted in api.refused("DELETE", f"{PODS}/p", body)[2]
+    assert quoted in api.refused("PATCH", "/api/v1/namespaces/default", body, **MERGE)[2]
+
+
+@pytest.mark.parametrize(("text", "valid"), [("1Gi", True), (" 1Gi", False), ("1Gi\n", False)])
+def test_quantities_in_protobuf_are_not_trimmed(text: str, valid: bool) -> None:
+    data = bytes([10, len(text)]) + text.encode()
+    if valid:
+        assert protobuf._quantity(data, 1) == text
+    else:
+        with pytest.raises(Malformed, match="quantities must match the regular expression"):
+            protobuf._quantity(data, 1)
+
+
+# --- answers ----------------------------------------------------------------------------------------------------------
+
+
+def test_the_configuration_in_the_status_of_a_node_is_dropped(api: Api) -> None:
+    api.ok("POST", "/api/v1/nodes", {"metadata": {"name": "n"}})
+    found = api.ok(
+        "PATCH", "/api/v1/nodes/n/status", {"status": {"config": {"error": "x"}, "phase": "Running"}}, **MERGE
+    )
+    assert found["status"] == {**found["status"], "phase": "Running"}
+    assert "config" not in found["status"]
+
+
+def test_addresses_of_a_pod_that_are_mapped_into_ipv6_are_of_ipv4(api: Api) -> None:
+    api.ok("POST", PODS, POD)
+    addresses = {"status": {"podIPs": [{"ip": "::1"}, {"ip": "::ffff:1.2.3.4"}]}}
+    message = api.refused("PATCH", f"{PODS}/p/status", addresses, **MERGE)[2]
+    assert message.endswith('"::ffff:1.2.3.4": must not be an IPv4-mapped IPv6 address')
+
+
+def test_a_token_request_owns_the_fields_of_its_object_and_not_the_object(api: Api) -> None:
+    api.ok("POST", "/api/v1/namespaces/default/serviceaccounts", {"metadata": {"name": "s"}})
+    api.ok("POST", PODS, {**POD, "spec": {**POD["spec"], "serviceAccountName": "s"}})
+    spec = {"boundObjectRef": {"kind": "Pod", "name": "p", "apiVersion": "v1"}}
+    found = api.ok("POST", "/api/v1/namespaces/default/serviceaccounts/s/token", {"spec": spec})
+    owned = found["metadata"]["managedFields"][0]["fieldsV1"]
+    reference = {"f:apiVersion": {}, "f:kind": {}, "f:name": {}}
+    assert owned == {"f:spec": {"f:boundObjectRef": reference, "f:expirationSeconds": {}}}
+
+
+@pytest.mark.parametrize("sent", [["x"], ["All", "All"]])
+def test_an_eviction_with_two_ways_to_try_it_is_an_error_of_the_server(api: Api, sent: list[str]) -> None:
+    api.ok("POST", PODS, POD)
+    eviction = {"metadata": {"name": "p"}, "deleteOptions": {"dryRun": sent}}
+    message = f"Non-matching dry-run options in request and content: [All] and [{' '.join(sent)}]"
+    assert api.refused("POST", f"{PODS}/p/eviction?dryRun=All", eviction) == (500, "", message)
+
+
+def test_a_resize_that_adds_a_container_is_validated_as_it_was_sent(api: Api) -> None:
+    api.ok("POST", PODS, POD)
+    spec = {"containers": [{"name": "c", "resources": {}}], "initContainers": [{"name": "d", "image": "x"}]}
+    message = api.refused("PATCH", f"{PODS}/p/resize", {"spec": spec}, **MERGE)[2]
+    assert "spec.containers[0].image: Required value" in message
+    assert "initContainers may not be added or removed on resize" in message
+
+
+def test_an_apply_names_the_item_of_the_stored_object_that_has_no_key(api: Api) -> None:
+    path = "/api/v1/namespaces/default/serviceaccounts"
+    api.ok("POST", path, {"metadata": {"name": "a"}, "secrets": [{"namespace": "x"}]})
+    assert "managedFields" not in api.ok("GET", f"{path}/a")["metadata"]
+    applied = {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "a"}, "secrets": [{"name": "s"}]}
+    code, _, message = api.refused(
+        "PATCH", f"{path}/a?fieldManager=m", applied, content_type="application/apply-patch+yaml"
+    )
+    start = (
+        "failed to create manager for existing fields: failed to convert new object (default/a; /v1, Kind=ServiceAcc"
+    )
+    assert (code, message.startswith(start)) == (500, True)
+    assert " to smd typed: .secrets: element 0: associative list with keys has an element that omits all key" in message
+
+
+# --- patches ----------------------------------------------------------------------------------------------------------
+
+
+def test_a_list_without_a_merge_key_is_one_of_structs(api: Api) -> None:
+    path = "/api/v1/namespaces/default/endpoints"
+    addresses = {"addresses": [{"ip": "10.0.0.1"}], "ports": [{"port": 80}]}
+    api.ok("POST", path, {"metadata": {"name": "a"}, "subsets": [addresses]})
+    patch = {"subsets": [addresses], "$deleteFromPrimitiveList/subsets": []}
+    kind = {"content_type": "application/strategic-merge-patch+json"}
+    assert api.refused("PATCH", f"{path}/a", patch, **kind)[::2] == (
+        500,
+        "cannot merge lists without merge key for struct",
+    )
+
+
+def test_an_integer_beyond_int64_is_shown_as_the_float_that_go_decodes() -> None:
+    assert goprint.plain({"a": [2**63 - 1, 2**63]}) == "map[a:[9223372036854775807 9.223372036854776e+18]]"
+
+
+def test_the_type_of_a_claim_template_comes_first_in_a_quoted_object() -> None:
+    template = {"metadata": {"name": "d"}, "apiVersion": "v1", "kind": "PersistentVolumeClaim"}
+    shown = in_struct_order({"spec": {"volumeClaimTemplates": [template]}}, "apps/v1", "StatefulSet")
+    assert list(shown["spec"]["volumeClaimTemplates"][0]) == ["kind", "apiVersion", "metadata"]
+
+
+def requesting(cpu: str, memory: str) -> dict[str, Any]:
+    return {"name": "c", "image": "x", "resources": {"requests": {"cpu": cpu, "memory": memory}}}
+
+
+# --- the resize of a pod on its node ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("node", "cause", "message"),
+    [
+        (None, None, 'node "n" not found'),
+        ({"labels": {"kubernetes.io/os": "windows"}}, "UnsupportedPlatform", 'node "n" is "windows"'),
+        ({}, "NodeCapacity", "resources: cpu, requested: 150, allocatable: 100; memory, requested: 2048, allocatable: 1024"),
+    ],
+)  # fmt: skip
+def test_a_resize_is_refused_if_its_node_cannot_run_it(api: Api, node: Any, cause: str | None, message: str) -> None:
+    """Autoscalers look at the cause (PodResizeValidator, from 1.36 on)."""
+    if node is not None:
+        status = {"allocatable": {"cpu": "100m", "memory": "1Ki"}}
+        api.ok("POST", "/api/v1/nodes", {"metadata": {"name": "n", **node}, "status": status})
+    pod = {"metadata": {"name": "p"}, "spec": {"nodeName": "n", "containers": [requesting("50m", "1Ki")]}}
+    api.ok("POST", PODS, pod)
+    wanted = {"spec": {"containers": [requesting("150m", "2Ki")]}}
+    kind = {"content_type": "application/strategic-merge-patch+json"}
+    code, found = api.call("PATCH", f"{PODS}/p/resize", wanted, **kind)
+    assert (code, found["reason"]) == (403, "Forbidden")
+    assert found["message"].startswith('pods "p" is forbidden: ')
+    assert found["message"].endswith(message)
+    assert found["details"].get("causes") == ([{"reason": cause}] if cause else None)
+    assert api.call("PATCH", f"{PODS}/p/resize", {"spec": pod["spec"]}, **kind)[0] == 200  # nothing changes
+    before = Api(version="1.35")
+    before.ok("POST", PODS, pod)
+    assert before.call("PATCH", f"{PODS}/p/resize", wanted, **kind)[0] == 200
+
+
+# --- times, versions and empty lists ----------------------------------------------------------------------------------
+
+
+def test_an_empty_list_of_managers_in_a_template_is_dropped(api: Api) -> None:
+    template = {"metadata": {"labels": {"a": "b"}, "managedFields": []}, "spec": POD["spec"]}
+    spec = {"selector": {"matchLabels": {"a": "b"}}, "template": template}
+    made = api.ok("POST", DEPLOYMENTS, {"metadata": {"name": "d"}, "spec": spec})
+    assert made["spec"]["template"]["metadata"] == {"labels": {"a": "b"}}
+    owned = made["metadata"]["managedFields"][0]["fieldsV1"]["f:spec"]["f:template"]["f:metadata"]
+    assert owned == {"f:labels": {".": {}, "f:a": {}}}
+
+
+@pytest.mark.parametrize("version", ["abc", "-1", "1.5"])
+def test_an_update_that_creates_has_a_resource_version_that_is_a_number(api: Api, version: str) -> None:
+    path = "/apis/coordination.k8s.io/v1/namespaces/default/leases/l"
+    lease = {"metadata": {"name": "l", "resourceVersion": version}, "spec": {}}
+    message = f'strconv.ParseUint: parsing "{version}": invalid syntax'
+    assert api.refused("PUT", path, lease) == (500, "", message)
+    assert api.call("PUT", path, {"metadata": {"name": "l", "resourceVersion": "5"}, "spec": {}})[0] == 201
+
+
+def test_taints_of_devices_are_added_when_they_are_written(api: Api) -> None:
+    path = "/apis/resource.k8s.io/v1/resourceslices"
+    taint = {"key": "k", "effect": "NoSchedule"}
+    devices = [{"name": "a", "taints": [taint]}, {"name": "b"}]
+    spec = {"driver": "d.x", "pool": {"name": "p", "resourceSliceCount": 1}, "nodeName": "n", "devices": devices}
+    made = api.ok("POST", path, {"metadata": {"name": "s"}, "spec": spec})
+    assert made["spec"]["devices"][0]["taints"] == [{**taint, "timeAdded": api.context.now}]
+    before = {**taint, "key": "l", "timeAdded": "2020-01-01T00:00:00Z"}
+    change = {"spec": {"devices": [{"name": "a", "taints": [taint, before]}]}}
+    changed = api.ok("PATCH", f"{path}/s", change, **MERGE)
+    assert changed["spec"]["devices"][0]["taints"] == [{**taint, "timeAdded": api.context.now}, before]
+
+
+@pytest.mark.parametrize(
+    "patch",
+    [
+        {"secrets": [{"name": "a"}]},
+        {"secrets": [{"name": "a", "$patch": "delete"}]},
+        {"secrets": [{"name": "a"}], "$setElementOrder/secrets": [{"name": "a"}]},
+        {"$setElementOrder/secrets": [{"name": "a"}]},
+    ],
+)
+def test_a_stored_item_without_its_key_refuses_every_merge(api: Api, patch: Any) -> None:
+    path, kind = "/api/v1/namespaces/default/serviceaccounts", "application/strategic-merge-patch+json"
+    api.ok("POST", path, {"metadata": {"name": "s"}, "secrets": [{"namespace": "x"}, {"name": "a"}]})
+    refused = (500, "", "map: map[] does not contain declared merge key: name")
+    assert api.refused("PATCH", f"{path}/s", patch, content_type=kind) == refused
+    api.ok("PATCH", f"{path}/s", {"secrets": [{"$patch": "replace"}, {"name": "b"}]}, content_type=kind)
+
+
+def test_a_number_beyond_float64_is_named_in_the_error_of_a_patch(api: Api) -> None:
+    api.ok("POST", PODS, POD)
+    why = "error decoding patch: json: cannot unmarshal number 1e400 into Go value of type float64"
+    assert api.refused("PATCH", f"{PODS}/p", b'{"spec": {"x": 1e400}}', **MERGE) == (400, "BadRequest", why)
+
+
+@pytest.mark.parametrize("version", ["1.25", "1.36"])
+def test_only_kinds_without_content_have_no_rules_of_their_own(version: str) -> None:
+    """Accounts have metadata, states of components are read, and reviews are not stored."""
+    server = Api(version=version).apiserver
+    resources = server.catalog.resources()
+    without = {one.plural for one in resources if server.registration(one).strategy.validate is strategy._no_errors}
+    assert {one for one in without if "reviews" not in one} == {"bindings", "componentstatuses", "serviceaccounts"}
+
+
+def test_characters_that_cannot_be_printed_are_quoted_as_the_type_of_the_field_is(api: Api) -> None:
+    """Strings with Go's escapes, values of named types with those of JSON."""
+    path = "/apis/rbac.authorization.k8s.io/v1/namespaces/default/rolebindings"
+    role = {"apiGroup": "rbac.authorization.k8s.io", "kind": "R\u0000", "name": "x"}
+    binding = {"metadata": {"name": "x"}, "roleRef": role, "subjects": [{"kind": "\a", "name": "x"}]}
+    message = api.refused("POST", path, binding)[2]
+    assert r'roleRef.kind: Unsupported value: "R\x00": supported' in message
+    assert r'subjects[0].kind: Unsupported value: "\a": supported' in message
+    selector = {"matchExpressions": [{"scopeName": "PriorityClass", "operator": "\u0000"}]}
+    quota = {"metadata": {"name": "x"}, "spec": {"hard": {"pods": "1"}, "scopeSelector": selector}}
+    message = api.refused("POST", "/api/v1/namespaces/default/resourcequotas", quota)[2]
+    assert message.endswith(r'operator: Invalid value: "\u0000": not a valid selector operator')

@@ -95,7 +95,7 @@ REFUSED = [
     pytest.param({"ports": ports(1)}, {"ports": [{"$patch": "delete"}]}, 500, "map: map[$patch:delete] does not contain declared merge key: port", id="no-key-to-delete"),
     pytest.param({"ports": ports(1)}, {"ports": [{"port": 1, "$patch": "merge"}]}, 500, "merging lists cannot yet be specified in the patch", id="merge-of-a-list"),
     pytest.param({"ports": ports(1)}, {"ports": [{"port": 1, "$patch": "x"}]}, 500, "unknown patch type: x in map: map[$patch:x port:1]", id="unknown-directive-of-an-item"),
-    pytest.param({"keyless": ports(1)}, {"keyless": ports(2)}, 500, "cannot merge lists without merge key for keyless", id="no-merge-key"),
+    pytest.param({"keyless": ports(1)}, {"keyless": ports(2)}, 500, "cannot merge lists without merge key for struct", id="no-merge-key"),
     pytest.param({"tags": [["x"]]}, {"tags": [["y"]]}, 422, "lists of lists are not supported", id="lists-of-lists"),
     pytest.param({"tags": ["x"]}, {"tags": [1]}, 500, "list element types are not identical: [[x] [1]]", id="mixed-types"),
 ]  # fmt: skip

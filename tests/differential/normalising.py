@@ -21,6 +21,10 @@ REVISION = re.compile(
 PORT = re.compile(r"(?<=:)3[0-2]\d{3}(?=/)")
 NODE_PORTS = range(30000, 32768)
 
+#: The number of a type of CEL that is the schema of a custom resource, and ports in quoted objects.
+COUNTED = re.compile(r"(?<=selfType)\d+")
+QUOTED_PORT = re.compile(r'(?<=odePort\\":)3[0-2]\d{3}\b|(?<=odePort":)3[0-2]\d{3}\b')
+
 #: The start of an error in a list of them.
 ERROR = re.compile(r", (?=[a-zA-Z<]\w*[\w.\[\]()/\"* -]*: [A-Z<])")
 
@@ -29,6 +33,9 @@ PROGRAM = "kube-apiserver"
 
 #: Times that are this close to the present are those of the run.
 RECENT = timedelta(hours=30)
+
+#: Rules of a user, which kube-apiserver lists in the order of Go's maps.
+RULES = frozenset({"resourceRules", "nonResourceRules"})
 
 #: Fields whose values no two runs share.
 OPAQUE = {"continue": "<continue>", "token": "<token>"}
@@ -88,6 +95,8 @@ class _Normaliser:
             return {self._text(name): self._field(name, item) for name, item in sorted(value.items())}
         if isinstance(value, list):
             items = sorted(value, key=_entry_order) if key == "managedFields" and _entries(value) else value
+            if key in RULES and _entries(value):
+                items = sorted(value, key=str)
             return [self._value(item, key) for item in items]
         if isinstance(value, str):
             if key == "cells" and AGE.match(value):
@@ -116,6 +125,9 @@ class _Normaliser:
             return value
         return self._ports.setdefault(value, f"<port:{len(self._ports)}>")
 
+    def _quoted_port(self, found: re.Match[str]) -> str:
+        return str(self._port(int(found.group(0))))
+
     def _text(self, text: str) -> str:
         for name, symbol in self._generated.items():
             text = text.replace(name, symbol)
@@ -126,6 +138,7 @@ class _Normaliser:
         text = UID.sub(self._uid, text)
         text = TIME.sub(self._time, text)
         text = ADDRESS.sub(self._address, text)
+        text = COUNTED.sub("<n>", QUOTED_PORT.sub(self._quoted_port, text))
         return REVISION.sub(r"\1<rv>", text)
 
     def _uid(self, found: re.Match[str]) -> str:

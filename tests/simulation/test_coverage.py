@@ -59,8 +59,12 @@ def test_what_is_said_of_the_plans_that_were_tried(tried, plans, lines):
     assert coverage.lines() == lines
 
 
-def explored(*tried, runs, failed=None, trials=()):
-    return Exploration(Observation(0), trials, runs, covered(*tried), failed)
+def explored(*tried, runs, bugs=(), trials=()):
+    return Exploration(Observation(0), trials, runs, covered(*tried), bugs)
+
+
+def bug(key, number):
+    return SimpleNamespace(key=key, number=number)
 
 
 def test_shards_are_joined_to_one_exploration():
@@ -75,10 +79,11 @@ def test_shards_are_joined_to_one_exploration():
     ]  # fmt: skip
 
 
-def test_the_first_shard_that_fails_is_the_one_that_is_shown():
-    shards = [explored((HOLD, True), runs=1), *(explored(runs=1, failed=name) for name in ("first", "second"))]
+def test_the_bugs_of_shards_are_shown_once_in_the_order_of_their_runs():
+    late, soon, again = bug("a", 9), bug("b", 4), bug("a", 12)
+    shards = [explored((HOLD, True), runs=1), explored(runs=1, bugs=[late]), explored(runs=1, bugs=[soon, again])]
     joined = _joined(shards)
-    assert (joined.failed, joined.runs) == ("first", 3)
+    assert (joined.bugs, joined.failed, joined.runs) == ([soon, late], soon, 3)
     assert joined.coverage.lines() == ["hold: 1 distinct atom exercised"]
 
 

@@ -51,7 +51,7 @@ def scenario(fakekube, bug=True):
 """
 
 MARKED = """
-@pytest.mark.fakekube_explore(runs=40)
+@pytest.mark.fakekube_explore(runs=40, bugs=1)
 def test_vault(fakekube):
     scenario(fakekube)
 """
@@ -95,7 +95,7 @@ def test_a_failure_names_the_oracle_and_replays(run):
     result = run(MARKED)
     result.assert_outcomes(failed=1)
     text = text_of(result)
-    assert re.search(r"^O2: secret/a is absent at the end .* {6}\d+/40 runs, 1 atom$", text, re.M)
+    assert re.search(r"^O2: secret/a is absent at the end .* {6}run \d+ of 40, 1 atom$", text, re.M)
     assert f"test_vault --fakekube-plan='{CRASH}'" in text
     assert re.search(r"^reference +\| run$", text, re.M)
     assert re.search(r"store|vault: create secret/a#1", text)
@@ -112,6 +112,7 @@ def test_a_correct_operator_passes_and_what_was_tried_is_counted(run):
     text = text_of(result)
     assert re.search(r"explored \d+ plans in 40 runs without a failure; they combine these atoms:", text)
     assert "crash: 2 distinct atoms exercised" in text
+    assert "crashed after 2 of 2 writes" in text
     assert re.search(r": 1 distinct atom exercised", text)
 
 
@@ -182,7 +183,7 @@ IDLE = "def test_idle(fakekube):\n    fakekube.advance(60)\n"
 
 @pytest.mark.slow
 def test_a_marked_test_without_an_operator_fails(run):
-    result = run(f"@pytest.mark.fakekube_explore(runs=40)\n{IDLE}")
+    result = run(f"@pytest.mark.fakekube_explore(runs=40, bugs=1)\n{IDLE}")
     result.assert_outcomes(failed=1)
     assert "nothing was explored: no operator has written, read or watched anything" in text_of(result)
 
@@ -197,14 +198,14 @@ def test_the_option_does_not_fail_a_test_without_an_operator(run):
 @pytest.mark.slow
 def test_the_report_names_the_line_of_an_assertion_that_holds_only_without_faults(run):
     result = run(
-        "@pytest.mark.fakekube_explore(runs=40)\n"
+        "@pytest.mark.fakekube_explore(runs=40, bugs=1)\n"
         "def test_vault(fakekube):\n"
         "    scenario(fakekube, bug=False)\n"
         "    assert len(fakekube.requests(verb='create', resource='secrets')) == 1\n"
     )
     result.assert_outcomes(failed=1)
     assert re.search(r"test: test_\w+\.py:\d+: AssertionError: ", text_of(result))
-    assert "belongs under `if fakekube.exploration.calm:`" in text_of(result)
+    assert "belong under `if fakekube.exploration.calm:`" in text_of(result)
 
 
 @pytest.mark.slow
@@ -226,6 +227,8 @@ def test_a_plan_that_is_refused(run, plan, problem):
     [
         ("--fakekube-plan=FK1 seed=0 crush@create secret/a#1", "expected one of crash, down"),
         ("--fakekube-plan=crash@create secret/a#1", "expected a text that starts with 'FK1'"),
+        ("--fakekube-plan=", "expected a text that starts with 'FK1'"),
+        ("--fakekube-plan=FK1 seed=3", "has no atom, so that nothing would be tried"),
         ("--fakekube-explore=fast", "'fast' is none of smoke, pr, nightly"),
     ],
 )
@@ -237,9 +240,122 @@ def test_an_option_that_cannot_be_read(run, option, problem):
 
 @pytest.mark.slow
 def test_an_unrealistic_plan_runs_with_the_flag(run):
-    source = MARKED.replace("runs=40", "unrealistic=True")
+    source = MARKED.replace("runs=40, bugs=1", "unrealistic=True")
     result = run(source, "--fakekube-plan", "FK1 seed=0 error(409, 1)@create secret/a#1")
     assert "conflict-needs-a-writer" not in text_of(result)
+
+
+# --- kept plans, all bugs, the baseline
+
+
+@pytest.mark.slow
+def test_a_plan_that_has_failed_is_tried_first_until_it_has_passed_often_enough(run, pytester):
+    run(MARKED).assert_outcomes(failed=1)
+    (kept,) = (pytester.path / ".fakekube" / "plans").iterdir()
+    assert kept.read_text().startswith(f"{CRASH}  # passed 0: O2: secret/a is absent at the end")
+    again = run(MARKED)
+    again.assert_outcomes(failed=1)
+    assert "run 3 of 40, 1 atom" in text_of(again)  # the first one after the reference
+    fixed = MARKED.replace("scenario(fakekube)", "scenario(fakekube, bug=False)").replace("runs=40", "runs=3")
+    for left in (True, True, False):
+        run(fixed).assert_outcomes(passed=1)
+        assert kept.exists() is left
+
+
+def test_plans_of_the_marker_are_always_tried_first(run):
+    result = run(MARKED.replace("runs=40", f"runs=3, plans=['{CRASH}']"))
+    result.assert_outcomes(failed=1)
+    assert "run 3 of 3, 1 atom" in text_of(result)
+
+
+TWO = """
+@pytest.mark.fakekube_explore(runs=16, faults=["crash", "lost"])
+def test_vault(fakekube):
+    def build(manager):
+        live = manager.api_reader
+
+        async def reconcile(request, client):
+            vault = await find(live, API, "Vault", request.name, request.namespace)
+            done = (vault.get("status") or {}).get("done", "")
+            if not done:
+                vault = await live.patch_status(vault, {"status": {"done": "first"}})
+                await ensure(live, child(vault, "Secret", "first"))
+            if done != "both":
+                vault = await live.patch_status(vault, {"status": {"done": "both"}})
+                await ensure(live, child(vault, "Secret", "second"))
+
+        manager.controller("vault").for_(API, "Vault").complete(reconcile)
+
+    fakekube.apply(definition("Vault", size="integer"))
+    fakekube.start(build)
+    fakekube.create(custom("Vault", size=1))
+    fakekube.advance(60)
+"""
+
+
+@pytest.mark.slow
+def test_all_distinct_bugs_are_reported(run):
+    text = text_of(run(TWO))
+    found = re.findall(r"^(O2: secret/\w+) is absent at the end .* run \d+ of 16, 1 atom$", text, re.M)
+    assert sorted(found) == ["O2: secret/first", "O2: secret/second"]
+    assert "1 more bug:" in text
+    assert len(re.findall(r"^replay: .*crash@update vault/a", text, re.M)) == 2
+    assert "shown by 1 more plan" in text
+
+
+@pytest.mark.slow
+def test_a_bug_of_the_baseline_is_no_failure(run):
+    result = run(TWO.replace("runs=16", "runs=16, known=['O2: secret/second*', 'O2: secret/first*']"), "-rP")
+    result.assert_outcomes(passed=1)
+    assert re.search(r"known: O2: secret/first is absent at the end .* \(\d plans\)", text_of(result))
+
+
+def test_the_report_has_the_output_of_the_failing_run_only(run):
+    source = MARKED + "    print('calm' if fakekube.exploration.calm else 'perturbed')\n"
+    text = text_of(run(source))
+    assert (text.count("\nperturbed"), text.count("\ncalm")) == (1, 0)
+    assert "fakekube timeline" not in text
+
+
+UPGRADED = """
+def build_old(manager):
+    live = manager.api_reader
+
+    async def reconcile(request, client):
+        vault = await find(live, API, "Vault", request.name, request.namespace)
+        await ensure(live, child(vault, "Secret", request.name, data={"key": "c2VjcmV0"}))
+
+    manager.controller("vault").for_(API, "Vault").complete(reconcile)
+
+build = builder(bug=True)
+
+@pytest.mark.fakekube_explore(runs=12, bugs=1, faults=["upgrade"], upgrade=(f"{__name__}:build_old", build))
+def test_vault(fakekube):
+    fakekube.apply(definition("Vault", size="integer"))
+    fakekube.start(build)
+    fakekube.create(custom("Vault", size=1))
+    fakekube.advance(60)
+"""
+
+
+def test_an_upgrade_of_the_marker(run):
+    forgets = UPGRADED.replace('"Secret", request.name', '"Secret", f"{request.name}-old"')
+    text = text_of(run(forgets))
+    plan = "FK1 seed=0 upgrade@create secret/a-old#1"
+    assert "O2: secret/a-old is there at the end (the reference does not have it)" in text
+    assert f"--fakekube-plan='{plan}'" in text
+    run(forgets, "--fakekube-plan", plan).assert_outcomes(failed=1)
+
+
+def test_an_upgrade_that_leaves_nothing(run):
+    result = run(UPGRADED, "-rP")
+    result.assert_outcomes(passed=1)
+    assert "upgrade: 1 distinct atom exercised" in text_of(result)
+
+
+def test_an_old_release_that_cannot_be_imported(run):
+    result = run(UPGRADED.replace("{__name__}:build_old", "{__name__}:build_older"))
+    assert "build_older' cannot be imported" in text_of(result) + "\n".join(result.errlines)
 
 
 # --- options and arguments
@@ -251,7 +367,7 @@ def test_the_option_explores_tests_without_a_marker(run):
     run(source).assert_outcomes(passed=2)
     result = run(source, "--fakekube-explore=smoke")
     result.assert_outcomes(passed=1, failed=1)
-    assert re.search(r"\d+/30 runs", text_of(result))
+    assert re.search(r"run \d+ of 30", text_of(result))
 
 
 @pytest.mark.parametrize(
@@ -263,21 +379,22 @@ def test_the_option_explores_tests_without_a_marker(run):
     ],
 )
 def test_wrong_arguments_of_the_marker(run, arguments, problem):
-    result = run(MARKED.replace("runs=40", arguments))
+    result = run(MARKED.replace("runs=40, bugs=1", arguments))
     assert result.ret != 0
     assert problem in text_of(result) + "\n".join(result.errlines)
 
 
 @pytest.mark.slow
 def test_only_the_named_faults_are_tried(run):
-    result = run(MARKED.replace("runs=40", "runs=12, faults=['jump', 'race']"), "-rP")
+    result = run(MARKED.replace("runs=40, bugs=1", "runs=12, faults=['jump', 'race']"), "-rP")
     result.assert_outcomes(passed=1)
-    assert "crash" not in text_of(result).partition("explored")[2]
+    assert "crash:" not in text_of(result).partition("explored")[2]
+    assert "crashed after 0 of 2 writes" in text_of(result)
 
 
 @pytest.mark.slow
 def test_a_declared_difference_is_no_failure(run):
-    result = run(MARKED.replace("runs=40", "runs=12, off=['O2']"))
+    result = run(MARKED.replace("runs=40, bugs=1", "runs=12, off=['O2']"))
     result.assert_outcomes(passed=1)
 
 
@@ -305,7 +422,7 @@ def test_calm_is_false_under_faults(run):
 
 
 STEPS = """
-@pytest.mark.fakekube_explore(runs=40)
+@pytest.mark.fakekube_explore(runs=40, bugs=1)
 def test_vault(fakekube):
     scenario(fakekube)
     with fakekube.exploration.step("second vault, later"):
@@ -331,7 +448,7 @@ def test_steps_that_do_not_matter_are_left_out(run):
 @pytest.mark.slow
 def test_a_step_that_matters_stays(run):
     source = """
-@pytest.mark.fakekube_explore(runs=40)
+@pytest.mark.fakekube_explore(runs=40, bugs=1)
 def test_vault(fakekube):
     fakekube.apply(definition("Vault", size="integer"))
     fakekube.start(builder(True))
@@ -359,7 +476,7 @@ def buckets(manager, made):
 
     manager.controller("vault").for_(API, "Vault").complete(reconcile)
 
-@pytest.mark.fakekube_explore(runs=40, faults=["error", "crash"])
+@pytest.mark.fakekube_explore(runs=40, bugs=1, faults=["error", "crash"])
 def test_buckets(fakekube):
     made = fakekube.exploration.external("buckets", [])
     fakekube.apply(definition("Vault", size="integer"))
@@ -420,8 +537,22 @@ def test_broker(fakekube):
 
 
 @pytest.mark.slow
+def test_the_figures_of_an_exploration_are_properties_of_its_report(run):
+    source = MARKED.replace("runs=40, bugs=1", "runs=6, faults=['crash']").replace(
+        "scenario(fakekube)", "scenario(fakekube, bug=False)"
+    )
+    result = run(source, "-rP", "--junitxml=report.xml")
+    result.assert_outcomes(passed=1)
+    found = dict(re.findall(r'<property name="fakekube_(\w+)" value="(.*?)"', Path("report.xml").read_text()))
+    assert (found["runs"], found["bugs"], found["crashes"], found["losses"]) == ("5", "0", "2 of 2", "0 of 2")
+    assert "crashed after 2 of 2 writes, lost the answers of 0 of 2" in text_of(result)
+
+
+@pytest.mark.slow
 def test_order_alone_is_explored(run):
-    source = MARKED.replace("runs=40", "runs=6, faults=['order']").replace("(fakekube)", "(fakekube, bug=False)", 2)
+    source = MARKED.replace("runs=40, bugs=1", "runs=6, faults=['order']").replace(
+        "(fakekube)", "(fakekube, bug=False)", 2
+    )
     source = source.replace("def test_vault(fakekube, bug=False)", "def test_vault(fakekube)")
     result = run(source, "-rP")
     result.assert_outcomes(passed=1)
@@ -430,7 +561,7 @@ def test_order_alone_is_explored(run):
 
 @pytest.mark.slow
 def test_faults_that_cannot_occur_are_named(run):
-    result = run(MARKED.replace("runs=40", "runs=6, faults=['zombie', 'hook']"))
+    result = run(MARKED.replace("runs=40, bugs=1", "runs=6, faults=['zombie', 'hook']"))
     result.assert_outcomes(failed=1)
     assert "nothing was explored: no fault of zombie, hook can occur in this test" in text_of(result)
 

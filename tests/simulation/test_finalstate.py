@@ -98,15 +98,16 @@ def test_what_was_written_to_an_object_that_is_deleted_does_not_count(deleted, f
 def test_the_longest_delay_of_what_has_failed_is_waited_for():
     def view(**waiting):
         delays = {key: timedelta(seconds=delay) for key, (delay, _) in waiting.items()}
-        return SimpleNamespace(waiting=delays, failures=lambda key: waiting[key][1])
+        return SimpleNamespace(name="db", waiting=delays, failures=lambda key: waiting[key][1])
 
     def recovery(*views):
         running = {"db": SimpleNamespace(views=lambda: views)}
-        return SimpleNamespace(_hands=SimpleNamespace(running=lambda: running))
+        return SimpleNamespace(_hands=SimpleNamespace(running=lambda: running), _failing={("db", "usual")})
 
     assert Recovery.next_retries(recovery()) == 0.0
     assert Recovery.next_retries(recovery(view(a=(9, 0)))) == 0.0
     assert Recovery.next_retries(recovery(view(a=(2, 1), b=(9, 0)), view(c=(4, 3), d=(3, 1)))) == 4.0
+    assert Recovery.next_retries(recovery(view(a=(2, 1), usual=(9, 1)))) == 2.0  # it fails in the reference, too
 
 
 @pytest.mark.parametrize(("limit", "now", "late"), [(None, 1e9, False), (10.0, 110.0, False), (10.0, 110.5, True)])

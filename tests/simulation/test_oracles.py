@@ -369,6 +369,51 @@ def test_o2_history_of_a_spec_that_an_operator_has_not_seen(kind, skipped, chang
     assert oracles_of(run, reference) == oracles
 
 
+@pytest.mark.parametrize(
+    ("before", "after", "oracles"),
+    [
+        ({}, {"status": {}}, []),
+        ({"status": {"failed": None}}, {"status": {"conditions": []}}, []),
+        ({}, {"status": {"failed": False}}, ["O2"]),
+        ({}, {"spec": {}}, ["O2"]),
+    ],
+)
+def test_o2_an_empty_status_is_none(before, after, oracles):
+    reference = replace(REFERENCE, final={"store/a": obj("Store", "a", **before)})
+    assert oracles_of(replace(REFERENCE, final={"store/a": obj("Store", "a", **after)}), reference) == oracles
+
+
+def revision(name, deployment="web"):
+    owner = {"kind": "Deployment", "name": deployment, "uid": f"u-{deployment}"}
+    return {"kind": "ReplicaSet", "metadata": {"name": name, "uid": f"u-{name}", "ownerReferences": [owner]}}
+
+
+@pytest.mark.parametrize(
+    ("deleter", "kept", "oracles"),
+    [
+        pytest.param("operator db", ["v1"], ["O2"], id="an operator deletes it in the reference"),
+        pytest.param("cluster", ["v1"], [], id="the limit of revisions deletes it, another one is missing"),
+        pytest.param("cluster", ["v1", "v2"], ["O2"], id="more revisions are left than the limit"),
+    ],
+)
+def test_o2_what_is_left_of_a_spec_that_an_operator_has_not_seen(deleter, kept, oracles):
+    web = obj("Deployment", "web")
+    first, second = obj("Store", "a", spec={"version": 1}), obj("Store", "a", spec={"version": 2}, generation=2)
+    commits = [
+        *REFERENCE.commits,
+        commit(10, "create", "rs/v1", after=revision("v1")),
+        commit(11, "create", "rs/v2", after=revision("v2")),
+        commit(12, "update", "store/a", "test", first, second),
+        commit(13, "delete", "rs/v1", deleter, before=revision("v1")),
+    ]
+    final = {"store/a": second, "deploy/web": web}
+    reference = replace(REFERENCE, final={**final, "rs/v2": revision("v2")}, commits=commits)
+    run = replace(
+        reference, final={**final, **{f"rs/{one}": revision(one) for one in kept}}, commits=commits[:-1], skipped=True
+    )
+    assert oracles_of(run, reference) == oracles
+
+
 def test_o7_two_writers_of_one_field():
     assert oracles_of(
         replace(REFERENCE, commits=[*REFERENCE.commits, *flip("operator a", "operator b", "operator a")])

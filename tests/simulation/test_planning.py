@@ -206,6 +206,36 @@ def test_a_deletion_is_made_again_from_the_state_that_led_to_it():
     assert planned(observed(reason, unknown, later), "stale") == []
 
 
+GOING = {"metadata": {"deletionTimestamp": "2026-01-01T00:00:00Z"}}
+KEPT = {"metadata": {"finalizers": ["a/b"]}}
+
+
+def test_a_deletion_that_is_an_update_is_made_again_from_the_state_that_led_to_it():
+    reason = commit(1, "update", "store/a", "test", before={"s": 1}, after={"s": 2})
+    deletion = commit(2, "update", "pvc/a", before={}, after=GOING, key="default/a")
+    later = commit(3, "update", "store/a", before={"t": 1}, after={"t": 2})
+    found = planned(observed(reason, deletion, later, watched=[]), "stale")
+    assert found == ["stale(store, at=update store/a{s}#1, when=update store/a{t}#1)"]
+
+
+def test_a_restart_reads_an_object_as_it_was_marked_as_deleted():
+    marked = commit(
+        2, "update", "store/a", "test", before=KEPT, after={"metadata": {**KEPT["metadata"], **GOING["metadata"]}}
+    )
+    gone = commit(3, "delete", "store/a", before=GOING)
+    again = commit(4, "create", "store/a", "test", after=KEPT, occurrence=2)
+    answers = [commit(5, "create", "pod/a"), commit(6, "create", "pod/b"), commit(7, "create", "pod/c")]
+    found = planned(observed(MADE, marked, gone, again, *answers, watched=["store"]), "stale")
+    at = f"stale(store, at={marked.anchor}, when="
+    assert [one.removeprefix(at)[:-1] for one in found if one.startswith(at)] == [
+        "delete store/a#1",
+        "create store/a#2",
+        "create pod/a#1",
+        "create pod/c#1",
+    ]
+    assert f"stale(store, at=create store/a#1, when={marked.anchor})" in found
+
+
 class TestConvergence:
     CHANGED = observed(MADE, CHILD, RESIZED, rests=[2])
 

@@ -1,6 +1,7 @@
 """How the runs of an exploration become the reports of one test."""
 
 from dataclasses import replace
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -25,7 +26,12 @@ class Item:
 
     def __init__(self, *, marker=None, explore="", plan="", shard=None):
         self.stash = pytest.Stash()
-        self.config = SimpleNamespace(option=SimpleNamespace(fakekube_explore=explore, fakekube_plan=plan))
+        self.config = SimpleNamespace(
+            option=SimpleNamespace(fakekube_explore=explore, fakekube_plan=plan),
+            getoption=lambda name, default: default,
+            pluginmanager=SimpleNamespace(get_plugin=lambda name: None),
+        )
+        self.name = "test_it"
         self._marker = marker
         if shard is not None:
             self.callspec = SimpleNamespace(params={SHARD: shard})
@@ -49,6 +55,7 @@ def report(when="call", outcome="passed", text=""):
         longreprtext=text,
         longrepr=text,
         sections=[],
+        user_properties=[],
     )
 
 
@@ -58,7 +65,8 @@ def explorer_of(item, *, page=None, run_once=None):
     made._item, made._nextitem, made._next_run = item, "the next test", "the next run"
     made._page_of = lambda failed: page if failed else None
     made._runner = Runner(run_once=run_once, tear_down=lambda session, nextitem: item.log.append((session, nextitem)))
-    made._reports, made._facts = (), Facts()
+    made._reports, made._last_reports, made._properties, made._facts = (), (), (), Facts()
+    made._plan_file = lambda directory, nodeid: Path("/nowhere") / nodeid
     return made
 
 
@@ -74,7 +82,7 @@ class Explorer:
     def seeded(self, seed):
         self.log.append(("seeded", seed))
 
-    def reference(self, skipped):
+    def reference(self, skipped, *, is_old=False):
         if self._broken is not None:
             raise self._broken
         return REFERENCE, SimpleNamespace(violations=lambda observed: list(self._violations))
@@ -125,7 +133,7 @@ def test_the_replay_of_a_plan(monkeypatch, observed, violations, outcome, lines,
     shown = [f"plan: {TEXT}", *lines, *(["", "both timelines: page.html"] if shows_page else [])]
     assert (found, message.splitlines()) == (outcome, shown)
     assert explorer.log[0] == ("seeded", 5)
-    assert explorer.log[1:] == ([("shrunk", VIOLATION, [()])] if shows_page else [])
+    assert explorer.log[1:] == ([("shrunk", VIOLATION, [(False, ())])] if shows_page else [])
     assert item.stash[RECORDED] is (page is not None and not shows_page)
     assert [(one.violations, one.clean, title) for one, title in written] == (
         [([VIOLATION], Plan(9), "a.py::test_it")] if shows_page else []
@@ -242,7 +250,7 @@ def test_a_test_that_does_not_reach_its_cluster_cannot_be_explored():
     ],
 )
 def test_an_exploration_is_reported_as_one_test(monkeypatch, raised, marked, outcome, message):
-    def explored(self, explorer, settings):
+    def explored(self, explorer, settings, store):
         self._reports = [report("setup"), report(), report("teardown")]
         if raised is not None:
             raise raised
@@ -261,7 +269,7 @@ def test_an_exploration_is_reported_as_one_test(monkeypatch, raised, marked, out
 
 
 def test_a_test_that_fails_without_faults_shows_its_own_failure(monkeypatch):
-    def explored(self, explorer, settings):
+    def explored(self, explorer, settings, store):
         self._reports = [report("setup"), report(outcome="failed", text="it broke"), report("teardown")]
         raise ReferenceFails("it fails")
 

@@ -5,7 +5,7 @@ import pytest
 from fakekube.simulation.plan import parse_plan
 from fakekube.simulation.realism import RULES, Facts, IllegalPlan, broken_rules, check_legal
 
-FACTS = Facts(lists_from_cache=frozenset({"store"}), lease=15, webhooks=True)
+FACTS = Facts(lists_from_cache=frozenset({"store"}), lease=15, webhooks=True, releases=True)
 
 REFUSED = [
     ("whole-runs-stand-alone", "fresh + crash@create pod/a#1"),
@@ -22,6 +22,9 @@ REFUSED = [
     ("external-apis-are-outside", "error(503, 1)@create external/buckets/a#1"),
     ("external-apis-are-outside", "hold(external, create external/buckets/a#1..rest)"),
     ("one-lag-a-watch", "hold(pod, create pod/a#1..rest) + gap(pod, create pod/b#1..rest)"),
+    ("one-change-of-the-release", "upgrade@create pod/a#1 + downgrade@create pod/b#1"),
+    ("external-apis-are-outside", "late(until=rest)@create external/buckets/a#1"),
+    ("whole-runs-stand-alone", "old + dup"),
     ("down-once", "down(until=rest)@create pod/a#1 + pause(until=rest)@create pod/b#1"),
 ]
 
@@ -34,7 +37,13 @@ def test_a_plan_is_refused_with_the_name_of_the_rule(rule, atoms):
 
 
 @pytest.mark.parametrize(
-    ("rule", "atoms"), [("one-leader", "zombie@create pod/a#1"), ("hooks-are-called", "hook(timeout)@create pod/a#1")]
+    ("rule", "atoms"),
+    [
+        ("one-leader", "zombie@create pod/a#1"),
+        ("hooks-are-called", "hook(timeout)@create pod/a#1"),
+        ("upgrades-need-releases", "upgrade@create pod/a#1"),
+        ("upgrades-need-releases", "downgrade@create external/buckets/a#1"),
+    ],
 )
 def test_what_a_test_does_not_have_cannot_fail(rule, atoms):
     with pytest.raises(IllegalPlan, match=rule):
@@ -50,6 +59,7 @@ def test_what_a_test_does_not_have_cannot_fail(rule, atoms):
         "pause(until=rest)@delete external/buckets/a#1",
         "stale(store, at=create store/a#1, when=update store/a{spec}#1)",
         "error(429, 2)@get pod/a#1",
+        "late(until=rest)@get pod/a#1",
         "hold(pod, create pod/a#1..delete pod/a#1) + gap(store, create store/a#1..rest)",
         "race(annotate)@update store/a{status}#1",
         "dup + order",
@@ -61,4 +71,8 @@ def test_what_a_real_cluster_does_is_legal(atoms):
 
 
 def test_each_rule_of_atoms_has_a_case():
-    assert set(RULES) - {rule for rule, _ in REFUSED} == {"one-leader", "hooks-are-called"}
+    assert set(RULES) - {rule for rule, _ in REFUSED} == {
+        "one-leader",
+        "hooks-are-called",
+        "upgrades-need-releases",
+    }

@@ -20,6 +20,7 @@ from fakekube.apiserver.admission import (
     mutations,
     noderestriction,
     nodetaint,
+    podresize,
     podsecurity,
     policies,
     priority,
@@ -82,6 +83,7 @@ VALIDATING: Sequence[tuple[str, str, str, Validate]] = (
     ("CertificateApproval", _REQUESTS, "approval", certificaterequests.validate_approval),
     ("CertificateSigning", _REQUESTS, "status", certificaterequests.validate_signing),
     ("CertificateSubjectRestriction", _REQUESTS, "", certificaterequests.validate_subject),
+    ("PodResizeValidator", "pods", "resize", podresize.validate_pod),
 )
 
 

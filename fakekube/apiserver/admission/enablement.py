@@ -8,8 +8,8 @@ from collections.abc import Collection
 DEFAULT = frozenset({
     "CertificateApproval", "CertificateSigning", "CertificateSubjectRestriction", "DefaultIngressClass",
     "DefaultStorageClass", "DefaultTolerationSeconds", "LimitRanger", "MutatingAdmissionPolicy",
-    "MutatingAdmissionWebhook", "NamespaceLifecycle", "PersistentVolumeClaimResize", "PodSecurity", "Priority",
-    "ResourceQuota", "RuntimeClass", "StorageObjectInUseProtection", "TaintNodesByCondition",
+    "MutatingAdmissionWebhook", "NamespaceLifecycle", "PersistentVolumeClaimResize", "PodResizeValidator",
+    "PodSecurity", "Priority", "ResourceQuota", "RuntimeClass", "StorageObjectInUseProtection", "TaintNodesByCondition",
     "ValidatingAdmissionPolicy", "ValidatingAdmissionWebhook",
 })  # fmt: skip
 

@@ -34,6 +34,7 @@ class Comparison:
 
 
 _Nodes = tuple[Tree | None, Tree | None, Tree | None]
+_CONTAINERS = frozenset({dict, list})
 _SAME: _Nodes = (None, None, None)
 _MODIFIED: _Nodes = (None, LEAF, None)
 
@@ -126,6 +127,8 @@ def _whole(value: Any, schema: Schema) -> Tree:
     if kind == "object" or kind == "map" or kind == "any":
         if not isinstance(value, dict) or not value or schema.map_type == "atomic":
             return LEAF
+        if len(value) <= fieldset.FEW and _CONTAINERS.isdisjoint(map(type, value.values())):
+            return fieldset.leaves(tuple(value))
         out: Tree = {SELF: LEAF}
         for key, item in value.items():
             out["f:" + key] = _whole(item, child_schema(schema, key)) if isinstance(item, dict | list) else LEAF

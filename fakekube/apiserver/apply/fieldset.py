@@ -8,6 +8,7 @@ are immutable.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import Any
 
 from fakekube.apiserver.apply.pathelement import comparable
@@ -133,14 +134,46 @@ def in_order(tree: Tree) -> Tree:
     """The tree with its elements in the order of the real server, `.` first."""
     ordered = sorted(tree)
     if ordered and ordered[-1] > "g" and len(ordered) > 1 + (ordered[0] == SELF):  # not only field names
-        ordered.sort(key=order)
+        first = 1 if ordered[0] == SELF else 0
+        if _have_one_text(ordered[first:]):
+            ordered[first:] = sorted(ordered[first:], key=_without_end)
+        else:
+            ordered.sort(key=order)
     if not any(tree.values()):  # most sets have leaves only
         return tree if list(tree) == ordered else {pe: tree[pe] for pe in ordered}
     out = {}
+    last, made = LEAF, LEAF
     for pe in ordered:
         node = tree[pe]
-        out[pe] = in_order(node) if node else node
+        if node is not last:  # items often share a set
+            last, made = node, in_order(node) if node else node
+        out[pe] = made
     return out
+
+
+def _have_one_text(elements: list[str]) -> bool:
+    """Whether all are items with the same key, whose values are texts without escapes."""
+    prefix = elements[0].partition(":")[2].partition(":")[0]
+    if elements[0][:2] != "k:" or not prefix.endswith('"'):
+        return False
+    prefix = f'k:{prefix}:"'
+    text = "".join(elements)
+    return text.count('"') == 4 * len(elements) and "\\" not in text and all(pe.startswith(prefix) for pe in elements)
+
+
+def _without_end(pe: str) -> str:
+    """An item with one key without the end of its text, which would be compared with the rest of longer ones."""
+    return pe[:-2]
+
+
+#: The most fields whose sets are kept.
+FEW = 8
+
+
+@lru_cache(maxsize=1024)
+def leaves(names: tuple[str, ...]) -> Tree:
+    """The set of a member and these fields of it; one tree for equal names."""
+    return {SELF: LEAF, **{"f:" + name: LEAF for name in sorted(names)}}
 
 
 _RANKS = {".": 0, "f": 1, "k": 2, "v": 3, "i": 4}

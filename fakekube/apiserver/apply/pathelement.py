@@ -24,7 +24,10 @@ class BadElement(ValueError):
 def of_item(item: Any, schema: Schema) -> str:
     """The element of an item of an associative list. Raises BadItem."""
     if schema.item_keys:
-        return _keyed(item, schema.item_keys, schema.items)
+        keys = schema.item_keys
+        if len(keys) == 1 and type(item) is dict and type(value := item.get(keys[0])) is str:
+            return f'k:{{"{keys[0]}":{_encoded_text(value)}}}'  # the most frequent case
+        return _keyed(item, keys, schema.items)
     if isinstance(item, dict):
         raise BadItem("associative list without keys has an element that's a map type")
     if isinstance(item, list):
@@ -87,9 +90,12 @@ def encoded(value: Any) -> str:
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
 
 
+_json_text = json.JSONEncoder(ensure_ascii=False).encode
+
+
 @lru_cache(maxsize=4096)
 def _encoded_text(value: str) -> str:
-    text = json.dumps(value, ensure_ascii=False)
+    text = _json_text(value)
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
 
 

@@ -102,8 +102,14 @@ def _held_by_map(value: Object, schema: Schema) -> Tree:
 def _held_by_list(value: list[Any], schema: Schema) -> Tree:
     items = schema.items or ANY
     out: Tree = {}
+    granular = items.type == "object" and items.map_type != "atomic"
+    texts = {key for key, field in items.fields.items() if field.type == "string"} if granular else set()
     for element, same in indexed(value, schema).items():
-        node = _held(same[0], items) if len(same) == 1 else None
+        item = same[0]
+        if len(same) == 1 and type(item) is dict and 0 < len(item) <= fieldset.FEW and texts.issuperset(item):
+            out[element] = fieldset.leaves(tuple(item))  # the most frequent case
+            continue
+        node = _held(item, items) if len(same) == 1 else None
         out[element] = fieldset.member(node) if node else LEAF
     return out
 

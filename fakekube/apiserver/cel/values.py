@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import base64
-import binascii
 import math
 import re
 from collections.abc import Callable, Mapping
@@ -16,6 +15,7 @@ from typing import Any
 from fakekube.apiserver.cel.tree import UInt
 from fakekube.apiserver.cel.types import Type
 from fakekube.apiserver.schema.stringformats import go_duration, loose_duration
+from fakekube.apiserver.wire.gobase64 import URL_SAFE, illegal_byte
 from fakekube.apiserver.wire.gojson import WholeFloat, is_number
 from fakekube.apiserver.wire.goprint import type_of
 
@@ -137,12 +137,13 @@ Convert = Callable[[Any], Any]
 
 
 def _bytes(value: Any) -> Any:
+    """The bytes of a text in the URL-safe alphabet, unlike that of validation (`strfmt.Base64.UnmarshalText`)."""
     if not isinstance(value, str):
         return value
-    try:
-        return base64.b64decode(value, validate=True)
-    except (binascii.Error, ValueError):
-        raise CelError("invalid data, expected a base64 encoded string") from None
+    at = illegal_byte(value, URL_SAFE)
+    if at is not None:
+        raise CelError(f"Invalid byte formatted string {value}: illegal base64 data at input byte {at}")
+    return base64.urlsafe_b64decode(value)
 
 
 def _duration(value: Any) -> Any:

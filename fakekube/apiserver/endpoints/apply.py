@@ -8,11 +8,13 @@ from typing import Any
 
 from fakekube.apiserver.apply import managedfields
 from fakekube.apiserver.apply import typed as values
+from fakekube.apiserver.apply.updater import Updater
 from fakekube.apiserver.call import Call, Step
 from fakekube.apiserver.endpoints import ownership
 from fakekube.apiserver.endpoints.body import check_place
 from fakekube.apiserver.endpoints.part import WHOLE, Part
 from fakekube.apiserver.endpoints.write import Write, parsed_version, write
+from fakekube.apiserver.needs import Making
 from fakekube.apiserver.schema import unstructured
 from fakekube.apiserver.schema.decode import WrongType
 from fakekube.apiserver.schema.objectmeta import without_kind
@@ -41,7 +43,7 @@ def _produced(
     repeated: list[str],
     options: WriteOptions,
     current: Object | None,
-) -> Object:
+) -> Making:
     whole = not call.info.subresource or (call.info.subresource == "status" and call.strategy.create_on_update)
     if current is None and not whole:
         raise not_found(call.resource.qualified, call.info.name)
@@ -50,7 +52,7 @@ def _produced(
         _check_configuration(body, config)
         what = f"failed to convert live object (/; {_kind(config)})"
         raise _unconvertible(config, f"failed to create manager for existing fields: {what}")
-    obj = applied(body, config, current, options)
+    obj = yield from applied(body, config, current, options)
     if part.unconvertible and current is not None and obj.get("spec") != current.get("spec"):
         raise _unconvertible(config, f"failed to convert new object ({_named(config)})")
     if repeated and options.field_validation == "Strict":
@@ -90,7 +92,7 @@ def configuration(call: Call) -> tuple[Object, list[str]]:
     return value, repeated
 
 
-def applied(call: Call, config: Object, current: Object | None, options: WriteOptions) -> Object:
+def applied(call: Call, config: Object, current: Object | None, options: WriteOptions) -> Making:
     """The merged object with its managedFields. Raises StatusError."""
     _check_type(call, config)
     updater = ownership.updater(call)
@@ -104,12 +106,16 @@ def applied(call: Call, config: Object, current: Object | None, options: WriteOp
     _check_configuration(call, config)
     config = {**config, "metadata": _metadata(config)}
     live = current if current is not None else ownership.empty(call)
+    yield from call.pause()
     if updater.check_live is not None:
         _check_live(updater.check_live, live, config, "failed to create typed live object {}")
     try:
         made = managedfields.applied(live, config, updater, ownership.writer(call, options), force=options.force)
     except values.Mismatch as problem:
+        if current is not None:
+            _explain_live(updater, current, config)
         raise StatusError(500, "", str(problem)) from None
+    yield from call.pause()
     entries = made["metadata"].get("managedFields")
     made = managedfields.without_entries(made)
     if current is not None and made == managedfields.without_entries(current):
@@ -197,6 +203,14 @@ def _check_live(check: Callable[[Object], None], live: Object, config: Object, w
         meta = live["metadata"]
         named = f"({meta.get('namespace') or ''}/{meta.get('name') or ''}; {_kind(config)})"
         raise StatusError(500, "", f"{what.format(named)}: {problem}") from None
+
+
+def _explain_live(updater: Updater, current: Object, config: Object) -> None:
+    """Raises 500 with the path of an item of the stored object that has no valid key, as patches can leave it."""
+    what = "failed to create typed live object {}"
+    if not current["metadata"].get("managedFields"):
+        what = "failed to create manager for existing fields: failed to convert new object {} to smd typed"
+    _check_live(partial(values.check, schema=updater.schema, duplicates=True), current, config, what)
 
 
 def _check_new(call: Call, obj: Object) -> None:

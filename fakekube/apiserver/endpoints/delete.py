@@ -18,6 +18,7 @@ from fakekube.apiserver.response import Document, Response, StoredObject
 from fakekube.apiserver.storage.store import Entry, path_of
 from fakekube.apiserver.wire import codec, gojson
 from fakekube.apiserver.wire.codec import SyntaxProblem
+from fakekube.apiserver.wire.goprint import go_quote
 from fakekube.apiserver.wire.options import DeleteOptions, delete_options, parse_list_options
 from fakekube.apiserver.wire.protowire import Malformed
 from fakekube.apiserver.wire.status import StatusError, bad_request, conflict, not_found
@@ -80,7 +81,8 @@ def _options_body(call: Call) -> Object | None:
         raise _undecodable(gojson.not_an_object(value))
     kind, api_version = value.get("kind") or "DeleteOptions", value.get("apiVersion") or "v1"
     if kind != "DeleteOptions":
-        raise _undecodable(f'no kind "{kind}" is registered for version "{api_version}" {DELETE_SCHEME}')
+        named = f"{go_quote(str(kind))} is registered for version {go_quote(str(api_version))}"
+        raise _undecodable(f"no kind {named} {DELETE_SCHEME}")
     _check_types(value)
     return value
 

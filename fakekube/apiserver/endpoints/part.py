@@ -78,6 +78,8 @@ def _prepare_whole(call: Call, obj: Object, old: Object, dry_run: bool) -> Objec
             merged["status"] = old["status"]
     if strategy.allocate is not None:
         merged = strategy.allocate(call.allocator(dry_run=dry_run), merged, old)
+    if strategy.date is not None:
+        merged = strategy.date(merged, call.context.now)
     merged = strategy.prepare_update(merged, old)
     return _with_generation(merged, next_generation(strategy, merged, old))
 

@@ -12,6 +12,7 @@ from fakekube.apiserver.endpoints.apply import apply
 from fakekube.apiserver.endpoints.body import check_place
 from fakekube.apiserver.endpoints.part import WHOLE, Part
 from fakekube.apiserver.endpoints.write import Write, write
+from fakekube.apiserver.needs import Making
 from fakekube.apiserver.patch import json_patch, merge_patch, strategic
 from fakekube.apiserver.registry.registration import scheme_of
 from fakekube.apiserver.resource import APPLY_PATCH, JSON_PATCH, STRATEGIC_MERGE_PATCH
@@ -20,6 +21,7 @@ from fakekube.apiserver.schema.decode import WrongType
 from fakekube.apiserver.schema.objectmeta import without_kind
 from fakekube.apiserver.wire import codec, gojson, goprint, structorder
 from fakekube.apiserver.wire.codec import SyntaxProblem
+from fakekube.apiserver.wire.goprint import go_quote
 from fakekube.apiserver.wire.options import WriteOptions, parse_write_options
 from fakekube.apiserver.wire.status import (
     StatusError,
@@ -43,13 +45,14 @@ def patch(call: Call, part: Part = WHOLE) -> Step:
     return (yield from write(call, Write(options, produce, part)))
 
 
-def _produced(call: Call, kind: str, options: WriteOptions, current: Object | None) -> Object:
+def _produced(call: Call, kind: str, options: WriteOptions, current: Object | None) -> Making:
     assert current is not None, "a patch changes an object that exists"
     warnings: list[str] = []
     try:
         obj = patched(call, kind, current, options, warnings)
     finally:
         call.warnings += [warning for warning in warnings if warning not in call.warnings]
+    yield from call.pause()
     return ownership.tracked(call, obj, current, options)
 
 
@@ -197,8 +200,8 @@ def _as_object(
     if call.registration.unstructured:
         return _as_custom_resource(call, result, stored, shown)
     if api_version not in (None, "", call.resource.api_version) or kind not in (None, "", call.resource.kind):
-        scheme = scheme_of(call.resource.group)
-        raise invalid_patch(shown(), f'no kind "{kind}" is registered for version "{api_version}" {scheme}')
+        named = f"{go_quote(str(kind or ''))} is registered for version {go_quote(str(api_version or ''))}"
+        raise invalid_patch(shown(), f"no kind {named} {scheme_of(call.resource.group)}")
     unknown: list[str] = []
     if not api_version and not converted and not call.registration.unstructured:
         # Go decodes into a type that has only apiVersion and kind

@@ -9,7 +9,7 @@ from fakekube.apiserver.call import Call, Step
 from fakekube.apiserver.endpoints import ownership
 from fakekube.apiserver.endpoints.body import check_place, decode_object
 from fakekube.apiserver.endpoints.part import WHOLE, Part
-from fakekube.apiserver.endpoints.write import Write, write
+from fakekube.apiserver.endpoints.write import Write, parsed_version, write
 from fakekube.apiserver.wire.options import WriteOptions, parse_write_options
 from fakekube.apiserver.wire.status import StatusError, bad_request
 
@@ -41,5 +41,6 @@ def _decoded(body: Call, part: Part, options: WriteOptions) -> Object:
 def _produced(call: Call, obj: Object, options: WriteOptions, current: Object | None) -> Object:
     if current is not None:
         return ownership.changed(call, obj, current, options)
+    parsed_version(obj["metadata"].get("resourceVersion") or "")
     meta = {key: value for key, value in obj["metadata"].items() if key != "resourceVersion"}
     return ownership.created(call, {**obj, "metadata": meta}, options)

@@ -27,7 +27,7 @@ from fakekube.apiserver.endpoints.body import check_place, decode_object
 from fakekube.apiserver.endpoints.part import STATUS, WHOLE, Part, initial_status, same_call
 from fakekube.apiserver.features import since
 from fakekube.apiserver.names import path_segment_problems
-from fakekube.apiserver.needs import Delay, Need
+from fakekube.apiserver.needs import Making, Need
 from fakekube.apiserver.registry.generic.strategy import warnings_of_update
 from fakekube.apiserver.response import Response
 from fakekube.apiserver.schema import objectmeta
@@ -57,13 +57,14 @@ NAME_ATTEMPTS = 8
 class Write(NamedTuple):
     """A create, update, patch or apply.
 
-    `produce` returns the new object with its managedFields, given the current object in the kind of the path (None: it
-    does not exist). `named`: the path names the object. `creates`: the write creates an object that does not exist.
+    `produce` makes the new object with its managedFields, at once or in parts, given the current object in the kind of
+    the path (None: it does not exist). `named`: the path names the object. `creates`: the write creates an object that
+    does not exist.
     `uid` is a precondition ("": none).
     """
 
     options: WriteOptions
-    produce: Callable[[Object | None], Object]
+    produce: Callable[[Object | None], Object | Making]
     part: Part = WHOLE
     named: bool = True
     creates: bool = False
@@ -74,7 +75,7 @@ def write(call: Call, operation: Write) -> Step:
     """Run a write through all stages. Raises StatusError if it is rejected."""
     part, options = operation.part, operation.options
     body = part.body(call)
-    yield from _pause(call)
+    yield from call.pause()
     while True:
         existing = call.stored() if operation.named else None
         _check_target(call, operation, existing)
@@ -84,7 +85,7 @@ def write(call: Call, operation: Write) -> Step:
         current = part.shown(call, old) if old is not None else None
 
         sent = yield from conversion.completed(call, partial(operation.produce, current))
-        yield from _pause(call)
+        yield from call.pause()
         if admission.has_mutating_hooks(call):
             attributes = _attributes(call, body, sent, current, options)
             admitted = yield from admission.mutate(attributes)
@@ -103,15 +104,6 @@ def write(call: Call, operation: Write) -> Step:
         response: Response | None = yield from _stored(call, body, operation, obj, old, existing)
         if response is not None:
             return response
-
-
-#: The bytes of a body from which other requests have their turn between the stages of a write.
-LARGE = 256 * 1024
-
-
-def _pause(call: Call) -> Generator[Need, Any, None]:
-    if len(call.request.body) >= LARGE:
-        yield Delay(0.0)
 
 
 def _with_valid_managed_fields(call: Call, admitted: Object, sent: Object) -> Object:
@@ -175,7 +167,7 @@ def _stored(
         attempts -= 1
         revision = call.server.store.revision
         prepared = _prepared(call, operation, obj, old)
-        yield from _pause(call)
+        yield from call.pause()
         shown, before = part.shown(call, prepared), part.shown(call, old) if old is not None else None
         if admission.has_validating_hooks(call):
             yield from admission.validate(_attributes(call, body, shown, before, options))
@@ -184,7 +176,7 @@ def _stored(
         stored = prepared
         if call.registration.write is not None:
             stored = yield from conversion.written(call, prepared)
-        yield from _pause(call)
+        yield from call.pause()
         _check_served(call)
         if not options.dry_run and call.server.store.revision != revision and _is_allocation_taken(call, prepared, old):
             attempts += 1
@@ -347,6 +339,8 @@ def _completed(call: Call, obj: Object, name: str, *, dry_run: bool) -> Object:
         status = initial_status(call)
         if status is not None:
             obj["status"] = status
+    if strategy.date is not None:
+        obj = strategy.date(obj, context.now)
     if strategy.author is not None:
         obj = strategy.author(obj, call.user)
     if strategy.allocate is not None and not call.info.subresource:  # a write to /status that creates allocates nothing

@@ -155,7 +155,7 @@ def applied(document: Any, operations: list[dict[str, Any]]) -> Any:
 def _own(value: Any) -> Any:
     """A deep copy, which keeps texts of numbers."""
     if isinstance(value, dict):
-        return {key: _own(item) for key, item in value.items()}
+        return {key: item if type(item) is str else _own(item) for key, item in value.items()}
     return [_own(item) for item in value] if isinstance(value, list) else value
 
 
@@ -220,7 +220,7 @@ def _tokens(pointer: str) -> list[str]:
     parts = pointer.split("/")[1:]
     if not parts or len(parts) > MAX_TOKENS:
         raise _NoContainer
-    return [part.replace("~1", "/").replace("~0", "~") for part in parts]
+    return parts if "~" not in pointer else [part.replace("~1", "/").replace("~0", "~") for part in parts]
 
 
 def _number(token: str) -> int:

@@ -209,7 +209,7 @@ def _merge_list(original: list[Any], patch: list[Any], schema: Schema, deleting:
         return _in_order(merged, patch, original, "")
     merge_key = schema.merge_key
     if not merge_key:
-        raise BadPatch(f"cannot merge lists without merge key for {schema.name or schema.type}")
+        raise BadPatch("cannot merge lists without merge key for struct")
     before = list(original)
     original, patch = _special_items(original, patch, merge_key)
     for item in patch:
@@ -271,7 +271,13 @@ def _key_of(item: Any, merge_key: str) -> Any:
 
 
 def _in_order(merged: Sequence[Any], order: Sequence[Any], before: Sequence[Any], merge_key: str) -> list[Any]:
-    """Merges the items of the patch, in its order, with the other items, in the order before the patch."""
+    """Merges the items of the patch, in its order, with the other items, in the order before the patch.
+
+    Raises BadPatch for an item without its key, which may be one that was there before.
+    """
+    for item in (*merged, *order) if merge_key else ():
+        if isinstance(item, dict) and merge_key not in item:
+            raise _no_merge_key(item, merge_key)
     named = [_key_of(item, merge_key) for item in order]
     served = [_key_of(item, merge_key) for item in before]
     key: Callable[[Any], Any] = lambda item: _key_of(item, merge_key)  # noqa: E731 - bound to the merge key

@@ -21,6 +21,7 @@ from fakekube.apiserver.schema.model import Schema
 from fakekube.apiserver.schema.objectmeta import stored_layout
 from fakekube.apiserver.storage.watch import Read, View
 from fakekube.apiserver.wire import gojson
+from fakekube.apiserver.wire.goprint import go_quote
 from fakekube.apiserver.wire.messages import message_of
 from fakekube.apiserver.wire.request import Request, RequestInfo
 from fakekube.apiserver.wire.status import (
@@ -107,6 +108,61 @@ SCHEMES = {
 }
 
 
+_REVIEWS = "LocalSubjectAccessReview SelfSubjectAccessReview SelfSubjectRulesReview SubjectAccessReview"
+_BINDINGS = "ClusterRole ClusterRoleBinding Role RoleBinding"
+_POLICIES = (
+    "MutatingAdmissionPolicy MutatingAdmissionPolicyBinding ValidatingAdmissionPolicy ValidatingAdmissionPolicyBinding"
+)
+_DEVICES = "DeviceClass ResourceClaim ResourceClaimTemplate ResourceSlice"
+
+#: Versions that are registered in the scheme (`pkg/apis/*/install`), but no longer served: a body of them is decoded.
+_NOT_SERVED = {
+    version: frozenset(kinds.split())
+    for version, kinds in {
+        "admissionregistration.k8s.io/v1alpha1": _POLICIES,
+        "admissionregistration.k8s.io/v1beta1": (
+            f"{_POLICIES} MutatingWebhookConfiguration ValidatingWebhookConfiguration"
+        ),
+        "apiextensions.k8s.io/v1beta1": "CustomResourceDefinition",
+        "apiregistration.k8s.io/v1beta1": "APIService",
+        "apps/v1beta1": "ControllerRevision Deployment Scale StatefulSet",
+        "apps/v1beta2": "ControllerRevision DaemonSet Deployment ReplicaSet Scale StatefulSet",
+        "authentication.k8s.io/v1alpha1": "SelfSubjectReview",
+        "authentication.k8s.io/v1beta1": "SelfSubjectReview TokenReview",
+        "authorization.k8s.io/v1beta1": _REVIEWS,
+        "batch/v1beta1": "CronJob",
+        "certificates.k8s.io/v1beta1": "CertificateSigningRequest",
+        "coordination.k8s.io/v1beta1": "Lease",
+        "discovery.k8s.io/v1beta1": "EndpointSlice",
+        "events.k8s.io/v1beta1": "Event",
+        "extensions/v1beta1": "DaemonSet Deployment Ingress NetworkPolicy ReplicaSet Scale",
+        **dict.fromkeys(
+            [f"flowcontrol.apiserver.k8s.io/v1beta{i}" for i in (1, 2, 3)], "FlowSchema PriorityLevelConfiguration"
+        ),
+        "networking.k8s.io/v1beta1": "IPAddress Ingress IngressClass ServiceCIDR",
+        "node.k8s.io/v1alpha1": "RuntimeClass",
+        "node.k8s.io/v1beta1": "RuntimeClass",
+        "policy/v1beta1": "Eviction PodDisruptionBudget",
+        "rbac.authorization.k8s.io/v1alpha1": _BINDINGS,
+        "rbac.authorization.k8s.io/v1beta1": _BINDINGS,
+        "resource.k8s.io/v1beta1": _DEVICES,
+        "resource.k8s.io/v1beta2": _DEVICES,
+        "scheduling.k8s.io/v1beta1": "PriorityClass",
+        "storage.k8s.io/v1alpha1": "CSIStorageCapacity VolumeAttachment VolumeAttributesClass",
+        "storage.k8s.io/v1beta1": (
+            "CSIDriver CSINode CSIStorageCapacity StorageClass VolumeAttachment VolumeAttributesClass"
+        ),
+    }.items()
+}
+
+#: Kinds that more than one group has: objects of one are converted to those of the other.
+_MOVED = {
+    **dict.fromkeys(("DaemonSet", "Deployment", "Ingress", "NetworkPolicy", "ReplicaSet"), ("extensions",)),
+    "Event": ("", "events.k8s.io"),
+    "Scale": ("apps", "extensions"),
+}
+
+
 def scheme_of(group: str) -> str:
     """The scheme of a group, as error messages name it."""
     return SCHEMES.get(group, SCHEME if since(32) else SCHEME_BEFORE)
@@ -172,17 +228,22 @@ class BuiltinRegistration:
         resource = self.resource
         group, _, version = api_version.rpartition("/")
         subject = f'{kind} in version "{version}" cannot be handled as a {resource.kind}'
-        if self._schemas.of_kind(group, version, kind) is None:
-            named = api_version if group else version
-            if kind == resource.kind and self._serves_group(group) and group == resource.group and resource.group:
-                raise bad_request(
-                    f"the API version in the data ({api_version}) does not match the expected API version "
-                    f"({resource.api_version})"
-                )
+        registered = self._schemas.of_kind(group, version, kind) is not None or kind in _NOT_SERVED.get(api_version, ())
+        if registered and kind == resource.kind and not self._is_another(group, kind):
+            raise bad_request(
+                f"the API version in the data ({api_version}) does not match the expected API version "
+                f"({resource.api_version})"
+            )
+        if not registered:
+            named = go_quote(api_version if group else version)
             where = scheme_of(resource.group)
-            raise bad_request(f'{subject}: no kind "{kind}" is registered for version "{named}" {where}')
+            raise bad_request(f"{subject}: no kind {go_quote(kind)} is registered for version {named} {where}")
         short = resource.group.partition(".")[0] or "core"
         raise bad_request(f"{subject}: converting ({version}.{kind}) to ({short}.{resource.kind}): unknown conversion")
+
+    def _is_another(self, group: str, kind: str) -> bool:
+        """Whether a kind of this name in another group is another kind."""
+        return group not in {self.resource.group, *_MOVED.get(kind, ())}
 
     def check_route(self, request: Request, info: RequestInfo) -> None:
         resource, method, name = self.resource, request.method, info.parts[1] if len(info.parts) > 1 else ""

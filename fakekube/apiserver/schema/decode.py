@@ -88,10 +88,30 @@ def _struct(schema: Schema, value: Any, path: str, shown: str, unknown: list[str
             decoded = _schema_or_else(schema, key, item, below)
         else:
             decoded = _value(field, item, here, below, unknown, schema.struct)
+        if not decoded and key == "managedFields" and path not in ("", "metadata"):
+            continue  # the empty list counts in the metadata of the object only
         if _kept(schema, key, field, decoded):
             found[key] = decoded if decoded or not _is_nil(schema, key, field) else None
     complete(schema, found)
     return found
+
+
+def _are_unchanged(schema: Schema, items: list[Any]) -> bool:
+    """Whether decoding surely changes none of these structs: all have the same fields, of which each has a value."""
+    first, unchanged = items[0], schema.unchanged
+    if type(first) is not dict or unchanged is None or schema.shown is None:
+        return False  # nothing of this type was decoded yet
+    names = first.keys()
+    kinds = {key: unchanged.get(key) for key in names}
+    if not all(key in names for key, _, _ in schema.shown):
+        return False
+    for item in items:
+        if type(item) is not dict or item.keys() != names:
+            return False
+        for key, value in item.items():
+            if not value or type(value) is not kinds[key]:
+                return False
+    return True
 
 
 #: The types with their own decoders.
@@ -279,6 +299,8 @@ def _value(schema: Schema, value: Any, path: str, shown: str, unknown: list[str]
             raise wrong(value, struct, shown, schema)
         items = schema.items
         assert items is not None
+        if items.type == "object" and len(value) > 1 and _are_unchanged(items, value):
+            return [item.copy() for item in value]
         return [
             _zero(items) if item is None else _value(items, item, f"{path}[{i}]", shown, unknown, struct)
             for i, item in enumerate(value)

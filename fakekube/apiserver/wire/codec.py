@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import math
 import re
 from collections.abc import Callable, Iterable, Iterator
 from decimal import Decimal
@@ -231,11 +232,19 @@ def _parse_as_go(body: bytes) -> Any:
     """Parses JSON that only Go accepts: unpaired surrogates become U+FFFD. Raises SyntaxProblem with Go's message."""
     problem, text = gojson.syntax_problem(body), body.decode("utf-8", "replace")
     if problem is None:
-        again = json.dumps(json.loads(text, parse_int=float), ensure_ascii=False)
+        huge: list[str] = []
+
+        def number(digits: str) -> float:
+            found = float(digits)
+            if math.isinf(found):
+                huge.append(digits)
+            return found
+
+        again = json.dumps(json.loads(text, parse_int=number, parse_float=number), ensure_ascii=False)
         try:
             return orjson.loads(again.encode("utf-16", "surrogatepass").decode("utf-16", "replace"))
         except orjson.JSONDecodeError:
-            problem = "json: cannot unmarshal number into Go value of type float64"
+            problem = f"json: cannot unmarshal number {''.join(huge[:1])} into Go value of type float64"
     raise SyntaxProblem(problem)
 
 

@@ -70,6 +70,8 @@ def plain(value: Any) -> str:
         return "<nil>"
     if isinstance(value, WholeFloat):
         return general(value)
+    if isinstance(value, int) and not -(2**63) <= value < 2**63:
+        return general(float(value))  # as Go decodes it
     return number(value) if isinstance(value, float) else str(value)
 
 

@@ -186,6 +186,8 @@ def _strings(data: bytes, depth: int) -> list[str]:
 
 def _quantity(data: bytes, depth: int) -> str:
     found: str = _read("Quantity", {1: Field("string")}, data, depth).get("string", "0")
+    if found != found.strip():  # only those in JSON are trimmed
+        raise Malformed("quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'")
     return found
 
 

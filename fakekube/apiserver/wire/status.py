@@ -119,10 +119,10 @@ def field_too_long(field: str, limit: int, unit: str = "bytes") -> FieldError:
     return FieldError(field, "FieldValueTooLong", f"Too long: may not be more than {limit} {unit}")
 
 
-def field_not_supported(field: str, value: Any, supported: Sequence[str]) -> FieldError:
+def field_not_supported(field: str, value: Any, supported: Sequence[str], *, plain: bool = False) -> FieldError:
+    """`plain`: the field is a Go string; the value of a named type is shown as JSON."""
     choices = ", ".join(go_quote(one) for one in supported)
-    # the value of a named Go type is shown as JSON
-    shown = go_json(value) if isinstance(value, list | str) and since(34) else quoted(value)
+    shown = go_json(value) if isinstance(value, list | str) and since(34) and not plain else quoted(value)
     return FieldError(field, "FieldValueNotSupported", f"Unsupported value: {shown}: supported values: {choices}")
 
 

@@ -51,5 +51,6 @@ def _struct(value: Any, name: str) -> Any:
     if not isinstance(value, dict):
         return value
     fields = _fields(name)
-    ordered = {key: _value(value[key], field) for key, field in fields.items() if key in value}
+    typed = {key: value[key] for key in ("kind", "apiVersion") if key in value and key not in fields}
+    ordered = {**typed, **{key: _value(value[key], field) for key, field in fields.items() if key in value}}
     return {**ordered, **{key: one for key, one in value.items() if key not in fields}}

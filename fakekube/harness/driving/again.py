@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import inspect
 from collections.abc import Callable, Coroutine
+from functools import partial
 from types import CoroutineType, FunctionType
 from typing import Any
 
@@ -31,4 +32,4 @@ def factory_of(work: Coroutine[Any, Any, Any]) -> Factory | None:
         more = values[named.varkw] if named.varkw else {}
     except KeyError:
         return None
-    return lambda: function(*plain, *rest, **keywords, **more)
+    return partial(function, *plain, *rest, **keywords, **more)

@@ -24,6 +24,15 @@ def exceptions(reference: Observation, run: Observation) -> Iterator[Violation]:
             yield Violation("O12", "", text)
 
 
+def raised(reference: Observation) -> Iterator[Violation]:
+    """O12 of the reference: no reconcile raises an exception that is a defect."""
+    known: set[str] = set()
+    for one in reference.reconciles:
+        if one.unexpected and one.error not in known:
+            known.add(one.error)
+            yield Violation("O12", one.controller, f"reconciling {one.key} raises {one.error}, without a fault")
+
+
 def streams(run: Observation) -> Iterator[Violation]:
     """O13: the watch streams of the server are ordered, unique, complete and resumable."""
     for text in run.streams:

@@ -68,6 +68,13 @@ def effort(reference: Observation, run: Observation) -> Iterator[Violation]:
             yield Violation("O5", controller, f"retries {key} at constant intervals below a second")
 
 
+def steady_retries(reference: Observation) -> Iterator[Violation]:
+    """O5 of the reference: retries have growing gaps."""
+    for (controller, key), records in _by_key(reference.reconciles).items():
+        if _retries_steadily(records):
+            yield Violation("O5", controller, f"retries {key} at constant intervals below a second, without a fault")
+
+
 def _counted(run: Observation) -> Counter[str]:
     """The reconciles of each controller that count.
 

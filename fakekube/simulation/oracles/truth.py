@@ -20,6 +20,15 @@ def status_truth(reference: Observation, run: Observation) -> Iterator[Violation
             yield Violation("O10", target, f"observedGeneration is {seen} at the end, the generation {generation}")
 
 
+def ahead(reference: Observation) -> Iterator[Violation]:
+    """O10 of the reference: no observedGeneration is greater than the generation."""
+    for target, obj in reference.final.items():
+        seen, generation = _generations(obj)
+        if seen is not None and generation is not None and seen > generation:
+            text = f"observedGeneration {seen} is greater than the generation {generation}, without a fault"
+            yield Violation("O10", target, text)
+
+
 def _is_current(obj: Mapping[str, Any] | None) -> bool:
     seen, generation = _generations(obj or {})
     return seen is not None and seen == generation

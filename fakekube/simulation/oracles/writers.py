@@ -6,10 +6,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from fakekube.simulation.atoms import MARK
-from fakekube.simulation.observation import TEST, Commit, Observation, ReconcileRecord, Violation
+from fakekube.simulation.observation import CLUSTER, RACE, TEST, Commit, Observation, ReconcileRecord, Violation
 from fakekube.simulation.statemask import is_compared, leaves
 
 _ABSENT = object()
+
+#: So often each of two writers takes back the other's value in a fight.
+_ROUNDS = 3
 
 
 def flips(reference: Observation, run: Observation) -> Iterator[Violation]:
@@ -23,6 +26,46 @@ def flips(reference: Observation, run: Observation) -> Iterator[Violation]:
             yield Violation("O7", target, text)
 
 
+def fights(reference: Observation) -> Iterator[Violation]:
+    """O7 of the reference: no two writers set a field of a spec or of data in turn, each to its own value, again and
+    again, while the test writes nothing.
+
+    What goes to and fro in a status may be a protocol.
+    """
+    found: dict[tuple[str, str], Violation] = {}
+    turns: dict[tuple[str, str], list[tuple[str, Any]]] = {}
+    for one in reference.commits:
+        if one.rest:
+            break
+        if one.actor in (TEST, RACE):
+            turns.clear()
+        if one.anchor.verb != "update" or not (one.by_operator or one.actor == CLUSTER) or not is_compared(one.kind):
+            continue
+        old, new = _fields(one.before, one.after), _fields(one.after, one.before)
+        for path in [path for path in dict.fromkeys([*old, *new]) if not path.startswith("status")]:
+            was, now = old.get(path, _ABSENT), new.get(path, _ABSENT)
+            if was == now:
+                continue
+            past = turns.setdefault((one.uid, path), [])
+            past.append((_writer(one), now))
+            if _is_fight(past[-2 * _ROUNDS - 1 :]):
+                values = [f"{who} sets {value!r}" for who, value in sorted(past[-2:], key=str)]
+                text = f"{path} is set by two writers in turn, without a fault: {', '.join(values)}, again and again"
+                found.setdefault((one.uid, path), Violation("O7", one.anchor.target, text))
+    yield from found.values()
+
+
+def _is_fight(past: Sequence[tuple[str, Any]]) -> bool:
+    """Whether the last changes are of two writers in turn, each to its own value."""
+    if len(past) < 2 * _ROUNDS + 1 or past[0][0] == past[1][0]:
+        return False
+    return all(one == past[number % 2] for number, one in enumerate(past))
+
+
+def _writer(commit: Commit) -> str:
+    return f"{commit.actor} ({commit.controller})" if commit.controller else commit.actor
+
+
 def _flips(commits: Sequence[Commit]) -> Iterator[tuple[str, str, str]]:
     """The target, the path and a text for each field that two writers change to and fro."""
     history: dict[tuple[str, str], list[tuple[Any, str]]] = {}
@@ -31,13 +74,13 @@ def _flips(commits: Sequence[Commit]) -> Iterator[tuple[str, str, str]]:
             history = {key: value for key, value in history.items() if key[0] != one.uid}
         if one.anchor.verb != "update" or not is_compared(one.kind):
             continue
-        old, new = _fields(one.before), _fields(one.after)
+        old, new = _fields(one.before, one.after), _fields(one.after, one.before)
         for path in dict.fromkeys([*old, *new]):
             was, now = old.get(path, _ABSENT), new.get(path, _ABSENT)
             if was == now:
                 continue
             past = history.setdefault((one.uid, path), [(was, "")])
-            past.append((now, f"{one.actor} ({one.controller})" if one.controller else one.actor))
+            past.append((now, _writer(one)))
             if _has_flipped(past):
                 writers = f"{past[-2][1]} and {past[-1][1]}"
                 yield one.anchor.target, path, f"{path} changes from {was!r} back to {now!r} by {writers}"
@@ -51,10 +94,13 @@ def _has_flipped(past: Sequence[tuple[Any, str]]) -> bool:
     return first == last and who == again != other and "test" not in (who, other) and "race" not in (who, other)
 
 
-def _fields(obj: Mapping[str, Any] | None) -> dict[str, Any]:
+def _fields(obj: Mapping[str, Any] | None, other: Mapping[str, Any] | None) -> dict[str, Any]:
+    """The fields of an object in those parts that are not equal in another version of it."""
     found: dict[str, Any] = {}
     for name in ("spec", "data", "status"):
-        found.update(leaves((obj or {}).get(name), name))
+        value = (obj or {}).get(name)
+        if value != (other or {}).get(name):
+            found.update(leaves(value, name))
     return found
 
 

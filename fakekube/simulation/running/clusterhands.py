@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping, Sequence
 from contextvars import copy_context
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from fakekube.harness.engine import engine_of
 from fakekube.server.manifests import collection_path
 from fakekube.simulation.atoms import MARK
 from fakekube.simulation.observation import OPERATOR, Commit
+from fakekube.simulation.releases import Releases
 from fakekube.simulation.running.recorder import Actor, Recorder
 from fakekube.virtualtime.simulatedprocess import HARNESS, context_of
 
@@ -25,12 +26,18 @@ RACER = "race"
 
 
 class ClusterHands:
-    """Implements `fakekube.simulation.running.injection.Hands`. `frozen`: the operators that are frozen, by name."""
+    """Implements `fakekube.simulation.running.injection.Hands`. `frozen`: the operators that are frozen, by name.
 
-    def __init__(self, cluster: FakeKube, recorder: Recorder) -> None:
+    `releases`: of the operator; `is_old`: whether its old one runs first.
+    """
+
+    def __init__(
+        self, cluster: FakeKube, recorder: Recorder, releases: Releases | None = None, *, is_old: bool = False
+    ) -> None:
         self._cluster, self._engine, self._recorder = cluster, engine_of(cluster), recorder
         self._context = copy_context()
         self.frozen: set[str] = set()
+        self._releases, self._is_old = releases, is_old
 
     def running(self) -> Mapping[str, Operator]:
         """The operators of controllerlib that run, the latest incarnation of each."""
@@ -69,6 +76,15 @@ class ClusterHands:
         found = self.running().get(name) or self.programs().get(name)
         return None if found is None else found.process
 
+    def switch(self, is_old: bool) -> None:
+        self._is_old = is_old
+
+    def released(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        """What is to be started in place of a function of the test: that of the release that runs now."""
+        if self._releases is None or function != self._releases.new:
+            return function
+        return self._releases.old if self._is_old else self._releases.new
+
     def kill(self, operator: str) -> None:
         process = self._process(operator)
         if process is not None:
@@ -86,6 +102,24 @@ class ClusterHands:
 
     def _begin(self, operator: Operator) -> None:
         self._engine.operators.relaunched(operator).begin(self._engine.bubble.loop)
+
+    def surge(self, operator: str) -> Callable[[], None]:
+        first, name = self._process(operator), operator.removeprefix(OPERATOR)
+        if (launched := self.running().get(name)) is not None:
+            self._context.copy().run(self._begin_beside, launched)
+        elif (program := self.programs().get(name)) is not None:
+            self._context.copy().run(self._engine.background.restart, program)
+
+        def end() -> None:
+            if first is not None and not first.fenced:
+                self._engine.disruptions.kill(first)
+
+        return end
+
+    def _begin_beside(self, operator: Operator) -> None:
+        assert operator.launch is not None, "it was started by the test"
+        operator.successor = self._engine.operators.launched(operator.launch, operator.name)
+        operator.successor.begin(self._engine.bubble.loop)
 
     def start_ended(self) -> None:
         """Start operators again that have ended by themselves."""

@@ -20,6 +20,10 @@ _LATE = (0.000_1, 0.001, 0.005)
 _AT_ONCE, _EACH, _LONGEST = 50, 0.01, 0.5
 
 
+#: The virtual seconds that a request takes while two replicas live, so that each goes on while the other waits.
+BESIDE = 0.001
+
+
 class Delays:
     """The delays of one run. `active`: whether its plan has the atom."""
 

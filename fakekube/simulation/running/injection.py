@@ -11,19 +11,24 @@ from fakekube.simulation.anchor import Anchor
 from fakekube.simulation.atoms import (
     LAG,
     LONGEST,
+    SLOW,
     Atom,
     Crash,
+    Downgrade,
     Dup,
     Failure,
     Gap,
     Hold,
     Hook,
     Jump,
+    Late,
     Lost,
     Pause,
     Race,
     Stale,
+    Surge,
     Until,
+    Upgrade,
     Zombie,
 )
 from fakekube.simulation.observation import TEST, Commit
@@ -50,6 +55,9 @@ class Hands(Protocol):
     def compact(self) -> None:
         """Compact the history."""
 
+    def surge(self, operator: str) -> Callable[[], None]:
+        """Start a second replica of an operator; returns what kills the first one."""
+
     def stop(self, operator: str) -> None:
         """Freeze an operator."""
 
@@ -68,6 +76,9 @@ class Hands(Protocol):
     def resync(self) -> None:
         """Enqueue every key that was ever reconciled."""
 
+    def switch(self, is_old: bool) -> None:
+        """Start the old or the new release from now on."""
+
     def after(self, seconds: float, action: Callable[[], None]) -> Callable[[], None]:
         """Call `action` after so many virtual seconds; returns what cancels it."""
 
@@ -85,6 +96,8 @@ class _Pending:
     cancel: Callable[[], None] = _nothing
     #: whether an operator is down or frozen, and whether a reconcile has begun since
     down: bool = False
+    #: whether two replicas live
+    doubled: bool = False
     armed: bool = False
     #: how many reconciles have ended since
     reconciles: int = 0
@@ -114,6 +127,8 @@ class Injection:
     fired: list[int] = field(default_factory=list)
     stale: dict[tuple[str, str], int] = field(default_factory=dict)
     """The revision that the next list of a kind by an operator reads."""
+    is_over: bool = False
+    """Whether nothing begins any more: everything is reconciled once more, to see what is written at rest (O4)."""
     last_revision: int = 0
     """That of the last change."""
     _resynced: int = 0
@@ -126,6 +141,8 @@ class Injection:
 
     def before_read(self, anchor: Anchor) -> int:
         """The code with which a read fails, or 0."""
+        if self.is_over:
+            return 0
         for number, atom in self._of(Failure):
             if self._repeats(number, atom, anchor):
                 return atom.code
@@ -141,6 +158,8 @@ class Injection:
 
     def before_commit(self, commit: Commit) -> int:
         """The code with which a write fails that is about to be stored, or 0; `commit` is what it would be."""
+        if self.is_over:
+            return 0
         for number, atom in self._of(Failure):
             if self._repeats(number, atom, commit.anchor):
                 return atom.code
@@ -163,6 +182,15 @@ class Injection:
         self._fire(number)
         return True
 
+    def holds_answer(self, anchor: Anchor, release: Callable[[], None]) -> bool:
+        """Whether the answer of a write that was stored, or of a read, is held until `release` is called."""
+        for number, atom in self._of(Late) if not self.is_over else ():
+            if atom.at == anchor and number not in self.fired:
+                self._fire(number)
+                self._wait(_Pending(atom.until, release), SLOW)
+                return True
+        return False
+
     # --- after something has happened
 
     def committed(self, commit: Commit) -> str:
@@ -170,6 +198,8 @@ class Injection:
         lost = ""
         self.last_revision = commit.revision
         self._end_pending(commit.anchor)
+        if self.is_over:
+            return lost
         for number, atom in enumerate(self.plan.atoms):
             if number in self.fired and not isinstance(atom, Stale):
                 continue
@@ -180,7 +210,7 @@ class Injection:
                 self._begin(number, atom, commit)
         return lost
 
-    def _begin(self, number: int, atom: Atom, commit: Commit) -> None:
+    def _begin(self, number: int, atom: Atom, commit: Commit) -> None:  # noqa: C901 - a case for each atom
         anchor, who = commit.anchor, commit.actor
         match atom:
             case Crash(at=at) if at == anchor and (commit.by_operator or who == TEST):
@@ -191,6 +221,10 @@ class Injection:
                 self._fire(number)
                 self.hands.stop(who)
                 self._wait(_Pending(atom.until, lambda: self.hands.resume(who), down=True))
+            case Surge(at=at) if at == anchor and (commit.by_operator or who == TEST):
+                self._fire(number)
+                for operator in self.operators():
+                    self._wait(_Pending(atom.until, self.hands.surge(operator), doubled=True))
             case Hold(since=at) if at == anchor:
                 self._fire(number)
                 release = self.hands.hold("", atom.kind, commit.revision - 1)
@@ -201,6 +235,11 @@ class Injection:
                 self._wait(_Pending(atom.until, partial(self._expire, release)))
             case Stale():
                 self._stale(number, atom, commit)
+            case Upgrade(at=at) | Downgrade(at=at) if at == anchor and (commit.by_operator or who == TEST):
+                self._fire(number)
+                self.hands.switch(isinstance(atom, Downgrade))
+                for operator in self.operators():
+                    self._crash(operator, None)
             case Jump(at=at) if at == anchor:
                 self._fire(number)
                 self.hands.jump(atom.seconds)
@@ -235,6 +274,11 @@ class Injection:
                 release = self.hands.hold(operator, atom.kind, revision)
                 self._wait(_Pending("reconcile", release))
 
+    @property
+    def hits(self) -> int:
+        """How often atoms have taken effect."""
+        return len(self.fired) + sum(self._hits.values())
+
     operators: Callable[[], list[str]] = list
     """The operators that run."""
     expected: Callable[[Anchor], Anchor] = _itself
@@ -247,13 +291,13 @@ class Injection:
         """Call `end` when the cluster is quiescent."""
         self._pending.append(_Pending("rest", end))
 
-    def _wait(self, one: _Pending) -> None:
+    def _wait(self, one: _Pending, longest: float = LONGEST) -> None:
         """Let an atom go on until its end comes, or for the longest time.
 
         A cluster may be busy because of the atom, so that it is never at rest.
         """
         self._pending.append(one)
-        one.cancel = self.hands.after(LAG if one.until == "rest" else LONGEST, partial(self._end, one))
+        one.cancel = self.hands.after(LAG if one.until == "rest" else longest, partial(self._end, one))
 
     @property
     def is_down(self) -> bool:
@@ -261,9 +305,14 @@ class Injection:
         return any(one.down for one in self._pending)
 
     @property
+    def is_doubled(self) -> bool:
+        """Whether two replicas of an operator live now."""
+        return any(one.doubled for one in self._pending)
+
+    @property
     def is_late(self) -> bool:
         """Whether a watch is late now until a change that is still to come."""
-        return any(isinstance(one.until, Anchor) and not one.down for one in self._pending)
+        return any(isinstance(one.until, Anchor) and not (one.down or one.doubled) for one in self._pending)
 
     def reconcile_started(self) -> None:
         """Called when a reconcile begins."""

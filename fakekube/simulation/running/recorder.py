@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from linecache import getline
 from pathlib import Path
 from typing import Any
 
@@ -159,7 +160,8 @@ class Recorder:
         """Record a read of an operator from the server."""
         target = target_of(self.kinds.name(collection), namespace, name)
         anchor = self._occurrences.next(verb, target, ())
-        self.reads.append(anchor)
+        if not self.resting:  # no fault is injected then
+            self.reads.append(anchor)
         run = current_run()
         if run is not None:
             running = self._running.get((actor.name, actor.incarnation, run.controller, str(run.request)))
@@ -236,13 +238,27 @@ def text_of(error: BaseException | None) -> str:
 
 def place_of(error: BaseException | None) -> str:
     """`FILE:LINE` where the test's own code has raised or called what raised; empty if it is not known."""
-    trace, found = error.__traceback__ if error is not None else None, ""
+    path, line = _line_of(error)
+    return f"{Path(path).name}:{line}" if path else ""
+
+
+def code_of(error: BaseException | None) -> str:
+    """The line of the test's own code that has raised or called what raised."""
+    return getline(*_line_of(error)).strip()
+
+
+def _line_of(error: BaseException | None) -> tuple[str, int]:
+    trace, found = error.__traceback__ if error is not None else None, ("", 0)
     while trace is not None:
-        module = str(trace.tb_frame.f_globals.get("__name__", "")).partition(".")[0]
-        if module not in _NOT_THE_TEST:
-            found = f"{Path(trace.tb_frame.f_code.co_filename).name}:{trace.tb_lineno}"
+        if is_of_user(str(trace.tb_frame.f_globals.get("__name__", ""))):
+            found = trace.tb_frame.f_code.co_filename, trace.tb_lineno
         trace = trace.tb_next
     return found
+
+
+def is_of_user(module: str) -> bool:
+    """Whether a module is that of a test or an operator, or of a library that these use."""
+    return module.partition(".")[0] not in _NOT_THE_TEST
 
 
 def is_unexpected(error: BaseException | None) -> bool:

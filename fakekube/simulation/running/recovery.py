@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Container
+from math import ceil
 from typing import TYPE_CHECKING, Any
 
 from fakekube.harness.engine import engine_of
@@ -12,8 +14,15 @@ if TYPE_CHECKING:
     from fakekube.harness.operators.operator import Operator
     from fakekube.virtualtime.simulatedprocess import SimulatedProcess
 
-#: At most so many virtual seconds are waited for retries after a fault, at each step of the test.
+#: At most so many virtual seconds are waited for what a fault has broken, at each step of the test.
 RECOVERY = 120.0
+
+#: If a retry is due only later, it is waited for: the longest back-off of client-go's rate limiter, and a moment more.
+LONGEST_RETRY = 1000.0
+_MOMENT = 1.0
+
+#: The shortest time that the clock of the loop moves.
+_TICK = 1e-6
 
 #: The virtual seconds in which an operator that is no manager of controllerlib tries again: its retries are not known.
 #: kopf's default is a minute.
@@ -23,10 +32,19 @@ _UNKNOWN = 65.0
 class Recovery:
     """`late`: how many frozen leaders have not written yet. `until`: the virtual time at which the last delay ends.
 
-    `watched`: the collections that each process has watched, by the identity of the process.
+    `watched`: the collections that each process has watched, by the identity of the process. `failing`: the controllers
+    and keys whose retries are not waited for for long, as they fail in the reference, too. `hits`: returns how often
+    atoms have taken effect.
     """
 
-    def __init__(self, cluster: FakeKube, hands: ClusterHands) -> None:
+    def __init__(
+        self,
+        cluster: FakeKube,
+        hands: ClusterHands,
+        failing: Container[tuple[str, str]] = (),
+        hits: Callable[[], int] = lambda: 0,
+    ) -> None:
+        self._failing, self._hits = failing, hits
         self._cluster, self._engine, self._hands = cluster, engine_of(cluster), hands
         self.late: int = 0
         self.until: float = 0.0
@@ -39,14 +57,22 @@ class Recovery:
             self.until = max(self.until, self._cluster.clock.monotonic() + _UNKNOWN)
 
     async def wait(self) -> None:
-        """Let time pass while something is due, at most RECOVERY virtual seconds."""
+        """Let time pass while something is due, at most RECOVERY virtual seconds.
+
+        A retry that comes later is waited for; if it fails by another atom, so is the next one.
+        """
         loop, clock = self._engine.bubble.loop, self._cluster.clock
-        end = clock.monotonic() + RECOVERY
+        end, hits = clock.monotonic() + max(RECOVERY, self._retry()), self._hits()
         while clock.monotonic() < end and self.is_due():
+            if self._hits() != hits:
+                end, hits = max(end, clock.monotonic() + self._retry()), self._hits()
             timer = loop.next_timer()
             if timer is None:
                 return
-            await loop.advance(max(0.0, min(timer / 1e6, end) - clock.monotonic()))
+            seconds = min(timer / 1e6, end) - clock.monotonic()
+            if 0 < seconds < _TICK:
+                return  # less than the clock can move: the end is reached
+            await loop.advance(max(0.0, seconds))
 
     def is_due(self) -> bool:
         """Whether a retry, a list, a start or something late is due."""
@@ -69,14 +95,22 @@ class Recovery:
         """Whether operators whose retries are not known may still react to what was late."""
         return self._cluster.clock.monotonic() < self._caught_up
 
+    def _retry(self) -> float:
+        """The virtual seconds after which the next retries have been made; 0 if there is none."""
+        found = self.next_retries()
+        return ceil(min(found, LONGEST_RETRY)) + _MOMENT if found else 0.0
+
     def next_retries(self) -> float:
-        """The virtual seconds until each failed reconcile has been tried again; 0 if none has failed."""
+        """The virtual seconds until each failed reconcile has been tried again; 0 if none has failed.
+
+        Those that fail in the reference, too, do not count.
+        """
         delays = (
             delay.total_seconds()
             for one in self._hands.running().values()
             for view in one.views()
             for key, delay in view.waiting.items()
-            if view.failures(key)
+            if view.failures(key) and (view.name, str(key)) not in self._failing
         )
         return max(delays, default=0.0)
 

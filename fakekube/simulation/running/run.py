@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from controllerlib.observer import current_run
 from fakekube.apiserver.apiserver import refusal
+from fakekube.apiserver.damage import Damage
 from fakekube.apiserver.faults import Fault, error_of
 from fakekube.apiserver.response import Response
 from fakekube.apiserver.storage.store import Change, Entry
@@ -17,18 +20,20 @@ from fakekube.apiserver.wire.status import StatusError
 from fakekube.harness.engine import engine_of
 from fakekube.harness.records.identity import CLUSTER, Identity
 from fakekube.server.clients import ClientProcess, Interception
-from fakekube.simulation.anchor import target_of
-from fakekube.simulation.atoms import Failure, Fresh, Race
+from fakekube.simulation.anchor import Anchor, target_of
+from fakekube.simulation.atoms import Failure, Fresh, Late, Old, Race, Upgrade
 from fakekube.simulation.lastspec import Intents
+from fakekube.simulation.observation import CLUSTER as CLUSTER_ACTOR
 from fakekube.simulation.observation import OPERATOR, Commit, Observation
 from fakekube.simulation.plan import Plan
 from fakekube.simulation.realism import Facts
 from fakekube.simulation.running.clusterhands import ClusterHands
-from fakekube.simulation.running.delays import Delays, Pace
+from fakekube.simulation.running.delays import BESIDE, Delays, Pace
 from fakekube.simulation.running.externalwatch import ExternalWatch
 from fakekube.simulation.running.foldedrequests import FoldedRequests, Send
 from fakekube.simulation.running.injection import Injection
 from fakekube.simulation.running.marks import Marks
+from fakekube.simulation.running.meter import Meter
 from fakekube.simulation.running.recorder import Actor, Kinds, Recorder
 from fakekube.simulation.running.recovery import Recovery
 from fakekube.simulation.running.runend import finished
@@ -65,9 +70,11 @@ class Run:
         self._cluster, self._engine, self._with_timeline = cluster, engine_of(cluster), with_timeline
         self._server = self._engine.server
         self.recorder: Recorder = Recorder(Kinds(self._server.apiserver.catalog.resources()))
-        self.hands: ClusterHands = ClusterHands(cluster, self.recorder)
-        self.recovery: Recovery = Recovery(cluster, self.hands)
+        is_old = any(isinstance(atom, Upgrade | Old) for atom in plan.atoms)
+        self.hands: ClusterHands = ClusterHands(cluster, self.recorder, plan.releases, is_old=is_old)
         self.injection: Injection = Injection(plan, self.hands)
+        failing = plan.bounds.failing if plan.bounds is not None else frozenset()
+        self.recovery: Recovery = Recovery(cluster, self.hands, failing, lambda: self.injection.hits)
         self.injection.operators = self.hands.names
         self.injection.expected = self.recorder.expected
         self.externals: ExternalWatch = ExternalWatch(
@@ -77,6 +84,7 @@ class Run:
         self.injection.on_fired, self.injection.on_released = self._fired, self.recovery.released
         self.streams: StreamCheck = StreamCheck()
         self._delays, self._pace = Delays(plan), Pace()
+        self.meter: Meter = Meter(plan.bounds, cluster.clock.monotonic)
         self.lost: list[str] = []
         self.steps: list[str] = []
         self.folded: FoldedRequests | None = None
@@ -84,17 +92,20 @@ class Run:
         self._actors: dict[int, Actor] = {}
         self._from_cache: set[str] = set()
         self._losing = ""
+        self._is_slow = any(isinstance(atom, Late) for atom in plan.atoms)
+        self._held: tuple[RequestInfo, Callable[[], Awaitable[object]]] | None = None
         self._raced: tuple[RequestInfo, ClientProcess | None] | None = None
         self._next: Interception | None = None
         self._webhooks = False
         self._restarts = 0
+        self._is_over = False
 
     # --- what the harness asks -------------------------------------------------------------------------------------
 
     @property
     def calm(self) -> bool:
         """Whether the plan has no faults."""
-        return not self.plan.atoms
+        return all(isinstance(atom, Old) for atom in self.plan.atoms)
 
     @contextmanager
     def step(self, name: str) -> Iterator[None]:
@@ -123,6 +134,10 @@ class Run:
         """The test waits for an operator: nothing stays down or late."""
         self.injection.end_all()
 
+    def released(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        """What is to be started in place of a function of the test."""
+        return self.hands.released(function)
+
     def absorbs(self, error: BaseException) -> bool:
         """Whether an operator has ended because of the plan, and starts again, as the kubelet would have it.
 
@@ -149,7 +164,7 @@ class Run:
             own = self._engine.controllers.operator
             found = self.hands.actor_of(process)
             if found is None and own is not None and own.process is process:
-                found = Actor("cluster")
+                found = Actor(CLUSTER_ACTOR)
             if found is None:  # it may be known as an operator later
                 return Actor(f"client {process.name}")
             self._actors[id(process)] = found
@@ -163,7 +178,7 @@ class Run:
     @property
     def facts(self) -> Facts:
         """What the rules of legality need to know."""
-        return Facts(frozenset(self._from_cache), self.recovery.lease, self._webhooks)
+        return Facts(frozenset(self._from_cache), self.recovery.lease, self._webhooks, self.plan.releases is not None)
 
     # --- connecting ------------------------------------------------------------------------------------------------
 
@@ -213,6 +228,8 @@ class Run:
         if identity.operator == CLUSTER:  # its own controllers are not judged
             return
         actor = Actor(f"{OPERATOR}{identity.operator}", identity.incarnation)
+        if self.meter.step(f"{controller} reconciling {key}"):
+            self._end()
         self.recorder.reconcile_started(actor, controller, key, self._cluster.clock.monotonic())
         self.injection.reconcile_started()
 
@@ -233,6 +250,9 @@ class Run:
         if info.resource.endswith("webhookconfigurations"):
             self._webhooks = True
         actor = self._actor(client)
+        if actor.name.startswith(OPERATOR) and self.meter.request(_what(info, actor)):
+            self._end()
+            return Fault(reset="before")
         if self.externals.requested(actor) and client is not None and client.fenced:
             return Fault(reset="before")
         if actor.name in self.hands.frozen:
@@ -257,6 +277,8 @@ class Run:
             delay = self._pace.of_write(operator.name, self._cluster.clock.monotonic())
             if delay:
                 return delay
+        if self.injection.is_doubled:  # replicas run at the same time, not one after the other
+            return BESIDE
         return self._delays.of_request() if self._delays.active else 0.0
 
     def _late(self, seconds: float) -> float:
@@ -276,6 +298,7 @@ class Run:
         if current_run() is None and not self.hands.programs():
             return None
         anchor = self.recorder.read(info.verb, collection, info.namespace, info.name, actor)
+        self._hold_answer(anchor, info)
         code = self.injection.before_read(anchor)
         return Fault(error=code) if code else None
 
@@ -340,6 +363,8 @@ class Run:
         if self._raced is not None and self._server.exchange is self._raced and not self.recorder.racing:
             self.recorder.raced.append(commit.revision)
         self.streams.committed(change)
+        if info is not None and commit.by_operator:
+            self._hold_answer(commit.anchor, info)
         self._losing = self.injection.committed(commit) or self._losing
         if self._next is not None:
             self._next.committed(change, info, client)
@@ -348,6 +373,9 @@ class Run:
         self, request: Request, info: RequestInfo, client: ClientProcess | None, response: Response
     ) -> Response:
         how, self._losing = self._losing, ""
+        held, self._held = self._held, None
+        if held is not None and held[0] is info and not response.reset and response.watch is None:
+            response = replace(response, damage=Damage(held=held[1]))
         if how == "reset":
             response = Response(reset=True)
         elif how:
@@ -355,6 +383,13 @@ class Run:
             assert isinstance(error, StatusError), "a server answers 504 itself"
             response = refusal(error, request)
         return self._next.answered(request, info, client, response) if self._next is not None else response
+
+    def _hold_answer(self, anchor: Anchor, info: RequestInfo) -> None:
+        """Hold the answer of a request if the plan says so."""
+        if self._is_slow:
+            gate = asyncio.Event()
+            if self.injection.holds_answer(anchor, gate.set):
+                self._held = info, gate.wait
 
     def watching(self, watch: Watch, user_agent: str, client: ClientProcess | None) -> None:
         self.recovery.watched.setdefault(id(client), set()).add(watch.collection)
@@ -367,6 +402,8 @@ class Run:
         if actor.name.startswith(OPERATOR) and event.type == "BOOKMARK":
             self.recorder.reached(watch.collection, event.entry.revision, actor)
         elif actor.name.startswith(OPERATOR):
+            if self.meter.step(f"events of {watch.collection} for {actor.name}"):
+                self._end()
             now = self._cluster.clock.monotonic()
             self.recorder.delivered(watch.collection, event.entry.revision, actor, now)
         self.streams.delivered(watch, event)
@@ -375,8 +412,23 @@ class Run:
             return self._late(self._delays.of_event())
         return delay
 
+    def _end(self) -> None:
+        """End the operators of a run that is over its bounds, so that the test ends."""
+        for operator in self.hands.names():
+            self.hands.kill(operator)
+        if not self._is_over:
+            self._is_over = True
+            self._engine.background.failed(HotLoop(self.meter.exceeded or self.meter.too_long))
+
     # --- the end ---------------------------------------------------------------------------------------------------
 
     def finish(self, failure: BaseException | None) -> Observation:
         """Let everything settle, look at the final state, and reconcile everything once more. Before the close."""
         return finished(self, self._cluster, failure, with_timeline=self._with_timeline)
+
+
+def _what(info: RequestInfo, actor: Actor) -> str:
+    """A request in the words of a report: `store reconciling default/a: get vaults/a`."""
+    run = current_run()
+    who = f"{run.controller} reconciling {run.request}" if run is not None else actor.name
+    return f"{who}: {info.verb} {'/'.join(one for one in (info.resource, info.subresource, info.name) if one)}"

@@ -9,7 +9,7 @@ from controllerlib import ApiError
 from fakekube.harness.assertions.invariants import Violated
 from fakekube.harness.engine import engine_of
 from fakekube.simulation.anchor import numbered
-from fakekube.simulation.atoms import Atom, Crash, Fresh, Gap, Hold, Pause, Rollback, Stale
+from fakekube.simulation.atoms import Atom, Crash, Downgrade, Fresh, Gap, Hold, Late, Pause, Rollback, Stale, Upgrade
 from fakekube.simulation.intents import carried, intents_of
 from fakekube.simulation.lastspec import Step
 from fakekube.simulation.observation import Observation
@@ -18,8 +18,9 @@ from fakekube.simulation.running.clusterhands import ClusterHands
 from fakekube.simulation.running.externalwatch import ExternalWatch
 from fakekube.simulation.running.foldedrequests import FoldedRequests
 from fakekube.simulation.running.injection import Injection
-from fakekube.simulation.running.recorder import Recorder, place_of, text_of
-from fakekube.simulation.running.recovery import Recovery
+from fakekube.simulation.running.meter import Meter
+from fakekube.simulation.running.recorder import Recorder, code_of, place_of, text_of
+from fakekube.simulation.running.recovery import LONGEST_RETRY, Recovery
 from fakekube.simulation.running.streamcheck import StreamCheck
 from fakekube.virtualtime import Deadlock, HotLoop, NotQuiescent
 
@@ -42,13 +43,11 @@ class Run(Protocol):
     lost: list[str]
     externals: ExternalWatch
     steps: list[str]
+    meter: Meter
 
 
 #: Virtual seconds that pass at the end of each run, so that what failed is retried. Odd, so that it ends between ticks.
 GRACE = 37.5
-
-#: After a fault, so many more pass if a retry is due only then: the longest back-off of client-go's rate limiter.
-LONGEST_RETRY = 1000.0
 
 _STUCK = (Deadlock, HotLoop, NotQuiescent)
 
@@ -58,7 +57,7 @@ def finished(run: Run, cluster: FakeKube, failure: BaseException | None, *, with
     ending = _Ending(run, cluster)
     ended = cluster.clock.monotonic()
     mode = ending.mode()
-    unsettled = text_of(failure) if isinstance(failure, _STUCK) else ""
+    unsettled = run.meter.exceeded or (text_of(failure) if isinstance(failure, _STUCK) else "")
     violated = isinstance(failure, Violated)
     failed = "" if failure is None or unsettled or violated else text_of(failure)
     inconclusive = bool(failed) and (run.injection.is_down or run.injection.is_late or run.recovery.catches_up)
@@ -67,18 +66,20 @@ def finished(run: Run, cluster: FakeKube, failure: BaseException | None, *, with
     if mode and not unsettled:
         inconclusive = not ending.changed(mode, bool(failed))
     ending.note_real_time(failure)
-    unsettled = unsettled or ending.attempt(ending.settle)
+    unsettled = unsettled or ending.attempt(ending.settle) or run.meter.exceeded
     final = final_objects(run, cluster)
+    cost = run.meter.cost
     if not unsettled:
-        unsettled = ending.attempt(ending.rest)
+        unsettled = ending.attempt(ending.rest) or run.meter.exceeded
     ending.collect()
     return run.recorder.observation(
         run.plan.seed,
         failure="" if inconclusive or mode else failed.partition("\n")[0],
         where=place_of(failure),
+        code=code_of(failure),
         inconclusive=inconclusive,
         unsettled=unsettled.partition("\n")[0],
-        unjudged=ending.unjudged.partition("\n")[0],
+        unjudged=(ending.unjudged or run.meter.too_long).partition("\n")[0],
         final=final,
         violations=tuple(text.partition("\n")[0] for text in ending.violations),
         lost=tuple(run.lost),
@@ -89,13 +90,21 @@ def finished(run: Run, cluster: FakeKube, failure: BaseException | None, *, with
         steps=tuple(run.steps),
         ended=ended,
         mode=mode,
+        released=_released(run),
+        cost=cost,
         timeline=cluster.timeline.to_json() if with_timeline else "",
     )
 
 
+def _released(run: Run) -> bool | None:
+    """Whether the release has changed; None if the plan does not say so."""
+    numbers = [number for number, atom in enumerate(run.plan.atoms) if isinstance(atom, Upgrade | Downgrade)]
+    return any(number in run.injection.fired for number in numbers) if numbers else None
+
+
 def _skips(atom: Atom) -> bool:
     """Whether operators may not see each state because of an atom."""
-    return isinstance(atom, Hold | Gap | Stale | Pause) or (isinstance(atom, Crash) and atom.until is not None)
+    return isinstance(atom, Hold | Gap | Stale | Pause | Late) or (isinstance(atom, Crash) and atom.until is not None)
 
 
 class _Ending:
@@ -171,11 +180,15 @@ class _Ending:
             self._cluster.settle()
             if not self._run.injection.end_all():
                 break
-        retries = self._run.recovery.next_retries() if self._run.injection.fired else 0.0
-        self._cluster.advance(GRACE + min(retries, LONGEST_RETRY))
+        while True:
+            hits = self._run.injection.hits
+            retries = self._run.recovery.next_retries() if hits else 0.0
+            self._cluster.advance(GRACE + min(retries, LONGEST_RETRY))
+            if self._run.injection.hits == hits or not self._run.recovery.next_retries():
+                return
 
     def rest(self) -> None:
-        self._run.recorder.resting = True
+        self._run.recorder.resting = self._run.injection.is_over = True
         self._run.hands.resync()
         self._cluster.settle()
 

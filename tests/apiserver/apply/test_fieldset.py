@@ -47,6 +47,21 @@ def test_members_precede_their_descendants():
     [
         pytest.param(["f:b", ".", "f:a"], [".", "f:a", "f:b"], id="names"),
         pytest.param(['k:{"port":9}', 'k:{"port":10}'], ['k:{"port":9}', 'k:{"port":10}'], id="numbers-as-numbers"),
+        pytest.param(
+            ['k:{"name":"a0"}', 'k:{"name":"a!"}', 'k:{"name":"a"}', "."],
+            [".", 'k:{"name":"a"}', 'k:{"name":"a!"}', 'k:{"name":"a0"}'],
+            id="texts-without-their-end",
+        ),
+        pytest.param(
+            ['k:{"name":"a"}', 'k:{"name":"\\"b"}', 'k:{"name":"B"}'],
+            ['k:{"name":"\\"b"}', 'k:{"name":"B"}', 'k:{"name":"a"}'],
+            id="texts-with-escapes",
+        ),
+        pytest.param(
+            ['k:{"name":"b"}', 'k:{"name":"a","port":"x"}', 'k:{"ip":"z"}'],
+            ['k:{"ip":"z"}', 'k:{"name":"a","port":"x"}', 'k:{"name":"b"}'],
+            id="other-keys",
+        ),
         pytest.param(["v:true", 'v:"a"', "v:3"], ["v:3", 'v:"a"', "v:true"], id="values-by-type"),
         pytest.param(
             ["i:10", "i:9", "v:1", 'k:{"a":1}', "f:x"], ["f:x", 'k:{"a":1}', "v:1", "i:9", "i:10"], id="types"

@@ -96,7 +96,8 @@ def _deletion(eviction: Object, call: Call, options: WriteOptions) -> DeleteOpti
     body = dict(eviction.get("deleteOptions") or {})
     if options.dry_run:
         if body.get("dryRun", ["All"]) != ["All"]:
-            raise bad_request("Non-matching dry-run options in request and content")
+            sent = " ".join(map(str, body["dryRun"] or ()))
+            raise StatusError(500, "", f"Non-matching dry-run options in request and content: [All] and [{sent}]")
         body["dryRun"] = ["All"]
     return delete_options(body, call.request)
 

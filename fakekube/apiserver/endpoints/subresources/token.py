@@ -102,6 +102,10 @@ def _check_place(call: Call, meta: Object) -> None:
         raise invalid("authentication.k8s.io", "TokenRequest", call.info.name, [error])
 
 
+#: The encoded spec of an empty request: a boundObjectRef changes from null, so that only its fields are owned.
+_EMPTY_SPEC = {"audiences": None, "expirationSeconds": None, "boundObjectRef": None}
+
+
 def _read(call: Call, body: Call, options: WriteOptions) -> Object:
     content_type, api_version = call.request.headers.get("content-type"), "authentication.k8s.io/v1"
     sent = codec.decode(call.request.body, content_type, kind="TokenRequest", api_version=api_version).object
@@ -116,7 +120,8 @@ def _read(call: Call, body: Call, options: WriteOptions) -> Object:
     if isinstance((sent.get("spec") or {}).get("audiences"), list):
         spec["audiences"] = sent["spec"]["audiences"]
     draft = {**draft, "metadata": draft.get("metadata") or {}, "spec": spec}
-    return ownership.created(_as_request(call), draft, options)
+    request = _as_request(call)
+    return ownership.changed(request, draft, {**ownership.empty(request), "spec": _EMPTY_SPEC}, options)
 
 
 def _check(seconds: int) -> None:

@@ -50,11 +50,11 @@ def default_node(obj: Object) -> None:
 
 
 #: Dynamic configuration of kubelets.
-_GATED = {"spec.configSource": REMOVED}
+_GATED = {"spec.configSource": REMOVED, "status.config": REMOVED}
 
 
 def prepare_node(new: Object) -> Object:
-    return without_disabled({**_GATED, "status.config": REMOVED}, new)
+    return without_disabled(_GATED, new)
 
 
 def prepare_node_update(new: Object, old: Object) -> Object:

@@ -135,7 +135,7 @@ def _validate_values(values: Field, operator: str) -> None:
     elif operator in ("Exists", "DoesNotExist"):
         values.optional().invalid("must be no value when `operator` is 'Exist' or 'DoesNotExist' for scope selector")
     else:
-        values.parent.at("operator", operator).invalid("not a valid selector operator")
+        values.parent.at("operator", operator).invalid_go("not a valid selector operator")
 
 
 def _quota(obj: Object, ages: Ages) -> list[Any]:

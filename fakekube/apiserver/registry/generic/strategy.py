@@ -129,6 +129,8 @@ class Strategy:
     fields_message: str = "known"
     default: Callable[[Object], None] = no_defaults
     """Sets the defaults of a decoded object in place."""
+    date: Callable[[Object, str], Object] | None = None
+    """Sets the times of a decoded object that default to the present; None: there are none."""
     author: Callable[[Object, User], Object] | None = None
     """Records the user in a new object; None: the kind does not record it."""
     prepare_create: Prepare = as_is

@@ -33,8 +33,8 @@ def default_binding(obj: Object) -> None:
 
 def validate(binding: Field) -> None:
     namespaced, role = is_namespaced(binding), binding["roleRef"]
-    role["apiGroup"].one_of((GROUP,))
-    role["kind"].one_of(("Role", "ClusterRole") if namespaced else ("ClusterRole",))
+    role["apiGroup"].one_of((GROUP,), plain=True)
+    role["kind"].one_of(("Role", "ClusterRole") if namespaced else ("ClusterRole",), plain=True)
     role["name"].required().check(names.path_segment_problems)
     for subject in binding["subjects"]:
         _validate_subject(subject, namespaced)
@@ -55,13 +55,13 @@ def _validate_subject(subject: Field, namespaced: bool) -> None:
     name.required()
     if kind.value == "ServiceAccount":
         name.optional().dns_subdomain()
-        group.optional().one_of(("",))
+        group.optional().one_of(("",), plain=True)
         if not namespaced:
             subject["namespace"].required()
         return
-    kind.one_of(SUBJECT_KINDS)
+    kind.one_of(SUBJECT_KINDS, plain=True)
     if kind.value in SUBJECT_KINDS:
-        group.one_of((GROUP,))
+        group.one_of((GROUP,), plain=True)
 
 
 def _subjects(obj: Object, kind: str) -> str:

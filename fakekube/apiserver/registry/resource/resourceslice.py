@@ -98,6 +98,21 @@ _GATED: Mapping[tuple[str, ...], tuple[frozenset[str], frozenset[str]]] = {
 }
 
 
+def date_taints(slice: Object, now: str) -> Object:
+    """Taints of devices without a time are added now (`SetDefaults_DeviceTaint`)."""
+    spec = slice.get("spec") or {}
+    devices = spec.get("devices") or ()
+    if not any(not taint.get("timeAdded") for device in devices for taint in device.get("taints") or ()):
+        return slice
+    dated = [
+        {**device, "taints": [{**taint, "timeAdded": taint.get("timeAdded") or now} for taint in device["taints"]]}
+        if device.get("taints")
+        else device
+        for device in devices
+    ]
+    return {**slice, "spec": {**spec, "devices": dated}}
+
+
 def drop_disabled_fields(slice: Object, old: Object | None = None) -> Object:
     """Without the fields of features that are off and that the stored slice does not use (`dropDisabledFields`)."""
     spec = slice.get("spec") or {}
@@ -270,6 +285,7 @@ KIND = Kind(
         fields={"spec.nodeName": string_at("spec", "nodeName"), "spec.driver": string_at("spec", "driver")},
         returns_deleted=True,
         generation=("spec",),
+        date=date_taints,
         prepare_create=drop_disabled_fields,
         prepare_update=drop_disabled_fields,
         validate=validator(_validate_any),

@@ -32,6 +32,8 @@ def _resized(new: list[Object], old: list[Object]) -> list[Object]:
 
 def _resources(new: Object, old: Object, now: str) -> Object:
     spec, sent = dict(old.get("spec") or {}), new.get("spec") or {}
+    if any(len(sent.get(kind) or ()) != len(spec.get(kind) or ()) for kind in ("initContainers", "containers")):
+        return new  # validation rejects it
     for kind in ("initContainers", "containers"):
         wanted = sent.get(kind) or []
         if wanted:

@@ -16,6 +16,7 @@ zero values of Go's structs.
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any, TypeVar
 
 from fakekube.apiserver.registry.generic.validation import content, gostructs
@@ -279,9 +280,10 @@ class Field:
         self.check(content.ip_problems)
         return SKIPPED
 
-    def one_of(self, choices: Sequence[str]) -> Field:
+    def one_of(self, choices: Sequence[str], *, plain: bool = False) -> Field:
+        """`plain`: the field is a Go string and not of a named type."""
         if self.value not in choices:
-            self.not_supported(choices)
+            self._add(partial(field_not_supported, plain=plain), self.text, choices)
         return self
 
     def between(self, low: int, high: int, why: str = "") -> Field:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from ipaddress import IPv4Address, IPv6Address
 
 from fakekube.apiserver.features import since
 from fakekube.apiserver.registry.core.resourcenames import is_native, number_of
@@ -137,6 +138,11 @@ def _validate_node_claims(status: Field, spec: Field) -> None:
                 quantity.invalid("must be non-negative")
 
 
+def _version(address: IPv4Address | IPv6Address) -> int:
+    """The family of an address; mapped ones are of IPv4."""
+    return 4 if getattr(address, "ipv4_mapped", None) else address.version
+
+
 def _validate_addresses(addresses: Field, before: Field) -> None:
     """At most one address of each family."""
     known = [address["ip"].text for address in before]
@@ -148,7 +154,7 @@ def _validate_addresses(addresses: Field, before: Field) -> None:
         if wrong is not None:
             text = [address["ip"].text for address in addresses][wrong]
             addresses.internal(f"failed to check for dual stack with error:invalid IP[{wrong}]: {text}")
-        if len(addresses) > 2 or wrong is not None or {one.version for one in parsed if one is not None} != {4, 6}:
+        if len(addresses) > 2 or wrong is not None or {_version(one) for one in parsed if one is not None} != {4, 6}:
             addresses.invalid_struct("PodIP", "may specify no more than one IP for each IP family")
 
 

@@ -1,0 +1,1 @@
+"""What an exploration has found, and what it shows and keeps of that."""

@@ -1,0 +1,106 @@
+"""A run is bounded in requests, steps and real time by what the reference does."""
+
+import pytest
+
+from fakekube.simulation.bounds import Bounds, Cost
+from fakekube.simulation.explorer import Explorer, Settings
+from fakekube.simulation.plan import parse_plan
+from fakekube.simulation.running.meter import Meter
+from fakekube.simulation.scenario import ScenarioRunner
+from tests.simulation.samples.definitions import API, custom, definition, find
+
+
+class Clock:
+    def __init__(self):
+        self.now, self.real = 0.0, 0.0
+
+
+def metered(**usual):
+    clock = Clock()
+    return Meter(Bounds(Cost(**usual)), lambda: clock.now, lambda: clock.real), clock
+
+
+@pytest.mark.parametrize(
+    ("usual", "limit"),
+    [
+        pytest.param({}, 2_000, id="a reference without requests"),
+        pytest.param({"at_once": 30}, 2_300, id="a reference with thirty"),
+    ],
+)
+def test_how_many_requests_fit_into_a_virtual_second(usual, limit):
+    meter, _ = metered(requests=10**6, **usual)
+    assert not any(meter.request("get a") for _ in range(limit))
+    assert meter.request("get a")
+    assert meter.exceeded.startswith(f"more than {limit} requests within one virtual second")
+    assert "mostly get a at test_bounds.py:" in meter.exceeded
+
+
+def test_a_new_second_begins_with_no_request():
+    meter, clock = metered(requests=10**6)
+    for clock.now in (0.1, 0.9, 1.0, 2.5):
+        assert not any(meter.request("get a") for _ in range(1_000))
+    assert meter.cost.at_once == 2_000
+
+
+@pytest.mark.parametrize(
+    ("seconds", "limit"),
+    [pytest.param(10.0, 10_100, id="as long as the reference"), pytest.param(30.0, 30_300, id="three times as long")],
+)
+def test_how_many_requests_fit_into_a_run(seconds, limit):
+    assert Bounds(Cost(requests=10, seconds=10.0)).requests(seconds) == limit
+    assert Bounds(Cost(steps=10, seconds=10.0)).steps(seconds) == limit
+
+
+def test_a_run_that_only_takes_long_in_real_time_is_no_finding():
+    meter, clock = metered(real=2.0)
+    clock.real = 161.0
+    assert any(meter.request("get a") for _ in range(64))
+    assert (meter.exceeded, meter.too_long) == ("", "the run has taken 161 s of real time (limit 160 s)")
+
+
+def endless(bug):
+    """Waits within a reconcile for what a competing write takes away."""
+
+    def build(manager):
+        live = manager.api_reader
+
+        async def reconcile(request, client):
+            tank = await find(live, API, "Tank", request.name, request.namespace)
+            if tank is None:
+                return
+            if (tank.get("status") or {}).get("phase") != "Ready":
+                await live.patch_status(tank, {"status": {"phase": "Ready"}})
+            while (await live.get(API, "Tank", request.name, request.namespace))["metadata"].get("annotations"):
+                if not bug:
+                    return
+
+        manager.controller("tank").for_(API, "Tank").complete(reconcile)
+
+    return build
+
+
+def scenario(build):
+    def test(fakekube):
+        fakekube.apply(definition("Tank"))
+        fakekube.start(build)
+        fakekube.create(custom("Tank"))
+        fakekube.advance(60)
+
+    return test
+
+
+RACE = "FK1 seed=0 race(annotate)@update tank/a{status.phase}#1"
+
+
+@pytest.mark.parametrize("bug", [True, False], ids=["bug", "correct"])
+def test_a_run_that_does_not_end_fails_with_the_place(bug):
+    runner = ScenarioRunner(scenario(endless(bug)))
+    explorer = Explorer(runner.run, Settings(), lambda: runner.facts)
+    judge = explorer.reference()[1]
+    observed = explorer.observe(parse_plan(RACE))
+    assert observed.fired
+    found = [one for one in judge.violations(observed) if one.oracle == "O1"]
+    assert bool(found) is bug
+    if bug:
+        assert "tank reconciling default/a: get tanks/a at test_bounds.py:" in found[0].text
+        assert observed.cost.at_once < 3_000
