@@ -68,6 +68,7 @@ FOREIGN = frozenset(
         "--editable",
         "--full-trace",
         "--help",
+        "--junitxml",
         "--lf",
         "--namespace",
         "--pdb",
