@@ -69,6 +69,7 @@ FOREIGN = frozenset(
         "--editable",
         "--full-trace",
         "--help",
+        "--junitxml",
         "--lf",
         "--namespace",
         "--pdb",
