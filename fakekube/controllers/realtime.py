@@ -23,7 +23,7 @@ from fakekube.controllers.nodespec import numbered
 from fakekube.server.standalone import Options, Running, running
 
 if TYPE_CHECKING:
-    from controllerlib.client.transport import Headers, Query, Response, Transport
+    from controllerlib.client import Headers, Query, Response, Transport
     from fakekube.controllers.controllermanager import ControllerManager
     from fakekube.server.process.pacedloop import PacedClock
 

@@ -361,7 +361,7 @@ def test_options_that_cannot_be_read_end_the_run(given, ini, said):
         addinivalue_line=lambda name, line: lines.append(line.partition("(")[0]),
         getoption=lambda name, default: given.get(name.removeprefix("fakekube_")),
         getini=lambda name: ini,
-        option=made(fakekube_plan=given.get("plan", ""), fakekube_explore=given.get("explore", "")),
+        option=made(fakekube_plan=given.get("plan"), fakekube_explore=given.get("explore", "")),
     )
     if said is None:
         pytest_plugin.pytest_configure(config)

@@ -20,7 +20,7 @@ class Config:
     def __init__(self, given=(), ini=()):
         self.given, self.ini = dict(given), {"detect": [], "timeline_for": None, **dict(ini)}
         self.option = SimpleNamespace(
-            fakekube_plan=self.given.pop("plan", ""), fakekube_explore=self.given.pop("explore", "")
+            fakekube_plan=self.given.pop("plan", None), fakekube_explore=self.given.pop("explore", "")
         )
         self.stash = pytest.Stash()
         self.recorded = []

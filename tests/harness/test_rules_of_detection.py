@@ -22,7 +22,7 @@ from fakekube.harness.detectors.known.requesting.ignorederrors import IgnoredErr
 from fakekube.harness.detectors.knowndetectors import defaults_of
 from fakekube.harness.detectors.texts.unchanged import _is_ignored, _is_of_server
 from fakekube.harness.driving.externalwait import _fuse
-from fakekube.harness.faultinjection.disruptions import Disruptions
+from fakekube.harness.faultinjection.holds import Holds
 from fakekube.harness.faultinjection.watchhold import Hold
 from fakekube.harness.ledger import TOGETHER, Ledger
 from fakekube.harness.members import When, _refusals, label, members_of, unknown
@@ -358,17 +358,18 @@ def test_a_watch_cannot_be_held_before_what_it_has_been_delivered(at, passed, he
     runner = SimpleNamespace(
         apiserver=SimpleNamespace(store=SimpleNamespace(revision=10)), streams=streams, watches=[watch]
     )
-    disruptions = SimpleNamespace(_runner=runner, _held=lambda hold: made.append(hold) or hold)
+    holds = Holds(runner, SimpleNamespace(holds=made), lambda: None)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Hold, "applies", lambda self, watch: True)
+        patch.setattr(Hold, "add", lambda self, watch: None)
         if held is None:
             with pytest.raises(ValueError, match=f"a watch has been delivered changes up to {passed}, and cannot go"):
-                Disruptions.hold(disruptions, None, "pods", "*", "*", at)
+                holds.hold(None, "pods", "*", "*", at)
         else:
-            Disruptions.hold(disruptions, None, "pods", "*", "*", at)
+            holds.hold(None, "pods", "*", "*", at)
     assert [hold.at for hold in made] == ([] if held is None else [held])
     with pytest.raises(ValueError, match="at='x' must be a resourceVersion"):
-        Disruptions.hold(disruptions, None, "pods", "*", "*", "x")
+        holds.hold(None, "pods", "*", "*", "x")
 
 
 @pytest.mark.parametrize(("seconds", "interval", "calls"), [(0.02, 0.005, 4), (0.01, None, 1), (0.01, 1.0, 1)])
