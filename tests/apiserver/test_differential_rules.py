@@ -7,7 +7,9 @@ from typing import Any
 import orjson
 import pytest
 
+from fakekube.apiserver.call import LARGE
 from fakekube.apiserver.crd.schemavalidator import SchemaValidator
+from fakekube.apiserver.needs import Delay
 from fakekube.apiserver.registry.batch.job.strategy import JOB_LABELS, has_labels_of_read
 from fakekube.apiserver.registry.core.pod.images import pull_policy
 from fakekube.apiserver.registry.generic import strategy
@@ -685,3 +687,23 @@ def test_characters_that_cannot_be_printed_are_quoted_as_the_type_of_the_field_i
     quota = {"metadata": {"name": "x"}, "spec": {"hard": {"pods": "1"}, "scopeSelector": selector}}
     message = api.refused("POST", "/api/v1/namespaces/default/resourcequotas", quota)[2]
     assert message.endswith(r'operator: Invalid value: "\u0000": not a valid selector operator')
+
+
+@pytest.mark.parametrize(
+    ("kind", "body", "pauses"),
+    [
+        ("application/apply-patch+yaml", lambda data: {"apiVersion": "v1", "kind": "ConfigMap", **data}, 6),
+        ("application/merge-patch+json", lambda data: data, 5),
+        ("application/json-patch+json", lambda data: [{"op": "add", "path": "/data", "value": data["data"]}], 5),
+    ],
+)
+def test_other_requests_have_their_turn_between_the_parts_of_a_large_one(
+    api: Api, kind: str, body: Any, pauses: int
+) -> None:
+    path = "/api/v1/namespaces/default/configmaps"
+    api.ok("POST", path, {"metadata": {"name": "a"}})
+    api.needs.clear()
+    data = {"metadata": {"name": "a"}, "data": {"k": "x" * LARGE}}
+    answer = api.answer("PATCH", f"{path}/a?fieldManager=m", orjson.dumps(body(data)), content_type=kind)
+    assert answer.status == 200
+    assert api.needs == [Delay(0.0)] * pauses
