@@ -707,3 +707,20 @@ def test_other_requests_have_their_turn_between_the_parts_of_a_large_one(
     answer = api.answer("PATCH", f"{path}/a?fieldManager=m", orjson.dumps(body(data)), content_type=kind)
     assert answer.status == 200
     assert api.needs == [Delay(0.0)] * pauses
+
+
+@pytest.mark.parametrize(
+    ("expression", "error"),
+    [
+        ("string(null) == 'a'", "Internal error: program instantiation failed: no such overload: string(null_type)"),
+        ("int(null) + 1 == 2", "Internal error: program instantiation failed: no such overload: int(null_type)"),
+        ("duration(null) == duration('1s')", "invalid duration argument"),
+        ("timestamp(null) == timestamp(0)", "invalid timestamp argument"),
+    ],
+)
+def test_null_is_converted_by_no_function(api: Api, expression: str, error: str) -> None:
+    rule = {"apiGroups": [""], "apiVersions": ["v1"], "resources": ["configmaps"], "operations": ["CREATE"]}
+    spec = {"matchConstraints": {"resourceRules": [rule]}, "validations": [{"expression": expression}]}
+    policy = {"metadata": {"name": "p"}, "spec": spec}
+    path = "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies"
+    assert error in api.refused("POST", path, policy)[2]

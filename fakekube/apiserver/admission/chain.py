@@ -20,7 +20,6 @@ from fakekube.apiserver.admission import (
     mutations,
     noderestriction,
     nodetaint,
-    podresize,
     podsecurity,
     policies,
     priority,
@@ -83,7 +82,7 @@ VALIDATING: Sequence[tuple[str, str, str, Validate]] = (
     ("CertificateApproval", _REQUESTS, "approval", certificaterequests.validate_approval),
     ("CertificateSigning", _REQUESTS, "status", certificaterequests.validate_signing),
     ("CertificateSubjectRestriction", _REQUESTS, "", certificaterequests.validate_subject),
-    ("PodResizeValidator", "pods", "resize", podresize.validate_pod),
+    ("PodResizeValidator", "pods", "resize", resize.validate_pod),
 )
 
 
