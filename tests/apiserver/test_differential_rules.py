@@ -724,3 +724,32 @@ def test_null_is_converted_by_no_function(api: Api, expression: str, error: str)
     policy = {"metadata": {"name": "p"}, "spec": spec}
     path = "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies"
     assert error in api.refused("POST", path, policy)[2]
+
+
+def test_the_options_of_an_eviction_are_validated_by_the_deletion(api: Api) -> None:
+    eviction = {"metadata": {"name": "p"}, "deleteOptions": {"dryRun": ["x"]}}
+    assert api.refused("POST", f"{PODS}/p/eviction", eviction)[:2] == (404, "NotFound")
+    api.ok("POST", PODS, {**POD, "metadata": {"name": "p", "labels": {"a": "b"}}})
+    api.ok("PATCH", f"{PODS}/p/status", {"status": {"phase": "Running"}}, **MERGE)
+    budgets = "/apis/policy/v1/namespaces/default/poddisruptionbudgets"
+    selector = {"matchLabels": {"a": "b"}}
+    api.ok("POST", budgets, {"metadata": {"name": "b"}, "spec": {"minAvailable": 1, "selector": selector}})
+    assert api.refused("POST", f"{PODS}/p/eviction", eviction)[:2] == (429, "TooManyRequests")
+    api.ok("DELETE", f"{budgets}/b")
+    assert api.refused("POST", f"{PODS}/p/eviction", eviction)[:2] == (422, "Invalid")
+
+
+def test_the_requests_of_a_claim_template_are_rounded(api: Api) -> None:
+    resources = {"requests": {"storage": "1n"}}
+    claim = {"metadata": {"name": "d"}, "spec": {"accessModes": ["ReadWriteOnce"], "resources": resources}}
+    template = {"metadata": {"labels": {"a": "b"}}, "spec": POD["spec"]}
+    spec = {"selector": {"matchLabels": {"a": "b"}}, "template": template, "volumeClaimTemplates": [claim]}
+    made = api.ok("POST", "/apis/apps/v1/namespaces/default/statefulsets", {"metadata": {"name": "s"}, "spec": spec})
+    assert made["spec"]["volumeClaimTemplates"][0]["spec"]["resources"] == {"requests": {"storage": "1m"}}
+
+
+def test_a_template_cannot_have_a_grace_period_of_zero_either(api: Api) -> None:
+    path = "/apis/resource.k8s.io/v1/namespaces/default/resourceclaimtemplates"
+    spec = {"metadata": {"deletionGracePeriodSeconds": 0}, "spec": {}}
+    message = api.refused("POST", path, {"metadata": {"name": "t"}, "spec": spec})[2]
+    assert message.endswith("spec.metadata.deletionGracePeriodSeconds: Forbidden: cannot be set")
