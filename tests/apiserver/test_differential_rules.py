@@ -7,7 +7,9 @@ from typing import Any
 import orjson
 import pytest
 
+from fakekube.apiserver.call import LARGE
 from fakekube.apiserver.crd.schemavalidator import SchemaValidator
+from fakekube.apiserver.needs import Delay
 from fakekube.apiserver.registry.batch.job.strategy import JOB_LABELS, has_labels_of_read
 from fakekube.apiserver.registry.core.pod.images import pull_policy
 from fakekube.apiserver.registry.generic import strategy
@@ -685,3 +687,69 @@ def test_characters_that_cannot_be_printed_are_quoted_as_the_type_of_the_field_i
     quota = {"metadata": {"name": "x"}, "spec": {"hard": {"pods": "1"}, "scopeSelector": selector}}
     message = api.refused("POST", "/api/v1/namespaces/default/resourcequotas", quota)[2]
     assert message.endswith(r'operator: Invalid value: "\u0000": not a valid selector operator')
+
+
+@pytest.mark.parametrize(
+    ("kind", "body", "pauses"),
+    [
+        ("application/apply-patch+yaml", lambda data: {"apiVersion": "v1", "kind": "ConfigMap", **data}, 6),
+        ("application/merge-patch+json", lambda data: data, 5),
+        ("application/json-patch+json", lambda data: [{"op": "add", "path": "/data", "value": data["data"]}], 5),
+    ],
+)
+def test_other_requests_have_their_turn_between_the_parts_of_a_large_one(
+    api: Api, kind: str, body: Any, pauses: int
+) -> None:
+    path = "/api/v1/namespaces/default/configmaps"
+    api.ok("POST", path, {"metadata": {"name": "a"}})
+    api.needs.clear()
+    data = {"metadata": {"name": "a"}, "data": {"k": "x" * LARGE}}
+    answer = api.answer("PATCH", f"{path}/a?fieldManager=m", orjson.dumps(body(data)), content_type=kind)
+    assert answer.status == 200
+    assert api.needs == [Delay(0.0)] * pauses
+
+
+@pytest.mark.parametrize(
+    ("expression", "error"),
+    [
+        ("string(null) == 'a'", "Internal error: program instantiation failed: no such overload: string(null_type)"),
+        ("int(null) + 1 == 2", "Internal error: program instantiation failed: no such overload: int(null_type)"),
+        ("duration(null) == duration('1s')", "invalid duration argument"),
+        ("timestamp(null) == timestamp(0)", "invalid timestamp argument"),
+    ],
+)
+def test_null_is_converted_by_no_function(api: Api, expression: str, error: str) -> None:
+    rule = {"apiGroups": [""], "apiVersions": ["v1"], "resources": ["configmaps"], "operations": ["CREATE"]}
+    spec = {"matchConstraints": {"resourceRules": [rule]}, "validations": [{"expression": expression}]}
+    policy = {"metadata": {"name": "p"}, "spec": spec}
+    path = "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies"
+    assert error in api.refused("POST", path, policy)[2]
+
+
+def test_the_options_of_an_eviction_are_validated_by_the_deletion(api: Api) -> None:
+    eviction = {"metadata": {"name": "p"}, "deleteOptions": {"dryRun": ["x"]}}
+    assert api.refused("POST", f"{PODS}/p/eviction", eviction)[:2] == (404, "NotFound")
+    api.ok("POST", PODS, {**POD, "metadata": {"name": "p", "labels": {"a": "b"}}})
+    api.ok("PATCH", f"{PODS}/p/status", {"status": {"phase": "Running"}}, **MERGE)
+    budgets = "/apis/policy/v1/namespaces/default/poddisruptionbudgets"
+    selector = {"matchLabels": {"a": "b"}}
+    api.ok("POST", budgets, {"metadata": {"name": "b"}, "spec": {"minAvailable": 1, "selector": selector}})
+    assert api.refused("POST", f"{PODS}/p/eviction", eviction)[:2] == (429, "TooManyRequests")
+    api.ok("DELETE", f"{budgets}/b")
+    assert api.refused("POST", f"{PODS}/p/eviction", eviction)[:2] == (422, "Invalid")
+
+
+def test_the_requests_of_a_claim_template_are_rounded(api: Api) -> None:
+    resources = {"requests": {"storage": "1n"}}
+    claim = {"metadata": {"name": "d"}, "spec": {"accessModes": ["ReadWriteOnce"], "resources": resources}}
+    template = {"metadata": {"labels": {"a": "b"}}, "spec": POD["spec"]}
+    spec = {"selector": {"matchLabels": {"a": "b"}}, "template": template, "volumeClaimTemplates": [claim]}
+    made = api.ok("POST", "/apis/apps/v1/namespaces/default/statefulsets", {"metadata": {"name": "s"}, "spec": spec})
+    assert made["spec"]["volumeClaimTemplates"][0]["spec"]["resources"] == {"requests": {"storage": "1m"}}
+
+
+def test_a_template_cannot_have_a_grace_period_of_zero_either(api: Api) -> None:
+    path = "/apis/resource.k8s.io/v1/namespaces/default/resourceclaimtemplates"
+    spec = {"metadata": {"deletionGracePeriodSeconds": 0}, "spec": {}}
+    message = api.refused("POST", path, {"metadata": {"name": "t"}, "spec": spec})[2]
+    assert message.endswith("spec.metadata.deletionGracePeriodSeconds: Forbidden: cannot be set")

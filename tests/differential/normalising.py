@@ -26,7 +26,7 @@ COUNTED = re.compile(r"(?<=selfType)\d+")
 QUOTED_PORT = re.compile(r'(?<=odePort\\":)3[0-2]\d{3}\b|(?<=odePort":)3[0-2]\d{3}\b')
 
 #: The start of an error in a list of them.
-ERROR = re.compile(r", (?=[a-zA-Z<]\w*[\w.\[\]()/\"* -]*: [A-Z<])")
+ERROR = re.compile(r", (?=[a-zA-Z<]\w*[\w.\[\]()/\"*> -]*: [A-Z<])")
 
 #: The name that kube-apiserver has as a manager of fields.
 PROGRAM = "kube-apiserver"

@@ -1,5 +1,5 @@
 """Allows the expansion of a claim only if its StorageClass does (plugin PersistentVolumeClaimResize), and the resize of
-a pod only if its node can run it (PodResizeValidator, `podresize/admission.go`; 1.36)."""
+a pod only if its node can run it (PodResizeValidator, `podresize/admission.go`; from 1.36 on)."""
 
 from __future__ import annotations
 
@@ -51,6 +51,8 @@ def _may_grow(call: Call, obj: Object, old: Object) -> bool:
     entry = call.server.store.get("storageclasses.storage.k8s.io", name)
     return entry is not None and bool(entry.object.get("allowVolumeExpansion"))
 
+
+# --- pods -------------------------------------------------------------------------------------------------------------
 
 OS_LABEL = "kubernetes.io/os"
 

@@ -84,6 +84,9 @@ def _pattern(text: str) -> None:
         raise CelError(str(problem)) from None
 
 
+#: The types of literals that are checked.
+_CHECKED = frozenset({str, int, type(None)})
+
 #: Function -> check of its first argument without the receiver.
 _LITERAL_CHECKS: tuple[tuple[str, Callable[[Any], Any]], ...] = (
     ("duration", to_duration),
@@ -95,7 +98,7 @@ _LITERAL_CHECKS: tuple[tuple[str, Callable[[Any], Any]], ...] = (
 def _bad_arguments(calls: list[Node], name: str, check: Callable[[Any], Any]) -> Iterator[Issue]:
     for node in calls:
         literal = node.args[0] if node.name == name and node.args else None
-        if literal is not None and literal.kind == "literal" and type(literal.value) in (str, int):
+        if literal is not None and literal.kind == "literal" and type(literal.value) in _CHECKED:
             try:
                 check(literal.value)
             except CelError:

@@ -335,7 +335,7 @@ REFUSED: list[Any] = [
                 "properties": {
                     "a": {"type": "string", "default": 1},
                     "b": {"type": "integer", "minimum": 3, "default": 1},
-                    "c": {"type": "object", "properties": {"x": TEXT}, "default": {"y": 1}},
+                    "c": {"type": "object", "properties": {"x": TEXT}, "default": {"z": 2, "y": 1}},
                 },
             }
         ),
@@ -348,7 +348,7 @@ REFUSED: list[Any] = [
                 ".properties[spec].properties[b].default",
                 "Invalid value: 1:  in body should be greater than or equal to 3",
             ),
-            (".properties[spec].properties[c].default", 'Invalid value: {"y":1}: must not have unknown fields'),
+            (".properties[spec].properties[c].default", 'Invalid value: {"y":1,"z":2}: must not have unknown fields'),
         ],
         id="default wrong",
     ),

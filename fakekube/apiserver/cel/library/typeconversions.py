@@ -12,6 +12,7 @@ from fakekube.apiserver.cel.library.overload import Overload, overload
 from fakekube.apiserver.cel.library.standard import TYPE_IDS, checked_timestamp
 from fakekube.apiserver.cel.tree import UInt
 from fakekube.apiserver.cel.values import (
+    NO_OVERLOAD,
     CelError,
     Duration,
     Timestamp,
@@ -31,7 +32,13 @@ def _failed(value: Any, target: str) -> CelError:
     return CelError(f"type conversion error from '{kind_of(value)}' to '{target}'")
 
 
+def _of_null(target: str) -> CelError:
+    return CelError(f"{NO_OVERLOAD}: {target}(null_type)")
+
+
 def to_int(value: Any) -> int:
+    if value is None:
+        raise _of_null("int")
     if isinstance(value, str):
         number = int(value) if re.fullmatch(r"[+-]?[0-9]{1,4000}", value) else 2**63
         if not -(2**63) <= number < 2**63:
@@ -74,6 +81,8 @@ def to_double(value: Any) -> float:
 
 
 def to_string(value: Any) -> str:
+    if value is None:
+        raise _of_null("string")
     if isinstance(value, bytes):
         try:
             return value.decode()
@@ -103,7 +112,7 @@ def to_timestamp(value: Any) -> Timestamp:
         return value
     if isinstance(value, int):
         return checked_timestamp(value * 10**9)
-    found = timestamp(value)
+    found = timestamp(value) if isinstance(value, str) else None
     if found is None:
         raise _failed(value, "google.protobuf.Timestamp")
     return found

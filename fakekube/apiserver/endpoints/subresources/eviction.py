@@ -15,7 +15,7 @@ from fakekube.apiserver.resource import Resource
 from fakekube.apiserver.response import Document, Response
 from fakekube.apiserver.storage.store import Entry
 from fakekube.apiserver.wire import codec, selectors
-from fakekube.apiserver.wire.options import DeleteOptions, WriteOptions, delete_options, parse_write_options
+from fakekube.apiserver.wire.options import WriteOptions, delete_options, parse_write_options
 from fakekube.apiserver.wire.status import StatusError, bad_request, forbidden, not_found
 
 Object = dict[str, Any]
@@ -69,17 +69,18 @@ def _read(call: Call, body: Call, options: WriteOptions) -> Object:
 def _check(call: Call, eviction: Object) -> None:
     if (eviction["metadata"].get("name") or "") != call.info.name:
         raise bad_request("name in URL does not match name in Eviction object")
-    _deletion(eviction, call, parse_write_options(call.request, "CreateOptions"))
+    _delete_body(eviction, parse_write_options(call.request, "CreateOptions"))
 
 
 def evict(call: Call, eviction: Object, options: WriteOptions) -> Response:
-    """Delete the pod if its disruption budget allows it. Raises 404, 409, 429."""
-    deletion = _deletion(eviction, call, options)
+    """Delete the pod if its disruption budget allows it. Raises 404, 409, 422, 429."""
+    body = _delete_body(eviction, options)
     pod = call.stored()
     if pod is None:
         raise not_found(call.resource.qualified, call.info.name)
     if not _ignores_budgets(pod.object):
-        _use_disruption(call, pod.object, dry_run=deletion.dry_run)
+        _use_disruption(call, pod.object, dry_run=bool(body.get("dryRun")))
+    deletion = delete_options(body, call.request)  # only the deletion validates them
     if not deletion.dry_run:
         check_preconditions(call, deletion, pod)
         marked = _with_target_condition(call, pod)
@@ -91,15 +92,15 @@ def evict(call: Call, eviction: Object, options: WriteOptions) -> Response:
     return Response(201, Document(status))
 
 
-def _deletion(eviction: Object, call: Call, options: WriteOptions) -> DeleteOptions:
-    """The deleteOptions of the eviction, with dryRun of the query. Raises 400, 422."""
+def _delete_body(eviction: Object, options: WriteOptions) -> Object:
+    """The deleteOptions of the eviction, with dryRun of the query. Raises 500 if both are set and differ."""
     body = dict(eviction.get("deleteOptions") or {})
     if options.dry_run:
         if body.get("dryRun", ["All"]) != ["All"]:
             sent = " ".join(map(str, body["dryRun"] or ()))
             raise StatusError(500, "", f"Non-matching dry-run options in request and content: [All] and [{sent}]")
         body["dryRun"] = ["All"]
-    return delete_options(body, call.request)
+    return body
 
 
 def _ignores_budgets(pod: Object) -> bool:

@@ -7,6 +7,7 @@ from typing import Any
 from fakekube.apiserver import names
 from fakekube.apiserver.features import since
 from fakekube.apiserver.registry.core.persistentvolumeclaim.claimspec import validate_claim_spec
+from fakekube.apiserver.registry.core.persistentvolumeclaim.strategy import default_claim
 from fakekube.apiserver.registry.core.pod.defaults import default_template
 from fakekube.apiserver.registry.core.pod.validation.podoptions import TEMPLATE, PodOptions
 from fakekube.apiserver.registry.core.pod.validation.podspec import validate_template, validate_template_metadata
@@ -44,7 +45,7 @@ def default_stateful_set(obj: Object) -> None:
     rolling = strategy.get("rollingUpdate")
     if strategy["type"] == "RollingUpdate" and rolling is not None:
         rolling.setdefault("partition", 0)
-        rolling.pop("maxUnavailable", None)  # the feature gate MaxUnavailableStatefulSet is off
+    (rolling or {}).pop("maxUnavailable", None)  # the feature gate MaxUnavailableStatefulSet is off
     retention = spec.setdefault("persistentVolumeClaimRetentionPolicy", {})
     retention.setdefault("whenDeleted", "Retain")
     retention.setdefault("whenScaled", "Retain")
@@ -53,8 +54,7 @@ def default_stateful_set(obj: Object) -> None:
     default_template(spec.get("template"))
     for claim in spec.get("volumeClaimTemplates") or ():
         claim |= {"apiVersion": "v1", "kind": "PersistentVolumeClaim"}
-        claim.setdefault("spec", {}).setdefault("volumeMode", "Filesystem")
-        claim.setdefault("status", {}).setdefault("phase", "Pending")
+        default_claim(claim)
 
 
 RETENTIONS = ("Retain", "Delete")

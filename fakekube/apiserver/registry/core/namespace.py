@@ -88,9 +88,9 @@ def validate_finalize(new: Field, old: Field) -> None:
 
 def validate_status_update(new: Field, old: Field) -> None:
     wanted, which = ("Terminating", "is not") if new["metadata"]["deletionTimestamp"] else ("Active", "is")
-    phase = new["status"].at("Phase", new["status"]["phase"].value)
+    phase = new["status"].at("Phase", new["status"]["phase"].text)
     if phase.text != wanted:
-        phase.invalid(f"may only be '{wanted}' if `deletionTimestamp` {which} empty")
+        phase.invalid_go(f"may only be '{wanted}' if `deletionTimestamp` {which} empty")
 
 
 def _namespace(obj: Object, ages: Ages) -> list[Any]:

@@ -19,5 +19,5 @@ def validate_template_metadata(meta: Field) -> None:
     validate_annotations(meta["annotations"])
     validate_labels(meta["labels"])
     for member in meta.members(_FORBIDDEN):
-        if member:
+        if member or member.value == 0:
             meta.at(_SHOWN.get(member.key, member.key), member.value).forbidden("cannot be set")
