@@ -69,7 +69,8 @@ class ObjectDesk:
         relatives = _Relatives(self._all(), {name: one.kind for name, one in served.items()})
         return {
             "yaml": yamlencoder.encode({**shown, "metadata": meta}).decode(), "exists": entry is not None,
-            "versions": [_version(one) for one in changes], "owners": relatives.owners(last), "dependents": relatives.dependents(last),
+            "versions": [_version(one) for one in changes],
+            "owners": relatives.owners(last), "dependents": relatives.dependents(last),
         }  # fmt: skip
 
     @operation("GET", "/changes", content_type="text/event-stream")
