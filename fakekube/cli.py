@@ -6,7 +6,7 @@ import asyncio
 import signal
 import stat
 import sys
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
@@ -65,6 +65,24 @@ def _known_controllers(context: click.Context, parameter: click.Parameter, value
     except ValueError as problem:
         raise click.BadParameter(str(problem)) from None
     return names
+
+
+def _known_atoms(context: click.Context, parameter: click.Parameter, value: str) -> tuple[str, ...]:
+    from fakekube.processexploration.faultplans import CHOICES
+
+    names = _split((value,))
+    if unknown := [one for one in names if one not in CHOICES]:
+        raise click.BadParameter(f"{unknown[0]!r} is none of {', '.join(CHOICES)}")
+    return names
+
+
+def _as_arguments(options: Mapping[str, Any]) -> list[str]:
+    """Options as arguments of a command that is run in any directory."""
+    return [
+        f"--{name.replace('_', '-')}={one.resolve() if isinstance(one, Path) else one}"
+        for name, value in options.items()
+        for one in (value if isinstance(value, tuple) else () if value is None else (value,))
+    ]
 
 
 def _readable_stages(context: click.Context, parameter: click.Parameter, paths: tuple[Path, ...]) -> tuple[Path, ...]:
@@ -354,6 +372,89 @@ def run(command: tuple[str, ...], **options: Any) -> None:
         return await _served(options, then, reports=True)
 
     sys.exit(_finished(work, options["clock"]))
+
+
+@main.command()
+@click.option(
+    "--setup",
+    multiple=True,
+    type=click.Path(path_type=Path),
+    help="File or directory of manifests that are there before the process starts. May be repeated.",
+)
+@click.option("--start", required=True, metavar="COMMAND", help="Command of the shell that starts the process.")
+@click.option(
+    "--agent", default="*", show_default=True, help="User-Agent of its requests, a shell pattern; default: all clients."
+)
+@click.option(
+    "--after",
+    multiple=True,
+    type=click.Path(path_type=Path),
+    help="File or directory of what is applied, a file at a time, when the process is at rest; *delete.yaml deletes.",
+)
+@click.option("--quiet", default="3s", show_default=True, help="At rest is a cluster in which so long nothing changes.")
+@click.option("--within", default="60s", show_default=True, help="Time in which the process must come to rest.")
+@click.option(
+    "--patience", default="30s", show_default=True, help="Time that is left to the process after a fault to try again."
+)
+@click.option("--budget", default=50, show_default=True, type=click.IntRange(1), help="Number of runs with a fault.")
+@click.option(
+    "--atoms",
+    default="crash,down,pause,503,cut",
+    show_default=True,
+    callback=_known_atoms,
+    help="Faults that are tried, separated by commas.",
+)
+@click.option("--stop-at-first", is_flag=True, help="End after the first failure.")
+@click.option(
+    "--report",
+    default=".fakekube-explore",
+    show_default=True,
+    type=click.Path(path_type=Path),
+    help="Directory for the scripts that repeat failures.",
+)
+@_CONTROLLERS
+@_NODES
+@_STAGES
+@_LOG_FORMAT
+@click.option(
+    "--kubernetes-version",
+    default=RECORDED,
+    show_default=True,
+    callback=_known_version,
+    help="Kubernetes minor version to serve.",
+)
+def explore(**options: Any) -> None:
+    """Run a process again and again, each time with one fault at one of its writes, and compare what it leaves.
+
+    Example: fakekube explore --setup crds/ --start ./operator --after samples/
+    """
+    from fakekube.processexploration.faultplans import FIELDS
+
+    explored = {name: options.pop(name) for name in FIELDS}
+    options["manifests"] = options.pop("setup")
+    arguments = _as_arguments({name: value for name, value in options.items() if name != "log_format"})
+    options |= {"bind_address": "127.0.0.1", "clock": "real", "control": "on", "verbose": 0}
+
+    async def work() -> int:
+        stop = _stop_signals()
+
+        async def then(found: Served) -> int:
+            from fakekube.processexploration.explorecommand import Explored
+            from fakekube.processexploration.explorecommand import explore as explore_process
+
+            exploring = asyncio.ensure_future(explore_process(Explored(**explored), arguments, found))
+            stopping = asyncio.ensure_future(stop.wait())
+            await asyncio.wait({exploring, stopping}, return_when=asyncio.FIRST_COMPLETED)
+            stopping.cancel()
+            if not exploring.done():
+                exploring.cancel()
+                await asyncio.wait({exploring})
+                return 128 + signal.SIGINT
+            return exploring.result()
+
+        return await _served(options, then)
+
+    sys.exit(_finished(work))
 
 
 @main.command()

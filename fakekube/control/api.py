@@ -14,7 +14,9 @@ from fakekube.control import apidocument
 from fakekube.control.faultdesk import FaultDesk
 from fakekube.control.filedesk import FileDesk
 from fakekube.control.guard import Guard
+from fakekube.control.objectdesk import ObjectDesk
 from fakekube.control.operation import ROOT, Operation, operations_of
+from fakekube.control.pagefiles import file_of
 from fakekube.control.recorddesk import RecordDesk
 from fakekube.control.requestfields import arguments, invalid, spoken
 from fakekube.control.statedesk import StateDesk
@@ -33,12 +35,14 @@ class ControlApi:
         self._guard, self.steering = guard, steering
         faults, records, workloads = FaultDesk(steering), RecordDesk(steering), WorkloadDesk(steering)
         state = StateDesk(steering, [faults.reset, records.reset, workloads.reset])
-        self.desks = (TimeDesk(steering), faults, records, state, FileDesk(steering), workloads)
+        self.desks = (TimeDesk(steering), faults, records, state, FileDesk(steering), workloads, ObjectDesk(steering))
         self.operations: list[Operation] = operations_of(self.desks)
         self._routes = [(one.pattern, one) for one in self.operations]
 
     async def answer(self, asked: Asked) -> Answered:
         try:
+            if asked.method in ("GET", "HEAD") and (file := file_of(asked.path)) is not None:
+                return file
             self._guard.check(asked.method, asked.headers, asked.peer)
             return await self._answered(asked)
         except StatusError as error:

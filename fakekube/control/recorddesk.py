@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, Mapping
+from datetime import timedelta
 from typing import Any
 
 import orjson
@@ -16,7 +17,7 @@ from fakekube.control.requestfields import DURATION
 from fakekube.control.steering import Steering
 from fakekube.harness import accessreport, arguments
 from fakekube.server.controldoor import Answered
-from fakekube.virtualtime.durations import SECOND, microseconds
+from fakekube.virtualtime.durations import SECOND, Duration, microseconds
 
 _INTEGER = {"type": "integer"}
 
@@ -156,16 +157,25 @@ class RecordDesk:
     # --- timeline
 
     @operation("GET", "/timeline")
-    def timeline(self) -> Any:
-        """Requests, Events, faults and changes in the order of time, with their causes."""
-        return Answered(200, self._steering.timeline.to_json().encode())
+    def timeline(self, since: Duration | None = None, last: int | None = None) -> Any:
+        """Requests, Events, faults and changes in the order of time, with their causes; `since`: those of the last so
+        much time, `last`: the last so many."""
+        return Answered(200, self._timeline(since, last).encode())
 
     @operation("GET", "/timeline.html", content_type="text/html")
-    def timeline_page(self) -> Any:
-        """The timeline as a page that needs nothing else."""
+    def timeline_page(self, since: Duration | None = None) -> Any:
+        """The timeline as a page that needs nothing else; `since`: that of the last so much time."""
         from fakekube.harness.records.page import LAST, page
 
-        return Answered(200, page(self._steering.timeline.to_json(last=LAST)).encode(), "text/html; charset=utf-8")
+        return Answered(200, page(self._timeline(since, LAST)).encode(), "text/html; charset=utf-8")
+
+    def _timeline(self, since: Duration | None, last: int | None) -> str:
+        timeline = self._steering.timeline
+        if since is not None:
+            after = self._steering.clock.now() - timedelta(microseconds=microseconds(since))
+            recent = sum(row.entry.at >= after for row in timeline.joined().rows.values())
+            last = recent if last is None else min(last, recent)
+        return timeline.to_json(last=last)
 
     def reset(self) -> None:
         """Forget requests and findings, and what is allowed."""

@@ -58,6 +58,7 @@ class BodyFault(Match, total=False):
     """The arguments of `faults.damage_bodies`."""
 
     verb: str
+    subresource: str
     body: BrokenBody
     delay: Duration
 

@@ -61,17 +61,26 @@ class Steered:
         body = {"metadata": {"name": name}, "data": {"x": data}}
         return await self.client(user_agent).request("POST", CONFIGMAPS, body=body)
 
-    async def call(self, method, path, body=None, **query):
-        """The code and the content of an answer of the control API."""
+    async def answered(self, method, path, body=None, /, **query):
+        """An answer of the control API."""
         asked = Asked(
             method, f"/_fakekube/v1{path}", {name: (str(value),) for name, value in query.items()}, HERE,
             b"" if body is None else orjson.dumps(body), "127.0.0.1",
         )  # fmt: skip
-        found = await self.control.answer(asked)
+        return await self.control.answer(asked)
+
+    async def page(self, path):
+        """The code and the answer of a file of the page."""
+        found = await self.control.answer(Asked("GET", f"/_fakekube/{path}", {}, HERE, b"", "127.0.0.1"))
+        return found.status, found
+
+    async def call(self, method, path, body=None, /, **query):
+        """The code and the content of an answer of the control API."""
+        found = await self.answered(method, path, body, **query)
         is_json = found.body and found.content_type == "application/json"
         return found.status, orjson.loads(found.body) if is_json else found.body.decode()
 
-    async def refused(self, method, path, body=None, **query):
+    async def refused(self, method, path, body=None, /, **query):
         """The code and the message of a refusal."""
         code, found = await self.call(method, path, body, **query)
         assert code >= 400, found

@@ -416,3 +416,22 @@ async def test_quiet_waits_for_the_last_write_and_names_who_goes_on(it):
     code, found = await waiting
     assert (code, found["message"]) == (417, f"not quiet for 3 s within 5 s: busy/1: create {CONFIGMAPS}")
     assert found["details"]["writers"][0]["userAgent"] == "busy/1"
+
+
+@stepped
+async def test_the_timeline_of_the_last_minute_and_its_last_entries(it):
+    await it.make("a")
+    await it.loop.advance(90)
+    await it.make("b")
+    await it.make("c")
+
+    async def shown(**query):
+        entries = (await it.call("GET", "/timeline", **query))[1]["entries"]
+        return [one["object"] for one in entries if one["object"]]
+
+    whole = await shown()
+    assert [one[-1] for one in whole] == ["a", "b", "c"]
+    assert await shown(since="1m") == whole[1:]
+    assert await shown(since="1m", last=1) == whole[2:]
+    assert "/c" in (await it.call("GET", "/timeline.html", since="1m"))[1]
+    assert (await it.refused("GET", "/timeline", since="soon"))[0] == 400

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from fakekube.apiserver.wire.status import StatusError
 from fakekube.control import faultdesk, journal, workloaddesk
 from fakekube.control.filedesk import FileDesk
+from fakekube.control.objectdesk import ObjectDesk
 from fakekube.control.operation import operations_of
 from fakekube.control.recorddesk import RecordDesk
 from fakekube.control.requestfields import arguments, camel, schema_of, snake, spoken
@@ -24,7 +25,7 @@ from fakekube.harness.pods.simulatedpods import SimulatedPods
 from fakekube.virtualtime.durations import Duration
 from tests.control.rig import stepped
 
-DESKS = (TimeDesk, faultdesk.FaultDesk, RecordDesk, StateDesk, FileDesk, workloaddesk.WorkloadDesk)
+DESKS = (TimeDesk, faultdesk.FaultDesk, RecordDesk, StateDesk, FileDesk, workloaddesk.WorkloadDesk, ObjectDesk)
 
 
 def parameters(function, *without):

@@ -1,0 +1,1 @@
+"""Explores a client that is a process: its command is run again and again, each time with one fault."""
