@@ -64,6 +64,8 @@ FOREIGN = frozenset(
         "--all-namespaces",
         "--cascade",
         "--context",
+        "--image",
+        "--replicas",
         "--junitxml",
         "--config-file",
         "--editable",

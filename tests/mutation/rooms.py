@@ -16,7 +16,7 @@ ROOMS = {
     "virtualtime": ("fakekube/virtualtime",),
     "simulation": ("fakekube/simulation",),
     "controllerlib": ("controllerlib",),
-    "control": ("fakekube/control", "fakekube/lint", "fakekube/commandserver.py"),
+    "control": ("fakekube/control", "fakekube/lint", "fakekube/processexploration", "fakekube/commandserver.py"),
     "plugin": ("fakekube/pytest_plugin", "fakekube/cli.py", "fakekube/clustersettings.py"),
 }
 
