@@ -133,9 +133,8 @@ def _number_accepts(values: Validator, node: Node) -> Accepts:
         return lambda value: type(value) is int and least <= value <= most
     if least == -float("inf") and most == float("inf"):
         return lambda value: type(value) is int or type(value) is float
-    # the bounds of integers are cut to integers
-    least, most = max(least, _cut(least)), min(most, _cut(most))
-    return lambda value: type(value) in (int, float) and least < value < most
+    low, high = max(least, _cut(least)), min(most, _cut(most))  # the bounds of integers are cut to integers
+    return lambda value: (type(value) is float and least < value < most) or (type(value) is int and low < value < high)
 
 
 def _cut(bound: float) -> float:
