@@ -753,3 +753,22 @@ def test_a_template_cannot_have_a_grace_period_of_zero_either(api: Api) -> None:
     spec = {"metadata": {"deletionGracePeriodSeconds": 0}, "spec": {}}
     message = api.refused("POST", path, {"metadata": {"name": "t"}, "spec": spec})[2]
     assert message.endswith("spec.metadata.deletionGracePeriodSeconds: Forbidden: cannot be set")
+
+
+@pytest.mark.parametrize(
+    ("node", "value", "problems"),
+    [
+        ({"maximum": 2.5, "exclusiveMaximum": True}, 2, ["x in body should be less than 2"]),
+        ({"maximum": 2.5}, 2, []),
+        ({"maximum": 2.5}, 3, ["x in body should be less than or equal to 2"]),
+        ({"maximum": 2.5, "exclusiveMaximum": True}, 2.25, []),
+        ({"minimum": 1.5}, 1, []),
+        ({"minimum": 1.5}, 1.25, ["x in body should be greater than or equal to 1.5"]),
+        ({"minimum": -1.5, "exclusiveMinimum": True}, -1, ["x in body should be greater than -1"]),
+    ],
+)
+def test_the_bounds_of_an_integer_are_cut_to_integers(node: Any, value: float, problems: list[str]) -> None:
+    """Also where the schema allows fractions (`MaximumNativeType`)."""
+    validator = SchemaValidator({"type": "number", **node})
+    assert [one.message for one in validator.check(value, "x").problems] == problems
+    assert not (problems and validator.accepts(value))

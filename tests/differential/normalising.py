@@ -138,7 +138,7 @@ class _Normaliser:
         text = UID.sub(self._uid, text)
         text = TIME.sub(self._time, text)
         text = ADDRESS.sub(self._address, text)
-        text = COUNTED.sub("<n>", QUOTED_PORT.sub(self._quoted_port, text))
+        text = COUNTED.sub("", QUOTED_PORT.sub(self._quoted_port, text))
         return REVISION.sub(r"\1<rv>", text)
 
     def _uid(self, found: re.Match[str]) -> str:

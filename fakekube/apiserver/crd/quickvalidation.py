@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
@@ -132,7 +133,12 @@ def _number_accepts(values: Validator, node: Node) -> Accepts:
         return lambda value: type(value) is int and least <= value <= most
     if least == -float("inf") and most == float("inf"):
         return lambda value: type(value) is int or type(value) is float
-    return lambda value: type(value) in (int, float) and least < value < most
+    low, high = max(least, _cut(least)), min(most, _cut(most))  # the bounds of integers are cut to integers
+    return lambda value: (type(value) is float and least < value < most) or (type(value) is int and low < value < high)
+
+
+def _cut(bound: float) -> float:
+    return bound if math.isinf(bound) else int(bound)
 
 
 def _fitting_bounds(values: Validator, node: Node) -> bool:

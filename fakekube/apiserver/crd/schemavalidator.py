@@ -371,6 +371,9 @@ def _bounded(key: str, value: float, bound: float, node: Node, path: str) -> Val
         if _is_multiple(value, bound):
             return None
         return ValidationProblem("invalid", path, f"{path} in body should be a multiple of {shown}", value)
+    if type(value) is int and abs(bound) < 2**63:
+        bound = int(bound)  # as `MaximumNativeType` does for integers
+        shown = goprint.plain(bound)
     least = key == "minimum"
     exclusive = bool(node.get("exclusiveMinimum" if least else "exclusiveMaximum"))
     beyond = value < bound if least else value > bound
