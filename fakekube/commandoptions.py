@@ -228,6 +228,12 @@ _SERVER_OPTIONS = (
         help="What --data-dir survives: the end of the process (off), or a loss of power (commit).",
     ),
     click.option(
+        "--faults",
+        type=click.Path(path_type=Path),
+        metavar="FILE",
+        help="Faults that are armed at the start, as YAML or JSON: a list of what POST /faults takes.",
+    ),
+    click.option(
         "--audit-policy-file",
         type=click.Path(path_type=Path),
         help="Audit policy: which requests are in the audit log, and how much of them.",
