@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import click
 
+from fakekube.apiserver.wire.status import StatusError
 from fakekube.control import runreport
 from fakekube.control.api import ControlApi
 from fakekube.control.guard import Guard
@@ -22,7 +23,7 @@ from fakekube.control.steering import Steering
 from fakekube.controllers.realtime import cluster, unsteered
 from fakekube.harness import accessreport
 from fakekube.server.process.child import CannotRun, Signals
-from fakekube.server.process.listening import LOOPBACK
+from fakekube.server.process.listening import LOOPBACK, CannotServe, reason
 from fakekube.server.process.pacedloop import PacedClock, PacedLoop
 from fakekube.server.process.serverlog import Format, RequestLines
 from fakekube.server.standalone import Options, Running
@@ -65,7 +66,9 @@ async def served(
     """Serve until `then` has ended. `reports`: also without a control API, what clients do is recorded for reports."""
     clock = PacedClock(asyncio.get_running_loop())
     made: list[Steering] = []
-    steer = partial(_steer, options, clock, made) if reports or options.control == "on" else unsteered
+    steer: Callable[[Running, ControllerManager | None], None] = unsteered
+    if reports or options.control == "on" or options.faults is not None:
+        steer = partial(_steer, options, clock, made)
     beside = selected.controllers, selected.nodes, selected.stages
     async with cluster(options, *beside, sock=sock, clock=clock, steer=steer) as found:
         runner = found.server.runner
@@ -81,9 +84,27 @@ def _steer(
     loop = asyncio.get_running_loop()
     steering = Steering(found, clock, SteeredBeside(controllers, loop if isinstance(loop, PacedLoop) else None))
     made.append(steering)
+    guard = Guard(is_local=options.bind_address in LOOPBACK, tokens=found.administrators)
+    control = ControlApi(steering, guard)
+    if options.faults is not None:
+        _arm(control, options.faults)
     if options.control == "on":
-        guard = Guard(is_local=options.bind_address in LOOPBACK, tokens=found.administrators)
-        found.server.runner.control = ControlApi(steering, guard)
+        found.server.runner.control = control
+
+
+def _arm(control: ControlApi, path: Path) -> None:
+    """Arm the faults of `--faults`. Raises CannotServe."""
+    import yaml
+
+    try:
+        faults = yaml.safe_load(path.read_text())
+        if not isinstance(faults, list) or not all(isinstance(one, dict) for one in faults):
+            raise ValueError("expected a list of faults, each a map")
+        control.arm(faults)
+    except OSError as error:
+        raise CannotServe(f"--faults {path}: {reason(error)}") from None
+    except (TypeError, ValueError, StatusError, yaml.YAMLError) as problem:
+        raise CannotServe(f"--faults {path}: {problem}") from None
 
 
 async def run(command: Sequence[str], signals: Signals, reports: Reports, found: Served) -> int:

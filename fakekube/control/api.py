@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import logging
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import orjson
@@ -33,11 +33,16 @@ class ControlApi:
 
     def __init__(self, steering: Steering, guard: Guard) -> None:
         self._guard, self.steering = guard, steering
-        faults, records, workloads = FaultDesk(steering), RecordDesk(steering), WorkloadDesk(steering)
+        self._faults = faults = FaultDesk(steering)
+        records, workloads = RecordDesk(steering), WorkloadDesk(steering)
         state = StateDesk(steering, [faults.reset, records.reset, workloads.reset])
         self.desks = (TimeDesk(steering), faults, records, state, FileDesk(steering), workloads, ObjectDesk(steering))
         self.operations: list[Operation] = operations_of(self.desks)
         self._routes = [(one.pattern, one) for one in self.operations]
+
+    def arm(self, faults: Sequence[Mapping[str, Any]]) -> None:
+        """Replace all faults, as `PUT /faults`. Raises TypeError, ValueError, StatusError."""
+        self._faults.replace({"faults": faults})
 
     async def answer(self, asked: Asked) -> Answered:
         try:

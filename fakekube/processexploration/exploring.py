@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import glob
 import os
 import signal
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -88,11 +89,14 @@ class Exploration:
         await self._call("POST", "/quiet", self._quiet)
         await self._call("PUT", f"/snapshots/{_START}")
         first, second = await self._reference(), await self._reference()
+        self._setting = replace(self._setting, agent=_agent(self._setting.agent, first.record))
         names = RandomNames.of(first.observation, second.observation)
         reference = names.applied(first.observation)
         mask = Mask()
         mask.learn(reference.final, names.applied(second.observation).final)
         writes = list(writes_of(first.record.records, first.changes, self._setting.agent))
+        if not writes:
+            raise CannotServe("the process has written nothing: change what it reconciles with --setup or --after")
         planned = plans(writes, atoms)
         self._say(f"reference: {len(writes)} committed writes, {len(planned)} plans")
         failures: list[tuple[Failure, str]] = []
@@ -303,6 +307,17 @@ class _Live:
             await exploration._call("DELETE", f"/faults/{self._fault}")
         if plan.kills:
             await self._started()
+
+
+def _agent(pattern: str, record: RunRecord) -> str:
+    """The pattern of the process alone, which faults match: no controller, and no change of the exploration itself.
+    Raises CannotServe."""
+    if pattern != "*":
+        return pattern
+    found = sorted({one.user_agent for one in record.records})
+    if len(found) != 1:
+        raise CannotServe(f"several clients make requests; choose one with --agent: {', '.join(map(repr, found))}")
+    return glob.escape(found[0])
 
 
 @dataclass(frozen=True, slots=True)

@@ -379,8 +379,7 @@ class ServerRunner:
         return partial(_forget, self._request_listeners, listener)
 
     def on_answer(self, listener: AnswerListener) -> Callable[[], None]:
-        """Call `listener` with each answered request, its response and its record. Returns a function that removes the
-        listener."""
+        """Call `listener` with each answered request, its response and its record. Returns what removes it."""
         self._answer_listeners.append(listener)
         return partial(_forget, self._answer_listeners, listener)
 
@@ -417,8 +416,7 @@ class ServerRunner:
     async def events_sent(self) -> None:
         """Wait until the watches that the last write has woken have sent its events.
 
-        So an event reaches its watchers no later than the answer reaches the writer, as on a real server, where
-        controllers compare the two.
+        An event reaches watchers no later than the answer the writer, as on a real server: controllers compare the two.
         """
         await self.streams.events_sent()
 

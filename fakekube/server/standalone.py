@@ -82,6 +82,7 @@ class Options:
     fsync: Literal["off", "commit"] = "off"
     audit_policy_file: Path | None = None
     audit_log_path: Path | None = None
+    faults: Path | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ import pytest
 import yaml
 from click.testing import CliRunner
 
-from fakekube import cli
+from fakekube import cli, commandoptions
 from fakekube.apiserver.versions import RECORDED
 from fakekube.clustersettings import SETTINGS, ClusterSettings, _setting, built_from, marker_signature, text_of
 from fakekube.server.standalone import Options
@@ -367,7 +367,7 @@ def test_options_are_listed_in_the_order_of_their_definition():
     def command():
         pass
 
-    decorated = cli._server_options(command)
+    decorated = commandoptions.server_options(command)
     names = [one.name for one in reversed(decorated.__click_params__)]
     assert names[-2:] == ["history_window", "kubernetes_version"]
     assert names == [one.name for one in cli.serve.params][-len(names) :]

@@ -229,3 +229,39 @@ def test_stages_that_are_none_are_reported_before_the_start(folder, tmp_path):
     assert "expected documents of kind Stage" in done.stderr
     done = fakekube("run", "--stages", tmp_path / "none.yaml", "--", "true", folder=folder)
     assert (done.returncode, "none.yaml" in done.stderr) == (2, True)
+
+
+def test_faults_of_a_file_are_armed_before_the_command(folder, tmp_path):
+    faults = tmp_path / "faults.yaml"
+    faults.write_text("- {verb: list, resource: configmaps, error: 503, times: 1}\n")
+    code = """
+import os, urllib.error, urllib.request
+for _ in range(2):
+    try:
+        with urllib.request.urlopen(os.environ["FAKEKUBE_URL"] + "/api/v1/configmaps") as answer:
+            print(answer.status)
+    except urllib.error.HTTPError as error:
+        print(error.code)
+"""
+    for more in ((), ("--control", "off")):
+        done = fakekube("run", "--findings", "off", "--faults", faults, *more, "--", *python(code), folder=folder)
+        assert (done.stdout, done.returncode) == ("503\n200\n", 0), done.stderr
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (None, "No such file or directory"),
+        ("{verb: list}", "expected a list of faults, each a map"),
+        ("- {verb: list, eror: 503}", "eror"),
+        ("- {verb: fetch, error: 503}", "verb='fetch' matches no verb of the API"),
+    ],
+)
+def test_a_file_of_faults_that_is_wrong_is_named(folder, tmp_path, text, message):
+    faults = tmp_path / "faults.yaml"
+    if text is not None:
+        faults.write_text(text)
+    done = fakekube("run", "--faults", faults, "--", "true", folder=folder)
+    assert done.returncode == 1
+    assert f"--faults {faults}: " in done.stderr
+    assert message in done.stderr

@@ -30,8 +30,6 @@ def explored(folder, start, *arguments):
     command = [
         *FAKEKUBE,
         "explore",
-        "--agent",
-        "site-operator*",
         "--after",
         "after",
         "--quiet",
@@ -95,6 +93,21 @@ def test_the_correct_twin_is_clean(folder):
 def test_a_process_that_does_not_work_is_an_error(folder, start, status, message):
     done = explored(folder, start)
     assert (done.returncode, message in done.stderr) == (status, True), done.stderr
+
+
+def test_of_several_clients_one_is_chosen(folder):
+    other = OPERATOR.read_text().replace("site-operator/1", "other/1")
+    (folder / "other.py").write_text(other)
+    done = explored(folder, f"{sys.executable} {folder}/other.py --correct & {start_of('--correct')}")
+    assert done.returncode == 1
+    assert "several clients make requests; choose one with --agent: 'other/1', 'site-operator/1'" in done.stderr
+
+
+def test_a_process_that_writes_nothing_is_an_error(folder):
+    (folder / "after" / "1.yaml").write_text(SITE.replace("site", "other"))
+    done = explored(folder, start_of())
+    assert done.returncode == 1
+    assert "the process has written nothing: change what it reconciles with --setup or --after" in done.stderr
 
 
 def test_a_file_of_changes_that_is_wrong_is_named(folder):

@@ -1,6 +1,7 @@
 """A server that goes on from a data directory."""
 
 import json
+import os
 import sqlite3
 import subprocess
 import sys
@@ -262,3 +263,33 @@ def test_the_rows_are_those_of_kine(tmp_path):
     assert row[:5] == (server.store.revision, "configmaps", "default/a", False, "")
     assert json.loads(row.value)["metadata"]["name"] == "a"
     server.end()
+
+
+@pytest.mark.parametrize("has_database", [False, True])
+def test_a_directory_that_cannot_be_written_is_refused_by_name(tmp_path, has_database):
+    path = tmp_path / "data"
+    path.mkdir()
+    if has_database:
+        server = Server(path)
+        server.make("a")
+        server.end()
+    for file in (*path.iterdir(), path):
+        file.chmod(0o555 if file == path else 0o444)
+    reading, writing = os.pipe()
+    child = os.fork()
+    if not child:  # as a user who may not write there, also if the tests run as root
+        try:
+            if os.geteuid() == 0:
+                for folder in (tmp_path.parent.parent, tmp_path.parent, tmp_path):
+                    folder.chmod(0o755)
+                os.setuid(65534)
+            DataDir(path)
+        except CannotServe as error:
+            os.write(writing, str(error).encode())
+        finally:
+            os._exit(0)
+    os.close(writing)
+    os.waitpid(child, 0)
+    with os.fdopen(reading) as said:
+        assert said.read() == f"--data-dir {path}: Permission denied"
+    path.chmod(0o755)
