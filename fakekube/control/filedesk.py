@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from fakekube.apiserver.schema.decode import WrongType
+from fakekube.apiserver.schema.wrongtype import WrongType
 from fakekube.apiserver.wire.status import StatusError
 from fakekube.control import statefile
 from fakekube.control.operation import operation

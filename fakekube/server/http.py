@@ -7,18 +7,18 @@ import contextlib
 import logging
 import socket
 import ssl
-from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from fnmatch import fnmatchcase
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from aiohttp import ClientError, HttpVersion10, HttpVersion11, WSMessage, WSMsgType, hdrs, web
+from aiohttp import ClientError, HttpVersion10, HttpVersion11, hdrs, web
 from aiohttp.http_exceptions import HttpProcessingError
 
 from fakekube.apiserver.damage import Damage, damaged
 from fakekube.apiserver.needs import Stream
-from fakekube.apiserver.response import Response, Upgrade
+from fakekube.apiserver.response import Response
 from fakekube.apiserver.storage.watch import Watch, WatchEvent, error_frame, error_line
 from fakekube.apiserver.wire import codec, warning
 from fakekube.apiserver.wire.hostport import join_host_port
@@ -31,6 +31,7 @@ from fakekube.server.httpmessages import HEADERS, RequestHeaders, encode, encodi
 from fakekube.server.httpshortcut import Shortcut
 from fakekube.server.process.listening import EVERY_ADDRESS, listening
 from fakekube.server.runner import ServerRunner
+from fakekube.server.websockets import web_socket
 
 if TYPE_CHECKING:
     from fakekube.apiserver.auth.clientcertificate import ClientCertificate
@@ -243,7 +244,7 @@ class _Handler:
         if response.stream is not None:
             return await self._forwarded(http, response, response.stream)
         if response.upgrade is not None:
-            return await _web_socket(http, response.upgrade, partial(runner.silence, *_addresses(http)))
+            return await web_socket(http, response.upgrade, partial(runner.silence, *_addresses(http)))
         if response.damage is not None:
             return await self._damaged(http, request, response, response.damage)
         return await self._encoded(request, response)
@@ -391,53 +392,6 @@ def _certificate(http: web.BaseRequest) -> ClientCertificate | None:
     """The certificate of the client, if any."""
     connection = http.transport.get_extra_info("ssl_object") if http.transport is not None else None
     return getattr(connection, "client_certificate", None)  # `ssl.SSLObject` has none
-
-
-async def _web_socket(
-    http: web.BaseRequest, upgrade: Upgrade, silence: Callable[[float], Coroutine[Any, Any, None]]
-) -> web.StreamResponse:
-    """Pass messages between a WebSocket and its session until one of them ends. `silence` waits for some seconds."""
-    socket = web.WebSocketResponse(protocols=[upgrade.protocol] if upgrade.protocol else ())
-    session = upgrade.session
-    await socket.prepare(http)
-    receiving = asyncio.create_task(socket.receive())
-    try:
-        answers = session.opened()
-        while True:
-            for message in answers:
-                await socket.send_bytes(message)
-            if session.done:
-                break
-            if not await _arrives(receiving, silence(session.silence) if session.silence else None):
-                answers = session.silent()
-                continue
-            frame = receiving.result()
-            if frame.type not in (WSMsgType.BINARY, WSMsgType.TEXT):
-                break
-            answers = session.received(frame.data if isinstance(frame.data, bytes) else frame.data.encode())
-            receiving = asyncio.create_task(socket.receive())
-        receiving.cancel()
-        await asyncio.wait([receiving])
-        await socket.close()
-    except ConnectionError:
-        pass  # the client has disconnected
-    finally:
-        receiving.cancel()
-        session.left()
-    return socket
-
-
-async def _arrives(receiving: asyncio.Task[WSMessage], silence: Coroutine[Any, Any, None] | None) -> bool:
-    """Wait for a message, or for the end of `silence`. A time-out of `WebSocketResponse.receive` would close it."""
-    if silence is None:
-        await asyncio.wait([receiving])
-        return True
-    waiting = asyncio.create_task(silence)
-    try:
-        await asyncio.wait([receiving, waiting], return_when=asyncio.FIRST_COMPLETED)
-        return receiving.done()
-    finally:
-        waiting.cancel()
 
 
 def _line(event: Any) -> bytes:

@@ -71,7 +71,7 @@ class HttpConnection(RequestHandler):
     def _answered(self, shortcut: Shortcut, data: bytes) -> bool:
         """Whether the request is answered in place."""
         transport = self.transport
-        if transport is None or self._paused or self._close or self._force_close:
+        if transport is None or self.writing_paused:
             return False
         try:
             found = shortcut.answer(data, self._certificate)
@@ -105,6 +105,16 @@ class HttpConnection(RequestHandler):
                 self.transport.resume_reading()
                 if later:
                     self.data_received(later)
+
+    def close(self) -> None:
+        """Answer no further request."""
+        self._shortcut = None
+        super().close()
+
+    def force_close(self) -> None:
+        """End the connection at once."""
+        self._shortcut = None
+        super().force_close()
 
     def _ended(self, _: asyncio.Task[None]) -> None:
         if self.transport is not None:

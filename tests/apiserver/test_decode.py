@@ -2,7 +2,8 @@
 
 import pytest
 
-from fakekube.apiserver.schema.decode import WrongType, decode
+from fakekube.apiserver.schema.decode import decode
+from fakekube.apiserver.schema.wrongtype import WrongType
 from fakekube.server import bootstrap
 
 SCHEMAS = bootstrap._schemas(bootstrap.KUBERNETES_VERSION)

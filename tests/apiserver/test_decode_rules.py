@@ -2,17 +2,9 @@
 
 import pytest
 
-from fakekube.apiserver.schema.decode import (
-    SentNumber,
-    WrongType,
-    complete,
-    decode,
-    is_kind,
-    settled,
-    without_unknown,
-    zero,
-)
+from fakekube.apiserver.schema.decode import complete, decode, is_kind, settled, without_unknown, zero
 from fakekube.apiserver.schema.model import Schema
+from fakekube.apiserver.schema.wrongtype import SentNumber, WrongType
 
 SCALARS = ("string", "boolean", "int32", "int64", "integer", "double", "bytes", "any", "quantity", "time", "microtime")
 

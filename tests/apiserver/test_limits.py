@@ -11,10 +11,10 @@ from fakekube.apiserver.registry.generic.table.ages import human_duration
 from fakekube.apiserver.registry.generic.table.jsonpath import NoValue, Path
 from fakekube.apiserver.registry.generic.validation import content
 from fakekube.apiserver.registry.generic.validation.ip import parse_cidr
-from fakekube.apiserver.schema.decode import WrongType
 from fakekube.apiserver.schema.quantity import InvalidQuantity, canonical
 from fakekube.apiserver.schema.stringformats import FORMATS, go_duration, loose_duration
 from fakekube.apiserver.schema.times import InvalidTime, microtime_text, time_text
+from fakekube.apiserver.schema.wrongtype import WrongType
 from fakekube.apiserver.wire import codec, gojson, goprint, goyaml
 from fakekube.apiserver.wire.status import StatusError
 from tests.apiserver.validation.support import complete

@@ -3,7 +3,7 @@
 import pytest
 
 from fakekube.apiserver.endpoints import unchecked
-from fakekube.apiserver.schema.decode import WrongType
+from fakekube.apiserver.schema.wrongtype import WrongType
 from fakekube.apiserver.wire.status import StatusError
 from tests.apiserver.api import Api
 from tests.apiserver.validation.test_pods import POD

@@ -194,6 +194,8 @@ def test_a_write_of_the_present_state_writes_nothing(case):
         return
     path, custom = path_of(resource, made["metadata"]["name"]), resource.custom
     made = api.ok("GET", path)
+    if resource.plural in ("persistentvolumeclaims", "jobs"):  # as stored, they lack defaults that each read sets
+        made = api.ok("PUT", path, orjson.dumps(made))
     revision = api.revision
     spec = {"spec": made["spec"]} if "spec" in made else {}
     replace = [{"op": "replace", "path": "/spec", "value": made["spec"]}] if spec else []

@@ -12,8 +12,9 @@ from fakekube.apiserver.admission.matching import Attributes
 from fakekube.apiserver.needs import Need
 from fakekube.apiserver.registry.registration import Registration
 from fakekube.apiserver.resource import Resource
-from fakekube.apiserver.schema.decode import WrongType, decode
+from fakekube.apiserver.schema.decode import decode
 from fakekube.apiserver.schema.model import Schema
+from fakekube.apiserver.schema.wrongtype import WrongType
 from fakekube.apiserver.wire import codec, gojson
 from fakekube.apiserver.wire.status import StatusError
 

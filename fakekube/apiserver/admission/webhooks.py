@@ -17,7 +17,7 @@ from fakekube.apiserver.admission.reinvocation import Calls
 from fakekube.apiserver.call import Call
 from fakekube.apiserver.needs import Need, Post, Posts, Reply, Waiting, webhook_post
 from fakekube.apiserver.patch import json_patch
-from fakekube.apiserver.schema.decode import WrongType
+from fakekube.apiserver.schema.wrongtype import WrongType
 from fakekube.apiserver.wire import gojson
 from fakekube.apiserver.wire.goprint import go_quote
 from fakekube.apiserver.wire.status import StatusError, bad_request, forbidden, internal_error

@@ -19,8 +19,9 @@ from fakekube.apiserver.crd.validationresult import field_errors
 from fakekube.apiserver.crd.validationrules import RatchetingOptions, RuleResults, RuleValidator
 from fakekube.apiserver.names import qualified_name_problems
 from fakekube.apiserver.resource import Object
-from fakekube.apiserver.schema.decode import WrongType, decode
+from fakekube.apiserver.schema.decode import decode
 from fakekube.apiserver.schema.model import Schema
+from fakekube.apiserver.schema.wrongtype import WrongType
 from fakekube.apiserver.storage.store import Entry
 from fakekube.apiserver.wire.gojson import type_name, with_go_numbers
 from fakekube.apiserver.wire.goprint import go_quote, plain, type_of

@@ -11,8 +11,9 @@ from fakekube.apiserver.crd.structural import Structural
 from fakekube.apiserver.features import since
 from fakekube.apiserver.resource import Object
 from fakekube.apiserver.schema import objectmeta
-from fakekube.apiserver.schema.decode import WrongType, decode
+from fakekube.apiserver.schema.decode import decode
 from fakekube.apiserver.schema.model import Schema
+from fakekube.apiserver.schema.wrongtype import WrongType
 from fakekube.apiserver.wire.gojson import type_name
 from fakekube.apiserver.wire.status import FieldError, field_invalid, field_required
 

@@ -16,8 +16,8 @@ from fakekube.apiserver.endpoints.part import WHOLE, Part
 from fakekube.apiserver.endpoints.write import Write, parsed_version, write
 from fakekube.apiserver.needs import Making
 from fakekube.apiserver.schema import unstructured
-from fakekube.apiserver.schema.decode import WrongType
 from fakekube.apiserver.schema.objectmeta import without_kind
+from fakekube.apiserver.schema.wrongtype import WrongType
 from fakekube.apiserver.wire import codec
 from fakekube.apiserver.wire.codec import SyntaxProblem
 from fakekube.apiserver.wire.gojson import type_name

@@ -8,8 +8,8 @@ from typing import Any
 
 from fakekube.apiserver.call import Call
 from fakekube.apiserver.schema import repeated
-from fakekube.apiserver.schema.decode import SentNumber, WrongType
 from fakekube.apiserver.schema.model import Schema
+from fakekube.apiserver.schema.wrongtype import SentNumber, WrongType
 from fakekube.apiserver.wire import codec, gojson
 from fakekube.apiserver.wire.codec import Decoded
 from fakekube.apiserver.wire.status import StatusError, bad_request

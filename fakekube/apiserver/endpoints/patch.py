@@ -17,8 +17,8 @@ from fakekube.apiserver.patch import json_patch, merge_patch, strategic
 from fakekube.apiserver.registry.registration import scheme_of
 from fakekube.apiserver.resource import APPLY_PATCH, JSON_PATCH, STRATEGIC_MERGE_PATCH
 from fakekube.apiserver.schema import unstructured
-from fakekube.apiserver.schema.decode import WrongType
 from fakekube.apiserver.schema.objectmeta import without_kind
+from fakekube.apiserver.schema.wrongtype import WrongType
 from fakekube.apiserver.wire import codec, gojson, goprint, structorder
 from fakekube.apiserver.wire.codec import SyntaxProblem
 from fakekube.apiserver.wire.goprint import go_quote

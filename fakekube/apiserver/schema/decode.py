@@ -6,7 +6,6 @@ The result is that of decoding with `sigs.k8s.io/json` and encoding again.
 from __future__ import annotations
 
 import base64
-import re
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
@@ -23,6 +22,7 @@ from fakekube.apiserver.schema.omitempty import (
 )
 from fakekube.apiserver.schema.quantity import InvalidQuantity, as_read
 from fakekube.apiserver.schema.times import InvalidTime, microtime_text, time_text
+from fakekube.apiserver.schema.wrongtype import WrongType, number_text, within
 from fakekube.apiserver.wire import gojson
 from fakekube.apiserver.wire.gobase64 import illegal_byte
 
@@ -37,17 +37,6 @@ INTEGER_LIMITS = {"int32": 2**31, "int64": 2**63, "integer": 2**63}
 #: Types whose values are decoded unchanged, unless they are empty, and the Python type of the values.
 _UNCHANGED = {"string": str, "boolean": bool}
 _STRING = frozenset({str})
-
-
-class WrongType(Exception):
-    """A value of the wrong type; the message is that of Go's JSON decoder.
-
-    `unstructured` is the message where Go converts a map instead (`DefaultUnstructuredConverter`).
-    """
-
-    def __init__(self, text: str, unstructured: str = "") -> None:
-        super().__init__(text)
-        self.unstructured: str = unstructured or text
 
 
 def decode(schema: Schema, obj: Object, unknown: list[str]) -> Object:
@@ -357,20 +346,8 @@ def _schema_or_else(schema: Schema, key: str, value: Any, shown: str) -> Any:
             several = Schema("list", items=schema)
             return _value(several, value, "", "", [], schema.struct) or None
     except WrongType as problem:
-        raise _within(problem, _place(schema.struct, shown)) from None
+        raise within(problem, _place(schema.struct, shown)) from None
     return None
-
-
-_TYPE_PROBLEM = re.compile(r"(json: .+?) into Go (?:value|struct field [^. ]+)(?:\.(\S*))? of type (.*)")
-
-
-def _within(problem: WrongType, place: str) -> WrongType:
-    """The error of a type that has its own decoder, as the decoder of the object that contains it words it."""
-    found = _TYPE_PROBLEM.fullmatch(str(problem))
-    if found is None:
-        return problem
-    what, path, kind = found.groups()
-    return WrongType(f"{what} into {place}{'.' + path if path else ''} of type {kind}", str(problem))
 
 
 def _scalar(schema: Schema, value: Any, shown: str, struct: str) -> Any:
@@ -464,7 +441,7 @@ def _int_or_string(schema: Schema, value: Any, shown: str, struct: str) -> int |
         return value
     what = gojson.type_name(value)
     if isinstance(value, int | float) and not isinstance(value, bool):
-        what = f"number {_number_text(value)}"
+        what = f"number {number_text(value)}"
     raise WrongType(
         f"json: cannot unmarshal {what} into {_place(struct, shown)} of type int32",
         f"json: cannot unmarshal {what} into Go value of type int32",
@@ -480,27 +457,10 @@ SPECIAL: dict[str, Callable[..., Any]] = {
 }
 
 
-class SentNumber(float):
-    """A number in JSON that is not a 64-bit integer, with its text: errors quote it as it was sent."""
-
-    __slots__ = ("text",)
-
-    text: str
-
-    def __new__(cls, text: str) -> SentNumber:
-        made = super().__new__(cls, text)
-        made.text = text
-        return made
-
-
-def _number_text(value: float) -> str:
-    return value.text if isinstance(value, SentNumber) else gojson.encode(value).decode()
-
-
 def wrong(value: Any, struct: str, shown: str, schema: Schema, *, go_type: str = "") -> WrongType:
     what = gojson.type_name(value)
     if isinstance(value, float) and schema.type in INTEGER_LIMITS:
-        what = f"number {_number_text(value)}"
+        what = f"number {number_text(value)}"
     go_type = go_type or _go_type(struct, shown, schema)
     return WrongType(f"json: cannot unmarshal {what} into {_place(struct, shown)} of type {go_type}")
 

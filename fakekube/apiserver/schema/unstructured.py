@@ -10,9 +10,9 @@ from collections.abc import Iterator
 from typing import Any
 
 from fakekube.apiserver.resource import Object
-from fakekube.apiserver.schema.decode import WrongType
 from fakekube.apiserver.schema.decode import decode as decode_json
 from fakekube.apiserver.schema.model import Schema
+from fakekube.apiserver.schema.wrongtype import WrongType
 from fakekube.apiserver.wire import gojson
 
 #: Scalar type -> Go kind, of those that are converted by their kind.

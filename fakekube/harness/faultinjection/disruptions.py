@@ -156,6 +156,7 @@ class Disruptions:
     def retire(self) -> None:
         """Break reference cycles so that the cluster is freed at once."""
         self._interceptor.retire()
+        del self._holds
         self._supervisor = None
         self._runner.intercept(None)
         self._runner.processes = None

@@ -9,7 +9,7 @@ from typing import Any, Protocol
 import orjson
 
 from controllerlib.client import Writable
-from fakekube.apiserver.schema.decode import WrongType
+from fakekube.apiserver.schema.wrongtype import WrongType
 from fakekube.apiserver.wire.status import StatusError
 from fakekube.harness.arguments import written
 from fakekube.harness.objects import TEST_AGENT, Objects

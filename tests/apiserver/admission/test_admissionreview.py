@@ -3,7 +3,7 @@
 import pytest
 
 from fakekube.apiserver.admission.admissionreview import answer
-from fakekube.apiserver.schema.decode import WrongType
+from fakekube.apiserver.schema.wrongtype import WrongType
 
 
 @pytest.mark.parametrize(

@@ -14,8 +14,8 @@ from fakekube.apiserver.endpoints import representation
 from fakekube.apiserver.endpoints.part import WHOLE
 from fakekube.apiserver.endpoints.subresources.scale import as_scale
 from fakekube.apiserver.response import Response, StoredObject
-from fakekube.apiserver.schema.decode import WrongType
 from fakekube.apiserver.schema.objectmeta import without_kind
+from fakekube.apiserver.schema.wrongtype import WrongType
 from fakekube.apiserver.storage.store import Entry
 from fakekube.apiserver.wire.status import (
     StatusError,

@@ -12,8 +12,9 @@ from fakekube.apiserver.endpoints.write import Action
 from fakekube.apiserver.features import since
 from fakekube.apiserver.resource import Resource
 from fakekube.apiserver.response import Document, Response
-from fakekube.apiserver.schema.decode import WrongType, decode
+from fakekube.apiserver.schema.decode import decode
 from fakekube.apiserver.schema.objectmeta import stored_layout
+from fakekube.apiserver.schema.wrongtype import WrongType
 from fakekube.apiserver.wire import codec
 from fakekube.apiserver.wire.options import WriteOptions
 from fakekube.apiserver.wire.status import bad_request, conflict, field_invalid, invalid, not_found

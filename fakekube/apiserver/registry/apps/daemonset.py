@@ -26,7 +26,7 @@ from fakekube.apiserver.registry.generic.table.labels import labels_cell, select
 from fakekube.apiserver.registry.generic.validation.content import share
 from fakekube.apiserver.registry.generic.validation.field import Field
 from fakekube.apiserver.registry.generic.validation.labelselectors import is_empty, is_usable, validate_label_selector
-from fakekube.apiserver.schema.decode import WrongType
+from fakekube.apiserver.schema.wrongtype import WrongType
 from fakekube.apiserver.wire import integers
 from fakekube.apiserver.wire.goprint import go_quote
 
