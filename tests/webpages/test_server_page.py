@@ -159,6 +159,7 @@ class TestInABrowser:
             assert code == 201, body
 
         async def act(page, client):
+            await until(page, "document.querySelector('[data-collection^=clusterroles]')")
             await page.evaluate("document.querySelector('[data-collection^=clusterroles]').click()")
             await until(
                 page, f"[...document.querySelectorAll('.line')].some(one => one.dataset.path === {json.dumps(MARKUP)})"

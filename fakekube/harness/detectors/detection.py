@@ -337,8 +337,8 @@ class Detection:
 
     def retire(self) -> None:
         """Drop what refers to operators and the server, so that controllers that remain do not keep it alive."""
-        for leave in self._leave:
-            leave()
+        while self._leave:  # each refers to this object
+            self._leave.pop()()
         if self._bubble is not None:
             self._bubble.loop.on_task = None
             self._bubble.on_blocking_call(_nothing, _nothing)
