@@ -26,12 +26,11 @@ from fakekube.apiserver.wire.request import Request, is_escaped, parse_query
 from fakekube.apiserver.wire.status import StatusError, too_large
 from fakekube.server import applications
 from fakekube.server.controldoor import PREFIX, Asked, Control
-from fakekube.server.httpconnection import HttpConnection, HttpProtocols
+from fakekube.server.httpconnection import HttpConnection, HttpProtocols, web_socket
 from fakekube.server.httpmessages import HEADERS, RequestHeaders, encode, encoding
 from fakekube.server.httpshortcut import Shortcut
 from fakekube.server.process.listening import EVERY_ADDRESS, listening
 from fakekube.server.runner import ServerRunner
-from fakekube.server.websockets import web_socket
 
 if TYPE_CHECKING:
     from fakekube.apiserver.auth.clientcertificate import ClientCertificate

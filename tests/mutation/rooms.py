@@ -17,7 +17,12 @@ ROOMS = {
     "simulation": ("fakekube/simulation",),
     "controllerlib": ("controllerlib",),
     "control": ("fakekube/control", "fakekube/lint", "fakekube/processexploration", "fakekube/commandserver.py"),
-    "plugin": ("fakekube/pytest_plugin", "fakekube/cli.py", "fakekube/clustersettings.py"),
+    "plugin": (
+        "fakekube/pytest_plugin",
+        "fakekube/cli.py",
+        "fakekube/commandoptions.py",
+        "fakekube/clustersettings.py",
+    ),
 }
 
 
