@@ -139,7 +139,7 @@ def test_a_failure_as_text():
     def representation(path, message="AssertionError: no"):
         return SimpleNamespace(reprcrash=SimpleNamespace(path=str(path), lineno=12, message=message))
 
-    root = Path("/work/tests")
+    root = Path("/project/tests")
     assert failure_text(representation(root / "a" / "test_b.py"), root) == "a/test_b.py:12: AssertionError: no"
     assert failure_text(representation("/other/test_b.py"), root) == "/other/test_b.py:12: AssertionError: no"
     assert (
