@@ -15,11 +15,9 @@ from fakekube.apiserver.response import Response
 from fakekube.apiserver.wire import codec
 from fakekube.apiserver.wire.request import Request, is_escaped, parse, parse_query
 from fakekube.apiserver.wire.status import StatusError, too_large
-from fakekube.server.httpmessages import RequestHeaders, message
+from fakekube.server.httpmessages import READS_BODY, RequestHeaders, message
 from fakekube.server.runner import ServerRunner, Suspended
 from fakekube.virtualtime.network.inplace import NeedsTime
-
-_READS_BODY = frozenset({"POST", "PUT", "PATCH", "DELETE"})
 
 _END_OF_HEAD = b"\r\n\r\n"
 
@@ -99,13 +97,13 @@ class HttpConversation:
         headers = RequestHeaders(head.headers)
         try:
             user = runner.authenticate(headers.get("authorization"))
-            if head.method in _READS_BODY and len(body) > codec.MAX_BODY:
+            if head.method in READS_BODY and len(body) > codec.MAX_BODY:
                 raise too_large(f"Request entity too large: limit is {codec.MAX_BODY}")
         except StatusError as error:
             request = Request(head.method, path, headers=headers)
             return self._encoded(head, request, runner.refuse(request, error))
         request = Request(
-            head.method, path, parse_query(query), headers, body if head.method in _READS_BODY else b"", user
+            head.method, path, parse_query(query), headers, body if head.method in READS_BODY else b"", user
         )
         info = parse(request)
         if info.verb == "watch":

@@ -27,7 +27,7 @@ from fakekube.apiserver.wire.status import StatusError, too_large
 from fakekube.server import applications
 from fakekube.server.controldoor import PREFIX, Asked, Control
 from fakekube.server.httpconnection import HttpConnection, HttpProtocols, web_socket
-from fakekube.server.httpmessages import HEADERS, RequestHeaders, encode, encoding
+from fakekube.server.httpmessages import HEADERS, READS_BODY, RequestHeaders, completed_in_turns, encode, encoding
 from fakekube.server.httpshortcut import Shortcut
 from fakekube.server.process.listening import EVERY_ADDRESS, listening
 from fakekube.server.runner import ServerRunner
@@ -45,8 +45,6 @@ KEEPALIVE_TIMEOUT = 3600.0
 #: The maximum size of the request line and of a header (Go's `http.DefaultMaxHeaderBytes`), and number of headers.
 MAX_HEADER_BYTES = 1 << 20
 MAX_HEADERS = 10_000
-
-_READS_BODY = frozenset({"POST", "PUT", "PATCH", "DELETE"})
 
 #: The logger of aiohttp. Malformed HTTP is answered but not logged.
 _log = logging.getLogger(f"{__name__}.http")
@@ -225,7 +223,7 @@ class _Handler:
             return _broken(http)
         try:
             user = runner.authenticate(headers.get(hdrs.AUTHORIZATION), _certificate(http) if self._secure else None)
-            body = await _body(http) if http.method in _READS_BODY and http.body_exists else b""
+            body = await _body(http) if http.method in READS_BODY and http.body_exists else b""
         except StatusError as error:
             request = Request(http.method, http.path, headers=headers)
             return _plain(request, runner.refuse(request, error))
@@ -250,13 +248,7 @@ class _Handler:
 
     async def _encoded(self, request: Request, response: Response) -> web.StreamResponse:
         """The answer of a request. Other requests have their turn between the parts of a large body."""
-        steps = encoding(request, response)
-        try:
-            while True:
-                next(steps)
-                await self._runner.pause()
-        except StopIteration as end:
-            headers, body = end.value
+        headers, body = await completed_in_turns(encoding(request, response), self._runner.pause)
         return _message(response, headers, body)
 
     async def _controlled(self, http: web.BaseRequest, control: Control) -> web.StreamResponse:

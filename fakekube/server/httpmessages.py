@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Generator, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Generator, Iterator, Mapping
 from datetime import datetime
 from email.utils import formatdate
 from functools import lru_cache
@@ -12,12 +12,15 @@ from typing import Any, TypeVar
 
 import orjson
 
-from fakekube.apiserver.response import Cached, Made, Parts, Response, StoredList
+from fakekube.apiserver.response import Cached, Made, Parts, Response, StoredList, completed
 from fakekube.apiserver.wire import codec, warning, yamlencoder
 from fakekube.apiserver.wire.negotiation import is_pretty
 from fakekube.apiserver.wire.request import Request
 
 T = TypeVar("T")
+
+#: The methods whose bodies are read.
+READS_BODY = frozenset({"POST", "PUT", "PATCH", "DELETE"})
 
 #: Headers of every response.
 HEADERS = {"Cache-Control": "no-cache, private"}
@@ -57,14 +60,15 @@ COMPRESSED_PART = 512 * 1024
 
 def encode(request: Request, response: Response) -> tuple[dict[str, str], bytes]:
     """The headers, except `Warning`, and the body of a response."""
-    return whole(encoding(request, response))
+    return completed(encoding(request, response))
 
 
-def whole(steps: Generator[None, None, T]) -> T:
-    """What steps return, without a pause between them."""
+async def completed_in_turns(steps: Generator[None, None, T], pause: Callable[[], Awaitable[None]]) -> T:
+    """What steps return. Other requests have their turn in the pauses between them."""
     try:
         while True:
             next(steps)
+            await pause()
     except StopIteration as end:
         found: T = end.value
         return found
@@ -90,7 +94,7 @@ _PHRASES = {413: "Request Entity Too Large", 422: "Unprocessable Entity"}
 
 def message(request: Request, response: Response, now: datetime, *, closes: bool) -> tuple[bytes, bytes]:
     """The head and the body of the whole answer. `closes`: it is the last one of its connection."""
-    return whole(messaging(request, response, now, closes=closes))
+    return completed(messaging(request, response, now, closes=closes))
 
 
 def messaging(

@@ -16,13 +16,11 @@ from fakekube.apiserver.response import Response
 from fakekube.apiserver.wire import codec
 from fakekube.apiserver.wire.request import Request, parse, parse_query
 from fakekube.apiserver.wire.status import StatusError
-from fakekube.server.httpmessages import RequestHeaders, messaging
+from fakekube.server.httpmessages import READS_BODY, RequestHeaders, completed_in_turns, messaging
 from fakekube.server.runner import ServerRunner, Suspended
 
 if TYPE_CHECKING:
     from fakekube.apiserver.auth.clientcertificate import ClientCertificate
-
-_READS_BODY = frozenset({"POST", "PUT", "PATCH", "DELETE"})
 
 #: A request line whose path needs neither unquoting nor normalisation.
 _LINE = re.compile(
@@ -78,12 +76,8 @@ class Shortcut:
             await self._runner.events_sent()
         if found.rest is None:
             return found.data
-        try:
-            while True:
-                await self._runner.pause()
-                next(found.rest)
-        except StopIteration as end:
-            return b"".join(end.value)
+        await self._runner.pause()  # after the first step
+        return b"".join(await completed_in_turns(found.rest, self._runner.pause))
 
     def answer(self, data: bytes, certificate: ClientCertificate | None) -> InPlace | None:
         """The answer to the request that `data` is; None: it is not a usual one, and nothing has been done.
@@ -117,7 +111,7 @@ class Shortcut:
             return self._encoded(request, runner.refuse(request, error))
         if len(body) > codec.MAX_BODY:
             return None
-        request = Request(method, path, parse_query(query), headers, body if method in _READS_BODY else b"", user)
+        request = Request(method, path, parse_query(query), headers, body if method in READS_BODY else b"", user)
         info = parse(request)
         if info.verb == "watch" or info.subresource not in _SUBRESOURCES:
             return None
