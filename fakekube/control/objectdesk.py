@@ -57,13 +57,13 @@ class ObjectDesk:
     def object(self, collection: str, path: str) -> Any:
         """One object as YAML, its versions that are not compacted, its owners and its dependents."""
         store = self._steering.runner.apiserver.store
-        entry = store.get(collection, path) if collection in self._served() else None
+        served = self._served()
+        entry = store.get(collection, path) if collection in served else None
         changes = [one for one in store.changes() if (one.collection, one.path) == (collection, path)]
         if entry is None and not changes:
             raise StatusError(404, "NotFound", f"there is no object {path!r} in {collection!r}")
         newest = entry or changes[-1].before
         last: Object = newest.object if newest is not None else {}
-        served = self._served()
         shown = self._steering.read(served[collection], path) or last
         meta = {name: value for name, value in (shown.get("metadata") or {}).items() if name != "managedFields"}
         relatives = _Relatives(self._all(), {name: one.kind for name, one in served.items()})
@@ -81,7 +81,7 @@ class ObjectDesk:
 
     async def _stream(self) -> AsyncGenerator[bytes, None]:
         runner = self._steering.runner
-        queue: asyncio.Queue[bytes | None] = asyncio.Queue()
+        queue: asyncio.Queue[bytes] = asyncio.Queue()
 
         def put(name: str, value: Any) -> None:
             if queue.qsize() < WAITING:
@@ -101,10 +101,10 @@ class ObjectDesk:
         restored = _event("again", {})
         runner.restored.append(follow := lambda: queue.put_nowait(restored))
         try:
-            while (found := await queue.get()) is not None:
-                parts = [found]
+            while True:
+                parts = [await queue.get()]
                 while not queue.empty():  # one write for what has happened at once
-                    parts.append(queue.get_nowait() or b"")
+                    parts.append(queue.get_nowait())
                 yield b"".join(parts)
         finally:
             for end in ends:
@@ -121,7 +121,7 @@ class ObjectDesk:
 
     def _all(self) -> Mapping[Place, Entry]:
         store = self._steering.runner.apiserver.store
-        return {(name, path): entry for name in store.sizes() for path, entry in store.collection(name).live.items()}
+        return {(name, path): entry for name, path, entry in store.entries()}
 
 
 class _Relatives:

@@ -14,6 +14,7 @@ import orjson
 from fakekube.apiserver.apiserver import ApiServer, ServerState
 from fakekube.apiserver.crd import COLLECTION
 from fakekube.apiserver.registry.core.service.allocation import ADDRESSES
+from fakekube.apiserver.storage.store import path_of
 from fakekube.harness.state import exporting, selecting
 from fakekube.harness.state.selecting import Scope
 from fakekube.server import manifests
@@ -73,12 +74,9 @@ def _manifests(text: str) -> list[Object]:
 def pruned(state: ServerState, wanted: Iterable[tuple[str, str]]) -> ServerState:
     """A state without the objects that are not wanted, by their collections and keys."""
     store, kept = state.store.copy(state.store.window), frozenset(wanted)
-    for name in store.sizes():
-        if name in _STAY:
-            continue
-        for path, entry in list(store.collection(name).live.items()):
-            if (name, path) not in kept:
-                store.delete(name, path, entry)
+    for name, path, entry in list(store.entries()):
+        if name not in _STAY and (name, path) not in kept:
+            store.delete(name, path, entry)
     return replace(state, store=store)
 
 
@@ -89,7 +87,6 @@ def places(server: ApiServer, objects: Sequence[Object]) -> list[tuple[str, str]
         resource = server.catalog.find_kind(obj["apiVersion"], obj["kind"])
         if resource is not None:
             meta = obj.get("metadata") or {}
-            namespace = meta.get("namespace") or "default"
-            name = str(meta.get("name", ""))
-            found.append((resource.collection, f"{namespace}/{name}" if resource.namespaced else name))
+            namespace = (meta.get("namespace") or "default") if resource.namespaced else ""
+            found.append((resource.collection, path_of(namespace, str(meta.get("name", "")))))
     return found

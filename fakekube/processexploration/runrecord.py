@@ -13,7 +13,7 @@ from fakekube.apiserver.storage.store import Change
 from fakekube.apiserver.wire.request import Request, RequestInfo
 from fakekube.server.process.serverlog import is_own_agent
 from fakekube.server.runner import ServerRunner
-from fakekube.simulation.anchor import Anchor, numbered
+from fakekube.simulation.anchor import Anchor
 from fakekube.simulation.observation import OPERATOR, TEST, Observation
 from fakekube.simulation.running.recorder import Actor, Kinds, Recorder
 
@@ -81,8 +81,8 @@ class RunRecord:
             commit = recorder.committed(one.change, self._actor(one.record), one.at)
             if one.record is not None and commit.by_operator:
                 changes.setdefault(one.record.serial, commit.anchor)
-        made = recorder.observation(0, final=self._final(recorder), unsettled=unsettled, skipped=skipped)
-        return made, changes
+        final = recorder.final_objects(self._runner.apiserver.store)
+        return recorder.observation(0, final=final, unsettled=unsettled, skipped=skipped), changes
 
     def _actor(self, record: RequestRecord | None) -> Actor:
         if record is None:
@@ -90,13 +90,3 @@ class RunRecord:
         if record.user_agent == OWN:
             return Actor(TEST)
         return Actor(f"{OPERATOR}agent" if self.is_agent(record.user_agent) else f"controller {record.user_agent}")
-
-    def _final(self, recorder: Recorder) -> dict[str, Object]:
-        """The objects by target; those with generated names are numbered."""
-        found: dict[str, Object] = {}
-        store = self._runner.apiserver.store
-        for collection in store.sizes():
-            for path, entry in store.collection(collection).live.items():
-                target = recorder.anchor_of(collection, path, None, entry.object).target
-                found[numbered(target, found) if "*" in target else target] = entry.object
-        return found

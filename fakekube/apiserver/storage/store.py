@@ -286,6 +286,12 @@ class Store:
     def get(self, collection: str, path: str) -> Entry | None:
         return self.collection(collection).live.get(path)
 
+    def entries(self) -> Iterator[tuple[str, str, Entry]]:
+        """All current objects, each with its collection and path."""
+        for name, collection in self._collections.items():
+            for path, entry in collection.live.items():
+                yield name, path, entry
+
     def size(self) -> int:
         return sum(len(c.live) for c in self._collections.values())
 

@@ -89,9 +89,8 @@ def keep(runner: ServerRunner, data: DataDir) -> None:
 def _rows(store: Store) -> Iterator[Row]:
     """The current objects, and the history of all."""
     found: dict[int, Row] = {}
-    for name in store.sizes():
-        for path, entry in store.collection(name).live.items():
-            found[entry.revision] = Row(entry.revision, name, path, False, entry.version, entry.json)
+    for name, path, entry in store.entries():
+        found[entry.revision] = Row(entry.revision, name, path, False, entry.version, entry.json)
     for change in store.changes():
         for one in (change.before, change.after):
             if one is not None:

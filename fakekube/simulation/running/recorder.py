@@ -10,8 +10,8 @@ from typing import Any
 
 from controllerlib.observer import current_run
 from fakekube.apiserver.resource import Resource
-from fakekube.apiserver.storage.store import Change
-from fakekube.simulation.anchor import Anchor, Occurrences, changed_fields, target_of
+from fakekube.apiserver.storage.store import Change, Store
+from fakekube.simulation.anchor import Anchor, Occurrences, changed_fields, numbered, target_of
 from fakekube.simulation.observation import OPERATOR, RACE, TEST, Commit, Delivery, Observation, ReconcileRecord
 
 Object = Mapping[str, Any]
@@ -109,6 +109,14 @@ class Recorder:
         target = target_of(self.kinds.name(collection), namespace, name, generated)
         fields = changed_fields(before, after) if before is not None and after is not None else ()
         return Anchor(verb, target, fields)
+
+    def final_objects(self, store: Store) -> dict[str, Object]:
+        """The objects of a store by target; those with generated names are numbered."""
+        found: dict[str, Object] = {}
+        for collection, path, entry in store.entries():
+            target = self.anchor_of(collection, path, None, entry.object).target
+            found[numbered(target, found) if "*" in target else target] = entry.object
+        return found
 
     def expected(self, anchor: Anchor) -> Anchor:
         """The anchor that a change would have if it were committed now."""

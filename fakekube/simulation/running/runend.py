@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol
 from controllerlib import ApiError
 from fakekube.harness.assertions.invariants import Violated
 from fakekube.harness.engine import engine_of
-from fakekube.simulation.anchor import numbered
 from fakekube.simulation.atoms import Atom, Crash, Downgrade, Fresh, Gap, Hold, Late, Pause, Rollback, Stale, Upgrade
 from fakekube.simulation.intents import carried, intents_of
 from fakekube.simulation.lastspec import Step
@@ -67,7 +66,7 @@ def finished(run: Run, cluster: FakeKube, failure: BaseException | None, *, with
         inconclusive = not ending.changed(mode, bool(failed))
     ending.note_real_time(failure)
     unsettled = unsettled or ending.attempt(ending.settle) or run.meter.exceeded
-    final = final_objects(run, cluster)
+    final = run.recorder.final_objects(engine_of(cluster).server.apiserver.store)
     cost = run.meter.cost
     if not unsettled:
         unsettled = ending.attempt(ending.rest) or run.meter.exceeded
@@ -207,16 +206,3 @@ class _Ending:
 
 def _advance(cluster: FakeKube, seconds: float) -> None:
     cluster.advance(seconds)
-
-
-def final_objects(run: Run, cluster: FakeKube) -> dict[str, Object]:
-    """The objects at the end by target; those with generated names are numbered."""
-    found: dict[str, Object] = {}
-    store = engine_of(cluster).server.apiserver.store
-    for collection in store.sizes():
-        for path, entry in store.collection(collection).live.items():
-            target = run.recorder.anchor_of(collection, path, None, entry.object).target
-            if "*" in target:
-                target = numbered(target, found)
-            found[target] = entry.object
-    return found
