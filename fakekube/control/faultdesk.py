@@ -12,6 +12,7 @@ from fakekube.apiserver.faults import FaultRule
 from fakekube.apiserver.wire.status import StatusError
 from fakekube.control.operation import operation
 from fakekube.control.requestfields import Schema, camel, of_options, snake
+from fakekube.control.requestfields import arguments as checked
 from fakekube.control.steering import Steering
 from fakekube.harness import arguments
 from fakekube.harness.faultinjection.watchhold import Hold
@@ -73,8 +74,6 @@ class FaultDesk:
     @operation("PUT", "/faults", fields={"faults": {"type": "array", "items": {"type": "object"}}})
     def replace(self, body: Mapping[str, Any]) -> Any:
         """Replace all faults; if one is refused, nothing changes."""
-        from fakekube.control.requestfields import arguments as checked
-
         asked = [checked("faults", one, FAULT) for one in body.get("faults", ())]
         made: list[_Made] = []
         try:

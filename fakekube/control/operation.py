@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
 from fakekube.control.requestfields import Schema, of_function
@@ -76,10 +76,5 @@ def operations_of(desks: Iterable[object]) -> list[Operation]:
         for name, function in vars(type(desk)).items():
             made: Operation | None = getattr(function, _MARK, None)
             if made is not None:
-                found.append(
-                    Operation(
-                        made.method, made.path, made.fields, made.summary, made.code, made.named, made.required,
-                        made.content_type, getattr(desk, name),
-                    )
-                )  # fmt: skip
+                found.append(replace(made, call=getattr(desk, name)))
     return found

@@ -14,6 +14,7 @@ from fakekube.apiserver.wire.status import StatusError
 from fakekube.control import journal
 from fakekube.control.operation import operation
 from fakekube.control.requestfields import DURATION
+from fakekube.control.requestfields import arguments as checked
 from fakekube.control.steering import Steering
 from fakekube.harness import accessreport, arguments
 from fakekube.server.controldoor import Answered
@@ -91,8 +92,6 @@ class RecordDesk:
     def verify(self, body: Mapping[str, Any]) -> Any:
         """Verify how many requests with these fields there were, by default at least one; else 417 with the count, the
         nearest records, and how they differ."""
-        from fakekube.control.requestfields import arguments as checked
-
         wanted = checked("match", body.get("match", {}), journal.FIELDS)
         count = len(self._matching(wanted))
         problem = journal.problem_of(count, body.get("at_least"), body.get("at_most"), body.get("exactly"))

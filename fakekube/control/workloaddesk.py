@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 from collections.abc import Callable, Mapping
-from functools import cache
+from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
 from fakekube.apiserver.wire.status import StatusError
@@ -164,7 +164,7 @@ class WorkloadDesk:
                 options = arguments(f"metrics.{kind}", one, settable()[kind])
                 more = options.pop("values", ())
                 name = options.pop("name", "")
-                calls.append(_bound(getattr(metrics, f"set_{kind}"), (name, *more), options))
+                calls.append(partial(getattr(metrics, f"set_{kind}"), name, *more, **options))
         for call in calls:
             call()
 
@@ -226,10 +226,6 @@ class WorkloadDesk:
             scope = self._scope()
             everything = PodSelector()
             scope.scripts.forget_scripts(everything, [run.uid for run, _ in scope.scripts.select(everything)])
-
-
-def _bound(function: Callable[..., None], args: tuple[Any, ...], options: Mapping[str, Any]) -> Callable[[], None]:
-    return lambda: function(*args, **options)
 
 
 async def _nothing() -> None:
