@@ -26,7 +26,7 @@ from fakekube.commandoptions import (
 )
 from fakekube.control.snapshotcommand import snapshot
 from fakekube.lint.command import lint
-from fakekube.server.process.listening import CannotServe, taken
+from fakekube.server.process.listening import LOOPBACK, CannotServe, taken
 
 if TYPE_CHECKING:
     from fakekube.commandserver import Served
@@ -178,15 +178,8 @@ def explore(**options: Any) -> None:
             from fakekube.processexploration.explorecommand import Explored
             from fakekube.processexploration.explorecommand import explore as explore_process
 
-            exploring = asyncio.ensure_future(explore_process(Explored(**explored), arguments, found))
-            stopping = asyncio.ensure_future(stop.wait())
-            await asyncio.wait({exploring, stopping}, return_when=asyncio.FIRST_COMPLETED)
-            stopping.cancel()
-            if not exploring.done():
-                exploring.cancel()
-                await asyncio.wait({exploring})
-                return 128 + signal.SIGINT
-            return exploring.result()
+            status = await _until(stop, explore_process(Explored(**explored), arguments, found))
+            return 128 + signal.SIGINT if status is None else status
 
         return await _served(options, then)
 
@@ -265,20 +258,24 @@ def _stop_signals() -> asyncio.Event:
     return stop
 
 
+async def _until(stop: asyncio.Event, work: Coroutine[Any, Any, T]) -> T | None:
+    """The result of `work`; None if `stop` was set first, and the work is cancelled."""
+    working, stopping = asyncio.create_task(work), asyncio.create_task(stop.wait())
+    done, waiting = await asyncio.wait({working, stopping}, return_when=asyncio.FIRST_COMPLETED)
+    for task in waiting:
+        task.cancel()
+    if waiting:
+        await asyncio.wait(waiting)
+    return working.result() if working in done else None
+
+
 async def _controllers(kubeconfig: Path, names: Sequence[str], nodes: int | None, stages: Sequence[Path]) -> None:
     from fakekube.controllers.realtime import against
 
     stop = _stop_signals()
-    running = asyncio.create_task(against(kubeconfig, names or ("*",), nodes, stages))
-    stopping = asyncio.create_task(stop.wait())
     click.echo(f"running controllers against {kubeconfig}; press Ctrl-C to stop")
     sys.stdout.flush()
-    done, waiting = await asyncio.wait({running, stopping}, return_when=asyncio.FIRST_COMPLETED)
-    for task in waiting:
-        task.cancel()
-    await asyncio.wait(waiting)
-    if running in done:
-        await running
+    await _until(stop, against(kubeconfig, names or ("*",), nodes, stages))
 
 
 async def _serve(stop: asyncio.Event, found: Served) -> None:
@@ -309,7 +306,7 @@ def _greeting(found: Running, options: Options, controllers: Sequence[str]) -> l
     else:
         content = "the certificate authority and credentials" if found.ca is not None else "a token"
         lines.append(f"  use --kubeconfig FILE to write a kubeconfig with {content}")
-    if options.bind_address not in ("127.0.0.1", "localhost", "::1") and options.authorization_mode == "AlwaysAllow":
+    if options.bind_address not in LOOPBACK and options.authorization_mode == "AlwaysAllow":
         lines.append("  warning: all requests to this address are allowed")
     if options.token_auth_file:
         lines += _token_file_warnings(options.token_auth_file, options.authorization_mode)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import sys
 import tempfile
 from collections.abc import Callable, Coroutine, Sequence
@@ -112,12 +111,10 @@ async def run(command: Sequence[str], signals: Signals, reports: Reports, found:
     assert found.steering is not None
     clock = found.steering.clock
     with tempfile.TemporaryDirectory(prefix="fakekube-") as folder:
-        path = Path(folder, "kubeconfig")
-        found.running.write_kubeconfig(path)
+        environment = found.running.environment(Path(folder))
         began = clock.monotonic()
         try:
-            env = {**os.environ, "KUBECONFIG": str(path), "FAKEKUBE_URL": found.running.server.url}
-            status = await signals.run(command, env)
+            status = await signals.run(command, environment)
         except CannotRun as error:
             click.echo(f"fakekube run: {error}", err=True)
             return error.status

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import glob
-import os
 import signal
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -15,7 +14,7 @@ import orjson
 
 from fakekube.control.recorddesk import UNMET
 from fakekube.processexploration import reproduction
-from fakekube.processexploration.changesteps import Call
+from fakekube.processexploration.changesteps import Call, steps_of
 from fakekube.processexploration.faultplans import DOWN, PAUSED, FaultPlan, plans, writes_of
 from fakekube.processexploration.operatorprocess import POLL, OperatorProcess, command_of
 from fakekube.processexploration.reproduction import Failure, Setting
@@ -357,11 +356,7 @@ async def explored(
     stop_at_first: bool, say: Callable[[str], None], folder: Path,
 ) -> Outcome:  # fmt: skip
     """Explore the process of a setting, whose steps are in `sources`. Raises CannotServe."""
-    from fakekube.processexploration.changesteps import steps_of
-
-    kubeconfig = folder / "kubeconfig"
-    steering.running.write_kubeconfig(kubeconfig)
-    environment = {**os.environ, "KUBECONFIG": str(kubeconfig), "FAKEKUBE_URL": steering.running.server.url}
+    environment = steering.running.environment(folder)
     made = replace(setting, steps=steps_of(steering.runner.apiserver, sources) if sources else ())
     exploration = Exploration(steering, made, environment, say, folder / "process.log")
     return await exploration.explore(atoms, budget, stop_at_first=stop_at_first)

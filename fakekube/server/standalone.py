@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import secrets
 import socket
 from collections.abc import AsyncIterator, Mapping, Sequence
@@ -122,6 +123,15 @@ class Running:
             kubeconfig.write(path, url, token=self.token, ca=self.ca, client=self.client, users=self.users)
         except OSError as error:
             raise CannotServe(f"--kubeconfig {path}: {reason(error)}") from None
+
+    def environment(self, folder: Path) -> dict[str, str]:
+        """The environment of a process whose clients connect to the server, with a kubeconfig in `folder`.
+
+        Raises CannotServe.
+        """
+        path = folder / "kubeconfig"
+        self.write_kubeconfig(path)
+        return {**os.environ, "KUBECONFIG": str(path), "FAKEKUBE_URL": self.server.url}
 
 
 @asynccontextmanager
