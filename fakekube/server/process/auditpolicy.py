@@ -10,6 +10,7 @@ from urllib.parse import urlencode
 
 import orjson
 
+from fakekube.apiserver.apply.managedfields import without_entries
 from fakekube.apiserver.requestlog import RequestRecord
 from fakekube.apiserver.response import Response
 from fakekube.apiserver.user import User
@@ -202,10 +203,9 @@ def _object(body: Any) -> Object | None:
 
 
 def _shown(obj: Object, audited: Audited) -> Object:
-    meta = obj.get("metadata")
-    if not audited.omits_managed_fields or not isinstance(meta, dict) or "managedFields" not in meta:
+    if not audited.omits_managed_fields or not isinstance(obj.get("metadata"), dict):
         return obj
-    return {**obj, "metadata": {name: value for name, value in meta.items() if name != "managedFields"}}
+    return without_entries(obj)
 
 
 def _stamp(at: datetime) -> str:
