@@ -49,8 +49,7 @@ def _text_without(text: str) -> str:
         return _IN_TEXT.sub("", text)
     if isinstance(found, str):
         return _IN_TEXT.sub("", found)
-    ending = text[len(text.rstrip()) :]
-    return json.dumps(without_mark(found), sort_keys=True) + ending
+    return _sorted(without_mark(found), text)
 
 
 def normalized(text: str) -> str:
@@ -61,4 +60,9 @@ def normalized(text: str) -> str:
         return text
     if not isinstance(found, dict | list):
         return text
-    return json.dumps(found, sort_keys=True) + text[len(text.rstrip()) :]
+    return _sorted(found, text)
+
+
+def _sorted(value: Any, text: str) -> str:
+    """JSON with sorted keys, and the whitespace that the original text ends with."""
+    return json.dumps(value, sort_keys=True) + text[len(text.rstrip()) :]

@@ -253,8 +253,9 @@ def timed_modules() -> dict[str, ModuleType]:
         modules = dict(sys.modules)
         # without `dir` and `getattr`, which make lazy modules import all their names
         names = {title: found for title, module in modules.items() if isinstance(found := _names(module), dict)}
-        timed = {title: modules[title] for title, found in names.items() if _times(found)}
-        attributes = {id(module): _times(vars(module)) for module in timed.values()}
+        times = {title: found for title, present in names.items() if (found := _times(present))}
+        timed = {title: modules[title] for title in times}
+        attributes = {id(modules[title]): found for title, found in times.items()}
         _last = _Search(modules, list(names.values()), list(map(len, names.values())), timed, attributes)
     return _last.timed
 
