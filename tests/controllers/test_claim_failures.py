@@ -7,13 +7,10 @@ import pytest
 from tests.controllers.test_accounts import account, token_secret
 from tests.controllers.test_resourceclaims import API, DEVICES, allocate, claims, finish, pod, template
 from tests.controllers.volumes import claim, events_of, get_claim, volume
+from tests.controllers.workloads import distinct_events_about
 
 DEVICE_CLAIMS = pytest.mark.fakekube(controllers=["resourceclaim-controller"], rbac=True)
 EXPANDER = pytest.mark.fakekube(controllers=["persistentvolume-binder", "persistentvolume-expander"], rbac=True)
-
-
-def told(fakekube):
-    return list(dict.fromkeys((one["type"], one["reason"], one["message"]) for one in fakekube.events()))
 
 
 # --- claims of devices
@@ -25,7 +22,7 @@ def test_a_device_claim_that_cannot_be_created_is_an_event_and_is_tried_again(fa
     fakekube.fault(verb="create", resource="resourceclaims", error=500, times=1)
     fakekube.create(pod())
     fakekube.settle()
-    ((kind, reason, text),) = told(fakekube)
+    ((kind, reason, text),) = distinct_events_about(fakekube)
     assert (kind, reason) == ("Warning", "FailedResourceClaimCreation")
     assert text.startswith("PodResourceClaim device: create ResourceClaim : ")
     assert (
@@ -160,7 +157,7 @@ def test_a_volume_that_cannot_be_read_is_read_again(fakekube):
     assert str(errors[0]).startswith('failed to get PV "')
     rule.disarm()
     fakekube.advance("1m")
-    assert [reason for _, reason, _ in told(fakekube)] == ["ExternalExpanding"]
+    assert [reason for _, reason, _ in distinct_events_about(fakekube)] == ["ExternalExpanding"]
 
 
 @EXPANDER
@@ -178,7 +175,7 @@ def test_a_resizer_that_cannot_be_named_is_an_event_and_is_tried_again(fakekube)
 
 
 def events_of_all(fakekube):
-    return [one for one in told(fakekube) if one[1] == "ExternalExpanding"]
+    return [one for one in distinct_events_about(fakekube) if one[1] == "ExternalExpanding"]
 
 
 @EXPANDER
@@ -260,7 +257,7 @@ def test_what_becomes_of_tokens_in_a_year(fakekube):
     used = {"never": None, "on-day-0": 0, "on-day-1": 1, "on-day-2": 2, "on-day-300": 300}
     used |= {"yesterday": "yesterday", "short": "2026-1-1", "empty": ""}
     since = {"marked-on-0": 0, "marked-on-1": 1, "marked-on-2": 2, "marked-on-300": 300, "marked-badly": "bad"}
-    kept = ["opaque", "of-nobody", "of-another", "unlisted", "in-a-pod", "deleted"]
+    kept = ["opaque", "of-missing-account", "of-another", "unlisted", "in-a-pod", "deleted"]
     names = [*used, *since, *kept]
     fakekube.create(account(secrets=[{"name": name} for name in names if name != "unlisted"]))
     for name in names:
@@ -269,7 +266,7 @@ def test_what_becomes_of_tokens_in_a_year(fakekube):
         labels = {key: day(fakekube, one) if isinstance(one, int) else one for key, one in values.items()}
         made["metadata"]["labels"] = {key: one for key, one in labels.items() if one is not None}
         fakekube.create({**made, "type": "Opaque"} if name == "opaque" else made)
-    for name, key, value in (("of-nobody", "name", "nobody"), ("of-another", "uid", "another")):
+    for name, key, value in (("of-missing-account", "name", "missing"), ("of-another", "uid", "another")):
         patch = {"annotations": {f"kubernetes.io/service-account.{key}": value}}
         fakekube.patch("v1", "Secret", name, {"metadata": patch})
     fakekube.patch("v1", "Secret", "deleted", {"metadata": {"finalizers": ["example.com/hold"]}})

@@ -6,6 +6,7 @@ import pytest
 
 from tests.controllers.batchwork import end, running
 from tests.controllers.test_cronjob import cron_job, jobs, scheduled, status
+from tests.controllers.workloads import distinct_events_about
 
 pytestmark = pytest.mark.fakekube(controllers=["cronjob"], rbac=True)
 
@@ -13,12 +14,6 @@ with_jobs = pytest.mark.fakekube(controllers=["cronjob", "job"], rbac=True)
 
 #: The minute of the first hour of a cluster, in the name of its Job.
 FIRST = int(datetime(2026, 1, 1, 1, tzinfo=UTC).timestamp()) // 60
-
-
-def told(fakekube):
-    """The types, reasons and messages of the Events about the CronJob, without repetitions."""
-    found = [event for event in fakekube.events() if event["involvedObject"]["kind"] == "CronJob"]
-    return list(dict.fromkeys((event["type"], event["reason"], event["message"]) for event in found))
 
 
 def active(fakekube):
@@ -42,7 +37,7 @@ def test_a_job_has_the_metadata_of_its_template_and_is_referred_to(fakekube):
     names = ("namespace", "name", "uid", "resourceVersion")
     expected = {"apiVersion": "batch/v1", "kind": "Job", **{name: meta[name] for name in names}}
     assert status(fakekube) == {"active": [expected], "lastScheduleTime": "2026-01-01T01:00:00Z"}
-    assert told(fakekube) == [("Normal", "SuccessfulCreate", f"Created job c-{FIRST}")]
+    assert distinct_events_about(fakekube, "CronJob") == [("Normal", "SuccessfulCreate", f"Created job c-{FIRST}")]
 
 
 def test_a_creation_that_fails_is_an_event_and_is_tried_again(fakekube):
@@ -50,7 +45,7 @@ def test_a_creation_that_fails_is_an_event_and_is_tried_again(fakekube):
     fakekube.fault(verb="create", resource="jobs", error=500, times=3)
     fakekube.advance(seconds=3601)
     assert active(fakekube) == [f"c-{FIRST}"]
-    failed, made = told(fakekube)
+    failed, made = distinct_events_about(fakekube, "CronJob")
     assert failed[:2] == ("Warning", "FailedCreate")
     assert failed[2].startswith("Error creating job: ")
     assert failed[2] != "Error creating job: "
@@ -66,7 +61,7 @@ def test_a_namespace_that_is_being_deleted_has_no_event_of_a_failed_creation(fak
     fakekube.delete("v1", "Namespace", "ending", "")
     fakekube.advance("61m")
     assert fakekube.requests(verb="create", resource="jobs", code=403)
-    assert told(fakekube) == []
+    assert distinct_events_about(fakekube, "CronJob") == []
 
 
 @pytest.mark.parametrize("verb", ["create", "update"])
@@ -81,7 +76,7 @@ def test_a_job_whose_creation_was_not_noted_is_taken_as_its_own(fakekube, verb):
     assert active(fakekube) == [f"c-{FIRST}"]
     assert status(fakekube)["lastScheduleTime"] == "2026-01-01T01:00:00Z"
     forgotten = ("Warning", "UnexpectedJob", f"Saw a job that the controller did not create or forgot: c-{FIRST}")
-    assert forgotten in told(fakekube)
+    assert forgotten in distinct_events_about(fakekube, "CronJob")
     assert len(jobs(fakekube)) == 1
 
 
@@ -93,7 +88,7 @@ def test_a_status_that_the_cache_does_not_have_yet_is_read_from_the_server(fakek
     fakekube.advance("1m")
     fakekube.advance("61m")
     assert active(fakekube) == [f"c-{FIRST}"]
-    assert [reason for _, reason, _ in told(fakekube)] == ["SuccessfulCreate"]
+    assert [reason for _, reason, _ in distinct_events_about(fakekube, "CronJob")] == ["SuccessfulCreate"]
 
 
 def test_a_job_is_missing_only_if_the_server_says_so(fakekube):
@@ -106,7 +101,9 @@ def test_a_job_is_missing_only_if_the_server_says_so(fakekube):
     rule.disarm()
     fakekube.advance("1m")
     assert active(fakekube) == []
-    assert told(fakekube)[1:] == [("Normal", "MissingJob", f"Active job went missing: c-{FIRST}")]
+    assert distinct_events_about(fakekube, "CronJob")[1:] == [
+        ("Normal", "MissingJob", f"Active job went missing: c-{FIRST}")
+    ]
 
 
 def test_a_cron_job_that_is_being_deleted_starts_nothing(fakekube):
@@ -129,7 +126,7 @@ def test_a_replacement_waits_until_the_former_job_is_deleted(fakekube, verb, rea
     fakekube.advance("1h")
     assert scheduled(fakekube) == ["2026-01-01T01:00:00Z"]
     assert active(fakekube) == [f"c-{FIRST}"]
-    (failed,) = told(fakekube)[1:]
+    (failed,) = distinct_events_about(fakekube, "CronJob")[1:]
     assert failed[:2] == ("Warning", reason)
     assert failed[2].startswith(prefix)
     assert failed[2] != prefix
@@ -137,7 +134,7 @@ def test_a_replacement_waits_until_the_former_job_is_deleted(fakekube, verb, rea
     fakekube.advance("20m")
     assert scheduled(fakekube) == ["2026-01-01T02:00:00Z"]
     assert active(fakekube) == [f"c-{FIRST + 60}"]
-    assert told(fakekube)[2:] == [
+    assert distinct_events_about(fakekube, "CronJob")[2:] == [
         ("Normal", "SuccessfulDelete", f"Deleted job c-{FIRST}"),
         ("Normal", "SuccessfulCreate", f"Created job c-{FIRST + 60}"),
     ]
@@ -155,14 +152,14 @@ def test_a_history_that_cannot_be_deleted_stops_nothing(fakekube, code, ended):
     fakekube.advance("10s")
     assert len(jobs(fakekube)) == 1
     completed = ("Normal", "SawCompletedJob", f"Saw completed job: c-{FIRST}, condition: {ended}")
-    assert completed in told(fakekube)
-    assert "FailedDelete" in [reason for _, reason, _ in told(fakekube)]
+    assert completed in distinct_events_about(fakekube, "CronJob")
+    assert "FailedDelete" in [reason for _, reason, _ in distinct_events_about(fakekube, "CronJob")]
     assert "active" not in status(fakekube)
     assert ("lastSuccessfulTime" in status(fakekube)) == (ended == "Complete")
     rule.disarm()
     fakekube.advance("1h")
     assert scheduled(fakekube) == ["2026-01-01T02:00:00Z"]
-    assert ("Normal", "SuccessfulDelete", f"Deleted job c-{FIRST}") in told(fakekube)
+    assert ("Normal", "SuccessfulDelete", f"Deleted job c-{FIRST}") in distinct_events_about(fakekube, "CronJob")
 
 
 @with_jobs
@@ -170,7 +167,7 @@ def test_what_is_said_about_times_without_a_job(fakekube):
     fakekube.create(cron_job(concurrencyPolicy="Forbid", startingDeadlineSeconds=3605))
     fakekube.advance("121m")
     reason = "Not starting job because prior execution is running and concurrency policy is Forbid"
-    assert told(fakekube)[1:] == [("Normal", "JobAlreadyActive", reason)]
+    assert distinct_events_about(fakekube, "CronJob")[1:] == [("Normal", "JobAlreadyActive", reason)]
     assert status(fakekube)["lastScheduleTime"] == "2026-01-01T01:00:00Z"
     end(fakekube, running(fakekube)[0])
     fakekube.advance("3s")

@@ -7,7 +7,7 @@ import pytest
 from fakekube.controllers.workload.podstate import condition
 from fakekube.controllers.workload.templatehash import template_hash
 from tests.controllers.test_deployment import OTHER_OWNER
-from tests.controllers.workloads import deployment, make_all_ready, pods, template
+from tests.controllers.workloads import deployment, events_about, make_all_ready, pods, template
 
 ALONE = pytest.mark.fakekube(controllers=["deployment"], rbac=True)
 BOTH = pytest.mark.fakekube(controllers=["deployment", "replicaset"], rbac=True)
@@ -32,11 +32,6 @@ def change(fakekube, image=None, **spec):
         spec["template"] = {"spec": {"containers": [{"name": "c", "image": image}]}}
     fakekube.patch("apps/v1", "Deployment", "web", {"spec": spec})
     fakekube.settle()
-
-
-def told(fakekube):
-    found = [event for event in fakekube.events() if event["involvedObject"]["kind"] == "Deployment"]
-    return [(event["type"], event["reason"], event["message"]) for event in found]
 
 
 def progress(fakekube):
@@ -69,7 +64,9 @@ def test_the_new_replica_set(fakekube):
     assert (spec["replicas"], spec["minReadySeconds"]) == (3, 5)
     assert spec["template"]["metadata"]["labels"] == labels
     assert get(fakekube)["metadata"]["annotations"]["deployment.kubernetes.io/revision"] == "1"
-    assert told(fakekube) == [("Normal", "ScalingReplicaSet", f"Scaled up replica set web-{hash} from 0 to 3")]
+    assert events_about(fakekube, "Deployment") == [
+        ("Normal", "ScalingReplicaSet", f"Scaled up replica set web-{hash} from 0 to 3")
+    ]
     assert progress(fakekube) == ("True", "NewReplicaSetCreated", f'Created new replica set "web-{hash}"')
 
 
@@ -77,7 +74,7 @@ def test_the_new_replica_set(fakekube):
 def test_the_new_replica_set_follows_annotations_and_min_ready_seconds(fakekube):
     fakekube.create(deployment(0))
     fakekube.settle()
-    assert told(fakekube) == []  # nothing was scaled
+    assert events_about(fakekube, "Deployment") == []  # nothing was scaled
     fakekube.patch("apps/v1", "Deployment", "web", {"metadata": {"annotations": {"a": "1"}}})
     change(fakekube, minReadySeconds=7)
     (one,) = sets(fakekube).values()
@@ -117,14 +114,18 @@ def test_a_creation_that_fails_is_a_condition_and_an_event(fakekube, deadline, n
     stored = fakekube.create(deployment(1, progressDeadlineSeconds=deadline))
     fakekube.advance("1s")
     name = f"web-{template_hash(stored['spec']['template'])}"
-    event = told(fakekube)[0]
+    event = events_about(fakekube, "Deployment")[0]
     assert event[:2] == ("Warning", "ReplicaSetCreateError")
     assert event[2].startswith(f'Failed to create new replica set "{name}": ')
     assert progress(fakekube) == (("False", *event[1:]) if noted else None)
     rule.disarm()
     fakekube.advance("20m")
     assert sizes(fakekube) == {"nginx:1": 1}
-    assert told(fakekube)[-1] == ("Normal", "ScalingReplicaSet", f"Scaled up replica set {name} from 0 to 1")
+    assert events_about(fakekube, "Deployment")[-1] == (
+        "Normal",
+        "ScalingReplicaSet",
+        f"Scaled up replica set {name} from 0 to 1",
+    )
     if noted:
         assert progress(fakekube)[0] == "True" or progress(fakekube)[1] == "ProgressDeadlineExceeded"
     else:
@@ -140,7 +141,7 @@ def test_a_namespace_that_is_being_deleted_has_no_event_of_a_failed_creation(fak
     fakekube.delete("v1", "Namespace", "ending", "")
     controller.resume()
     assert fakekube.requests(verb="create", resource="replicasets", code=403)
-    assert told(fakekube) == []
+    assert events_about(fakekube, "Deployment") == []
     assert "conditions" not in fakekube.get("apps/v1", "Deployment", "web", "ending").get("status", {})
 
 
@@ -158,7 +159,7 @@ def test_a_replica_set_of_another_owner_is_a_collision_whatever_its_template(fak
     found = {one["metadata"]["name"] for one in fakekube.list("apps/v1", "ReplicaSet")}
     assert get(fakekube)["status"]["collisionCount"] == 1
     assert found == {name, f"web-{template_hash(stored['spec']['template'], 1)}"}
-    assert "ReplicaSetCreateError" not in [reason for _, reason, _ in told(fakekube)]
+    assert "ReplicaSetCreateError" not in [reason for _, reason, _ in events_about(fakekube, "Deployment")]
 
 
 @ALONE
@@ -176,7 +177,7 @@ def test_a_replica_set_that_the_cache_does_not_have_yet_is_no_collision(fakekube
     fakekube.advance("1m")
     assert sizes(fakekube) == {"nginx:1": 2}
     assert "collisionCount" not in get(fakekube)["status"]
-    assert [reason for _, reason, _ in told(fakekube)] == ["ScalingReplicaSet"]
+    assert [reason for _, reason, _ in events_about(fakekube, "Deployment")] == ["ScalingReplicaSet"]
 
 
 # --- sizes
@@ -205,7 +206,7 @@ def test_the_events_and_annotations_of_sizes(fakekube):
     change(fakekube, replicas=1)
     (one,) = sets(fakekube).values()
     name, notes = one["metadata"]["name"], one["metadata"]["annotations"]
-    assert [text for _, _, text in told(fakekube)] == [
+    assert [text for _, _, text in events_about(fakekube, "Deployment")] == [
         f"Scaled up replica set {name} from 0 to 2",
         f"Scaled up replica set {name} from 2 to 5",
         f"Scaled down replica set {name} from 5 to 1",
@@ -252,7 +253,7 @@ def test_a_recreate_waits_until_the_old_replica_sets_report_no_pods(fakekube):
     report(1)
     change(fakekube, "nginx:2")
     assert sizes(fakekube) == {"nginx:1": 0}
-    assert told(fakekube)[-1][2] == f"Scaled down replica set {name} from 2 to 0"
+    assert events_about(fakekube, "Deployment")[-1][2] == f"Scaled down replica set {name} from 2 to 0"
     report(0)
     fakekube.settle()
     assert sizes(fakekube) == {"nginx:1": 0, "nginx:2": 2}

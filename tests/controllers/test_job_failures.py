@@ -4,7 +4,7 @@ import pytest
 
 from fakekube.controllers.workload.podstate import condition
 from tests.controllers.batchwork import condition_types, end, job, job_status, running
-from tests.controllers.workloads import pods, set_ready
+from tests.controllers.workloads import events_about, pods, set_ready
 
 pytestmark = pytest.mark.fakekube(controllers=["job"], rbac=True)
 
@@ -14,11 +14,6 @@ TRACKING = "batch.kubernetes.io/job-tracking"
 def started(fakekube, **spec):
     fakekube.create(job(**spec))
     fakekube.settle()
-
-
-def told(fakekube):
-    found = [event for event in fakekube.events() if event["involvedObject"]["kind"] == "Job"]
-    return [(event["type"], event["reason"], event["message"]) for event in found]
 
 
 def counts(fakekube):
@@ -52,7 +47,7 @@ def test_a_status_that_cannot_be_written_keeps_the_finalizers(fakekube):
     fakekube.advance("2m")
     assert counts(fakekube) == [None, 0, 0, 1, None]
     assert condition_types(fakekube) == ["SuccessCriteriaMet", "Complete"]
-    assert told(fakekube)[1:] == [("Normal", "Completed", "Job completed")]
+    assert events_about(fakekube, "Job")[1:] == [("Normal", "Completed", "Job completed")]
 
 
 @pytest.mark.parametrize(("code", "count"), [(0, "succeeded"), (1, "failed")])
@@ -100,7 +95,7 @@ def test_creations_that_fail_are_events_and_are_tried_again(fakekube):
     fakekube.advance("1m")
     assert counts(fakekube)[0] == 2
     assert len(pods(fakekube)) == 2
-    kinds = [event[:2] for event in told(fakekube)]
+    kinds = [event[:2] for event in events_about(fakekube, "Job")]
     assert ("Warning", "FailedCreate") in kinds
     assert ("Normal", "SuccessfulCreate") in kinds
 
@@ -115,7 +110,7 @@ def test_a_failed_job_ends_when_its_pods_could_be_deleted(fakekube):
     fakekube.advance("3m")
     assert condition_types(fakekube) == ["FailureTarget", "Failed"]
     text = "Job was active longer than specified deadline"
-    assert told(fakekube)[-1] == ("Warning", "DeadlineExceeded", text)
+    assert events_about(fakekube, "Job")[-1] == ("Warning", "DeadlineExceeded", text)
     for kind in ("FailureTarget", "Failed"):
         found = condition(fakekube.get("batch/v1", "Job", "j"), kind)
         assert (found["reason"], found["message"]) == ("DeadlineExceeded", text)
@@ -149,7 +144,7 @@ def test_more_successes_than_completions_are_a_warning(fakekube):
     fakekube.advance("3s")
     assert counts(fakekube)[3] == 2
     text = "Too many succeeded pods running after completion count reached"
-    assert told(fakekube)[1:] == [
+    assert events_about(fakekube, "Job")[1:] == [
         ("Warning", "TooManySucceededPods", text),
         ("Normal", "Completed", "Job completed"),
     ]
@@ -171,7 +166,7 @@ def test_a_suspension_is_a_condition_and_an_event_each_time_it_changes(fakekube)
         fakekube.patch("batch/v1", "Job", "j", {"spec": {"suspend": wanted}})
         fakekube.advance("40s")
         assert suspended() == condition_is
-        assert event in told(fakekube)
+        assert event in events_about(fakekube, "Job")
         assert ("startTime" in job_status(fakekube)) != wanted
     assert pods(fakekube) == []
 
@@ -222,7 +217,7 @@ def test_the_indexes_of_the_status(fakekube):
     fakekube.advance("3s")
     found = job_status(fakekube)
     assert (found["completedIndexes"], found["failedIndexes"], counts(fakekube)) == ("0,2,3", "1", [None, 0, 0, 3, 1])
-    assert told(fakekube)[-1] == ("Warning", "FailedIndexes", "Job has failed indexes")
+    assert events_about(fakekube, "Job")[-1] == ("Warning", "FailedIndexes", "Job has failed indexes")
 
 
 @pytest.mark.fakekube(controllers=["job"])

@@ -4,18 +4,12 @@ import pytest
 
 from tests.controllers import test_daemonset as daemons
 from tests.controllers.test_statefulset import change, claim_template, names, stateful_set
-from tests.controllers.workloads import make_all_ready, node, pods, set_ready, template
+from tests.controllers.workloads import distinct_events_about, make_all_ready, node, pods, set_ready, template
 
 SETS = pytest.mark.fakekube(controllers=["statefulset"], rbac=True)
 DAEMONS = pytest.mark.fakekube(controllers=["daemonset", "nodelifecycle"], rbac=True)
 MANAGER = "kube-controller-manager*"
 POD = "Pod web-0 in StatefulSet web"
-
-
-def told(fakekube, kind="StatefulSet"):
-    """The types, reasons and messages of the Events about the set, without repetitions."""
-    found = [event for event in fakekube.events() if event["involvedObject"]["kind"] == kind]
-    return list(dict.fromkeys((event["type"], event["reason"], event["message"]) for event in found))
 
 
 # --- StatefulSets
@@ -27,7 +21,7 @@ def test_what_is_said_about_pods_and_claims(fakekube):
     fakekube.settle()
     make_all_ready(fakekube)
     change(fakekube, replicas=0)
-    assert told(fakekube) == [
+    assert distinct_events_about(fakekube, "StatefulSet") == [
         ("Normal", "SuccessfulCreate", f"Create Claim data-web-0 {POD} success"),
         ("Normal", "SuccessfulCreate", f"Create {POD} successful"),
         ("Normal", "SuccessfulDelete", f"Delete {POD} successful"),
@@ -55,7 +49,7 @@ def test_a_write_that_fails_is_an_event_and_is_tried_again(fakekube, verb, resou
     elif verb == "delete":
         change(fakekube, replicas=0)
     fakekube.advance("1s")
-    failed = [event for event in told(fakekube) if event[0] == "Warning"]
+    failed = [event for event in distinct_events_about(fakekube, "StatefulSet") if event[0] == "Warning"]
     assert failed[0][1] == reason
     assert failed[0][2].startswith(text)
     if resource == "persistentvolumeclaims":
@@ -66,7 +60,7 @@ def test_a_write_that_fails_is_an_event_and_is_tried_again(fakekube, verb, resou
     fakekube.advance("20m")
     assert names(fakekube) == ([] if verb == "delete" else ["web-0"])
     done = {"create": "Create", "update": "Update", "delete": "Delete"}[verb]
-    assert ("Normal", f"Successful{done}", f"{done} {POD} successful") in told(fakekube)
+    assert ("Normal", f"Successful{done}", f"{done} {POD} successful") in distinct_events_about(fakekube, "StatefulSet")
     if verb == "update":
         labels = fakekube.get("v1", "Pod", "web-0")["metadata"]["labels"]
         assert labels["statefulset.kubernetes.io/pod-name"] == "web-0"
@@ -77,7 +71,11 @@ def test_all_claims_that_cannot_be_created_are_named(fakekube):
     fakekube.fault(verb="create", resource="persistentvolumeclaims", error=500, times=2)
     fakekube.create(stateful_set(1, volumeClaimTemplates=[claim_template("a"), claim_template("b")]))
     fakekube.advance("1m")
-    (text,) = [text for _, reason, text in told(fakekube) if reason == "FailedCreate" and "Claim" not in text]
+    (text,) = [
+        text
+        for _, reason, text in distinct_events_about(fakekube, "StatefulSet")
+        if reason == "FailedCreate" and "Claim" not in text
+    ]
     assert text.startswith(f"Create {POD} failed error: [failed to create PVC a-web-0: ")
     assert ", failed to create PVC b-web-0: " in text
     assert text.endswith("]")
@@ -99,7 +97,9 @@ def test_what_exists_already_is_no_event(fakekube, resource):
     fakekube.advance("3m")
     assert names(fakekube) == ["web-0"]
     assert not [
-        text for _, reason, text in told(fakekube) if reason == "FailedCreate" and "exists" in text and "Claim" in text
+        text
+        for _, reason, text in distinct_events_about(fakekube, "StatefulSet")
+        if reason == "FailedCreate" and "exists" in text and "Claim" in text
     ]
 
 
@@ -119,7 +119,9 @@ def test_a_conflict_of_an_update_is_tried_again_at_once(fakekube):
     labels = fakekube.get("v1", "Pod", "web-0")["metadata"]["labels"]
     assert labels["statefulset.kubernetes.io/pod-name"] == "web-0"
     assert labels["apps.kubernetes.io/pod-index"] == "0"
-    assert told(fakekube)[1:] == [("Normal", "SuccessfulUpdate", f"Update {POD} successful")]
+    assert distinct_events_about(fakekube, "StatefulSet")[1:] == [
+        ("Normal", "SuccessfulUpdate", f"Update {POD} successful")
+    ]
 
 
 @SETS
@@ -129,7 +131,9 @@ def test_a_pod_that_is_gone_already_counts_as_deleted(fakekube):
     gone = lambda: fakekube.delete("v1", "Pod", "web-0", gracePeriodSeconds=0)  # noqa: E731
     fakekube.fault(verb="delete", resource="pods", user_agent=MANAGER, times=1, before=gone)
     change(fakekube, replicas=0)
-    assert told(fakekube)[1:] == [("Normal", "SuccessfulDelete", f"Delete {POD} successful")]
+    assert distinct_events_about(fakekube, "StatefulSet")[1:] == [
+        ("Normal", "SuccessfulDelete", f"Delete {POD} successful")
+    ]
     assert fakekube.controllers["statefulset"].errors("default/web") == []
 
 
@@ -148,7 +152,7 @@ def test_a_claim_that_another_object_controls_keeps_the_policy_away(fakekube):
         "PersistentVolumeClaim data-web-0 has a conflicting OwnerReference that acts as a manging controller, "
         "the retention policy is ignored for this claim"
     )
-    assert ("Warning", "ConflictingController", text) in told(fakekube)
+    assert ("Warning", "ConflictingController", text) in distinct_events_about(fakekube, "StatefulSet")
     owners = fakekube.get("v1", "PersistentVolumeClaim", "data-web-0")["metadata"]["ownerReferences"]
     assert [one["kind"] for one in owners] == ["ConfigMap"]
 
@@ -236,7 +240,7 @@ def test_pods_of_a_daemon_set_that_cannot_be_written(fakekube, verb):
     if verb == "delete":
         daemons.set_image(fakekube, "nginx:2")
     fakekube.advance("1s")
-    failed = [event for event in told(fakekube, "DaemonSet") if event[0] == "Warning"]
+    failed = [event for event in distinct_events_about(fakekube, "DaemonSet") if event[0] == "Warning"]
     assert {event[1] for event in failed} == {f"Failed{verb.title()}"}
     assert fakekube.controllers["daemonset"].errors("default/agent")
     found = daemons.status(fakekube)
@@ -258,7 +262,7 @@ def test_a_namespace_that_is_being_deleted_gets_no_daemon_pods_and_no_errors(fak
     fakekube.create(node("n0"))
     fakekube.advance("1s")
     assert fakekube.requests(verb="create", resource="pods", code=403)
-    assert told(fakekube, "DaemonSet") == []
+    assert distinct_events_about(fakekube, "DaemonSet") == []
     assert fakekube.controllers["daemonset"].errors("ending/agent") == []
 
 
@@ -271,7 +275,7 @@ def test_a_daemon_pod_that_is_gone_already_is_no_error(fakekube):
     daemons.set_image(fakekube, "nginx:2")
     assert daemons.images(fakekube) == ["nginx:2"]
     assert fakekube.controllers["daemonset"].errors("default/agent") == []
-    assert "FailedDelete" not in [reason for _, reason, _ in told(fakekube, "DaemonSet")]
+    assert "FailedDelete" not in [reason for _, reason, _ in distinct_events_about(fakekube, "DaemonSet")]
 
 
 @DAEMONS
@@ -380,6 +384,8 @@ def test_what_is_said_about_daemon_pods_that_have_ended(fakekube):
         name = pods(fakekube)[0]["metadata"]["name"]
         fakekube.patch("v1", "Pod", name, {"status": {"phase": phase}}, subresource="status")
         fakekube.advance("1s")
-        assert (*event[:2], event[2].format(f"default/{name} on node n0")) in told(fakekube, "DaemonSet")
-        assert ("Normal", "SuccessfulDelete", f"Deleted pod: {name}") in told(fakekube, "DaemonSet")
+        assert (*event[:2], event[2].format(f"default/{name} on node n0")) in distinct_events_about(
+            fakekube, "DaemonSet"
+        )
+        assert ("Normal", "SuccessfulDelete", f"Deleted pod: {name}") in distinct_events_about(fakekube, "DaemonSet")
         assert len(pods(fakekube)) == 1

@@ -32,6 +32,17 @@ def pods(fakekube, **labels):
     ]
 
 
+def events_about(fakekube, kind=None):
+    """The types, reasons and messages of the Events about objects of a kind; None: of any kind."""
+    found = [event for event in fakekube.events() if kind in (None, event["involvedObject"]["kind"])]
+    return [(event["type"], event["reason"], event["message"]) for event in found]
+
+
+def distinct_events_about(fakekube, kind=None):
+    """`events_about` without repetitions."""
+    return list(dict.fromkeys(events_about(fakekube, kind)))
+
+
 def set_ready(fakekube, pod, ready=True):
     """Write the status of a pod that runs and is ready, or is not."""
     now = f"{fakekube.clock.now().isoformat()[:19]}Z"
