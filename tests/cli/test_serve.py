@@ -312,7 +312,7 @@ def test_without_a_kubeconfig_it_shows_how_to_get_one(folder):
         (["--manifests", "bad.yaml"], "--manifests bad.yaml:1: document 1 is not a Kubernetes object: apiVersion and kind are required"),
         (
             ["--manifests", "unknown.yaml"],
-            "--manifests unknown.yaml:1: Thing 'a': the cluster has no kind 'Thing' in 'nobody.io/v1'",
+            "--manifests unknown.yaml:1: Thing 'a': the cluster has no kind 'Thing' in 'unknown.example.com/v1'",
         ),
         (
             ["--manifests", "invalid.yaml"],
@@ -353,7 +353,7 @@ def test_invalid_options(folder, options, message):
     (folder / "short.csv").write_text("token,user,1\ntoken,user\n")
     (folder / "none").mkdir()
     (folder / "bad.yaml").write_text("a: 1\n")
-    (folder / "unknown.yaml").write_text("{apiVersion: nobody.io/v1, kind: Thing, metadata: {name: a}}")
+    (folder / "unknown.yaml").write_text("{apiVersion: unknown.example.com/v1, kind: Thing, metadata: {name: a}}")
     (folder / "invalid.yaml").write_text("{apiVersion: v1, kind: ConfigMap, metadata: {name: A}}")
     before = sorted(folder.rglob("*"))
     done = fakekube("serve", "--port", "0", *options, folder=folder)

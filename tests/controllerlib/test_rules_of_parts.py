@@ -330,7 +330,7 @@ class Observer:
 @pytest.mark.parametrize(
     "answer", [(200, {"a": 1}), (200, "text"), (404, {"reason": "NotFound", "code": 404}), OSError("x")]
 )
-async def test_an_observer_is_told_before_and_after_each_call(call: Any, before: bool, answer: Any) -> None:
+async def test_an_observer_is_called_before_and_after_each_call(call: Any, before: bool, answer: Any) -> None:
     async def request(*_: Any, **options: Any) -> Any:
         assert options["headers"] == {"User-Agent": "agent", "Accept": "other"}
         if isinstance(answer, OSError):

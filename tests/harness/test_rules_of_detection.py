@@ -1,4 +1,4 @@
-"""What detectors are told and what counts for them, as functions of records."""
+"""What is passed to detectors and what counts for them, as functions of records."""
 
 import queue
 import threading
@@ -34,7 +34,9 @@ from fakekube.harness.stepping import Stepping
 # --- which hooks are called
 
 
-def told(code, verb="update", *, revision=2, user="ann", agent="operator", doing="a reconcile", steps=0, pending=None):
+def hooks_called(
+    code, verb="update", *, revision=2, user="ann", agent="operator", doing="a reconcile", steps=0, pending=None
+):
     """The hooks that an answer is passed to. The revision before is 1."""
     log = []
 
@@ -85,7 +87,7 @@ def told(code, verb="update", *, revision=2, user="ann", agent="operator", doing
     ],
 )
 def test_the_detectors_that_an_answer_concerns(code, options, hooks):
-    assert told(code, **options) == hooks
+    assert hooks_called(code, **options) == hooks
 
 
 @pytest.mark.parametrize(
@@ -425,7 +427,7 @@ def test_finished_reconciles_and_heartbeats_are_in_the_order_of_their_ends():
 
 
 @pytest.mark.parametrize(
-    ("listened", "error", "before", "told"),
+    ("listened", "error", "before", "calls"),
     [
         (False, None, 0, []),
         (False, None, TOGETHER - 2, []),
@@ -435,7 +437,7 @@ def test_finished_reconciles_and_heartbeats_are_in_the_order_of_their_ends():
         (True, ValueError("it broke"), 0, ["kept", "finished", "it broke"]),
     ],
 )
-def test_reconciles_are_kept_many_at_once_unless_somebody_listens_or_one_fails(listened, error, before, told):
+def test_reconciles_are_kept_many_at_once_unless_somebody_listens_or_one_fails(listened, error, before, calls):
     log = []
     kept = SimpleNamespace(latest=lambda: SimpleNamespace(controller="db", key="default/a", error=error, after=None))
     ledger = SimpleNamespace(
@@ -449,7 +451,7 @@ def test_reconciles_are_kept_many_at_once_unless_somebody_listens_or_one_fails(l
     )
     running = SimpleNamespace(outcome=SimpleNamespace(error=error), writes=(), serial=7)
     Ledger.finished(ledger, running)
-    assert log == told
+    assert log == calls
     assert ledger._fresh[-1] is running
     assert [(serial, found) for serial, _, found in ledger._failures] == ([(7, error)] if error else [])
 

@@ -244,7 +244,7 @@ def test_reconciles_that_only_renew_are_kept_apart(options, heartbeat):
     assert (len(found._heartbeats), len(found._others)) == (heartbeat, not heartbeat)
 
 
-def test_what_is_told_of_a_reconcile_and_its_error():
+def test_observers_are_called_with_a_reconcile_and_its_error():
     found, log, error = ledger(), [], ValueError("it broke")
     found.on_finished = lambda one: log.append((one.serial, one.number))
     found.on_error = log.append

@@ -88,7 +88,7 @@ def buckets(fakekube):
     fakekube.advance(60)
 
 
-def test_changes_are_told_apart_and_what_there_was_is_no_change():
+def test_changes_are_distinguished_and_what_there_was_is_no_change():
     made = [
         ("operator vault", 1, "create external/buckets/of_a#1"),
         ("test", 0, "create external/buckets/by_the_test#1"),

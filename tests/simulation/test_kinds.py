@@ -33,7 +33,7 @@ def test_a_custom_kind_with_the_name_of_a_built_in_one_has_its_group(kind, other
     assert (found[other], found[f"{kind.lower()}s.{GROUP}"]) == (short, f"{short}.{GROUP}")
 
 
-def test_objects_of_both_kinds_are_told_apart():
+def test_objects_of_both_kinds_are_distinguished():
     def scenario(fakekube):
         async def reconcile(request, client):
             svc = await find(client, API, "Svc", request.name, request.namespace)

@@ -469,18 +469,18 @@ def test_overdue_threads_are_named_until_they_are_suspended():
     assert not thread.overdue
 
 
-def test_event_loops_of_threads_are_told_once():
-    threads, told, loop = scheduler(), [], object()
+def test_event_loops_of_threads_are_announced_once():
+    threads, announced, loop = scheduler(), [], object()
     thread = enter(threads, "a")
     threads.runs_loop(thread, loop)
     assert thread.loop is loop
-    threads.on_loop = told.append
+    threads.on_loop = announced.append
     threads.runs_loop(thread, loop)
     threads.runs_loop(thread, None)
-    assert (told, thread.loop) == ([], None)
+    assert (announced, thread.loop) == ([], None)
     threads.runs_loop(thread, loop)
     threads.runs_loop(thread, loop)
-    assert told == [loop]
+    assert announced == [loop]
 
 
 @pytest.mark.parametrize(

@@ -499,12 +499,12 @@ def test_what_reports_an_error(resource, body, reports):
         detector.refused(exchange(code=422, run=run))
         detector._succeeded(exchange(name="status", run=run, resource=resource, body=body))
     assert detector._refused[id(doing)][PLACE].reported is reports
-    assert detector._told == ({"a"} if reports else set())
+    assert detector._reporting == ({"a"} if reports else set())
     assert [one.reported for one in detector._open.values()] == [reports]
 
 
 @pytest.mark.parametrize(
-    ("after", "options", "queued", "told", "done", "reported"),
+    ("after", "options", "queued", "reported_before", "done", "reported"),
     [
         (None, {}, False, False, False, "has neither repeated it, failed nor requeued:"),
         (
@@ -522,10 +522,12 @@ def test_what_reports_an_error(resource, body, reports):
         (None, {}, False, False, True, ""),
     ],
 )
-def test_refused_writes_that_a_reconcile_has_ignored_are_reported(after, options, queued, told, done, reported):
+def test_refused_writes_that_a_reconcile_has_ignored_are_reported(
+    after, options, queued, reported_before, done, reported
+):
     detector, doing = ignored(), Doing(queued=queued)
     detector._is_done = lambda exchange: done
-    detector._told |= {"a"} if told else {"b"}
+    detector._reporting |= {"a"} if reported_before else {"b"}
     for name in ("a", "b", "c"):
         refused = Refused(exchange(code=422, run=doing, name=name, message="x" * 400))
         detector._ignored.setdefault("a", {})["", "pods", "d", name, ""] = Ignored(

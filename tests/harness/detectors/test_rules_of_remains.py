@@ -196,7 +196,7 @@ LOST = "Task exception was never retrieved"
         ({"message": LOST, "future": object()}, None),
     ],
 )
-def test_errors_that_an_event_loop_is_told_and_that_are_lost(context, said):
+def test_errors_that_an_event_loop_handles_and_that_are_lost(context, said):
     found, loop = detector(), Loop()
     found._failed(loop, context)
     assert [text.partition(";")[0] for _, text in found._scene.found] == [said] * (said is not None)
@@ -204,7 +204,7 @@ def test_errors_that_an_event_loop_is_told_and_that_are_lost(context, said):
 
 
 @pytest.mark.parametrize("place", ["task", "future"])
-def test_the_error_of_a_task_is_told_in_either_place(place):
+def test_the_error_of_a_task_is_reported_in_either_place(place):
     found = detector()
     loop = asyncio.new_event_loop()
 
@@ -331,8 +331,8 @@ def test_coroutines_that_an_operator_keeps(monkeypatch, manager, killed, kept):
     assert found._scene.keys == [("op", work.__qualname__)] * kept
 
 
-@pytest.mark.parametrize(("of_library", "ours", "told"), [(False, False, 1), (True, True, 1), (False, True, 0)])
-def test_coroutines_of_libraries_are_not_told(monkeypatch, of_library, ours, told):
+@pytest.mark.parametrize(("of_library", "ours", "reports"), [(False, False, 1), (True, True, 1), (False, True, 0)])
+def test_coroutines_of_libraries_are_not_reported(monkeypatch, of_library, ours, reports):
     monkeypatch.setattr(module, "is_of_controllerlib", lambda coro: of_library)
     monkeypatch.setattr(module, "is_ours", lambda coro: ours)
     closed, found = [], detector()
@@ -341,8 +341,8 @@ def test_coroutines_of_libraries_are_not_told(monkeypatch, of_library, ours, tol
     )
     assert [text for _, text in found._scene.found] == [
         "f(...) was called and never awaited: op keeps the coroutine (called at op.py:3)"
-    ] * told
-    assert len(closed) == told
+    ] * reports
+    assert len(closed) == reports
 
 
 # --- threads

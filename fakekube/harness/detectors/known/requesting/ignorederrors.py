@@ -74,7 +74,7 @@ class IgnoredErrors:
         #: by the key, and the object
         self._ignored: dict[tuple[int, str, str], dict[Place, Ignored]] = {}
         #: the keys of which a reconcile has reported an error
-        self._told: set[tuple[int, str, str]] = set()
+        self._reporting: set[tuple[int, str, str]] = set()
         #: without reconciles: by the client and the object
         self._open: dict[tuple[str, Place], Refused] = {}
         #: what is to be reported, by what makes it the same finding
@@ -110,7 +110,7 @@ class IgnoredErrors:
             for one in known:
                 one.reported = True
             if doing is not None:
-                self._told.add(doing.who)
+                self._reporting.add(doing.who)
 
     def _finished(self, doing: Doing, outcome: Outcome) -> None:
         if not self._refused and not self._ignored:
@@ -162,7 +162,7 @@ class IgnoredErrors:
     def _is_reported(self, doing: Doing) -> bool:
         """Whether an earlier reconcile of the key has reported an error, or the status of its object does."""
         entry = self._scene.reconciled(doing)
-        return doing.who in self._told or (entry is not None and speaks_of_an_error(entry.object.get("status")))
+        return doing.who in self._reporting or (entry is not None and speaks_of_an_error(entry.object.get("status")))
 
     def _is_done(self, exchange: Exchange) -> bool:
         """Whether the object is as the write was to make it, as far as that can be judged."""
