@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from time import monotonic
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -290,7 +290,7 @@ class ItemExplorer:
             if report.when == "call":
                 if outcome == "failed":
                     report.outcome = "failed"
-                    report.longrepr = message
+                    report.longrepr = _representation(message)
                     report.sections = output.get("call", [])
                 else:
                     report.sections.append(("fakekube exploration", message))
@@ -304,6 +304,16 @@ class ItemExplorer:
 
     def _nodeid(self) -> str:
         return re.sub(r"\[shard \d+ of \d+\]|-shard \d+ of \d+", "", self._item.nodeid)
+
+
+def _representation(message: str) -> Any:
+    """A message as pytest shows the error of a test. Its summary, which CI does not shorten, has the first line only."""
+    try:
+        pytest.fail(message, pytrace=False)
+    except pytest.fail.Exception as error:
+        found: Any = pytest.ExceptionInfo.from_exception(error).getrepr(style="value")
+    found.reprcrash.message = message.partition("\n")[0]
+    return found
 
 
 def _keep(plans: PlanStore, found: Exploration) -> None:

@@ -293,6 +293,14 @@ def test_vault(fakekube):
 """
 
 
+def test_the_summary_of_a_failure_has_its_first_line_only(run, monkeypatch):
+    monkeypatch.setenv("CI", "true")  # where pytest does not shorten it
+    lines = run(MARKED).outlines
+    summary = [one for one in lines[lines.index(next(one for one in lines if "short test summary" in one)) :] if one]
+    assert len(summary) == 3, "the heading, the test, and the totals"
+    assert re.match(r"FAILED \S+::test_vault - O2: secret/\S+ is absent", summary[1])
+
+
 @pytest.mark.slow
 def test_all_distinct_bugs_are_reported(run):
     text = text_of(run(TWO))

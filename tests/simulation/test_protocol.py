@@ -261,7 +261,7 @@ def test_an_exploration_is_reported_as_one_test(monkeypatch, raised, marked, out
     setup, call, teardown = explorer_of(item).run()
     assert call.outcome == outcome
     if outcome == "failed":
-        assert call.longrepr == message
+        assert str(call.longrepr) == message
     assert call.sections == ([] if outcome == "failed" else [("fakekube exploration", message)])
     assert (setup.outcome, setup.sections, teardown.outcome, teardown.sections) == ("passed", [], "passed", [])
     assert item.log == [("the session", "the next test")]
