@@ -20,7 +20,7 @@ from fakekube.simulation.plan import Plan
 from fakekube.simulation.planning import Planner
 from fakekube.simulation.randomnames import RandomNames
 from fakekube.simulation.realism import Facts, broken_rules
-from fakekube.simulation.reducer import LIMIT, Reduced, reduce
+from fakekube.simulation.reducer import LIMIT, Reduced, fewest_atoms, reduce
 from fakekube.simulation.releases import Releases
 from fakekube.simulation.results.bugs import Key, general, is_known, key_of, unknown
 from fakekube.simulation.statemask import Mask, is_compared
@@ -158,6 +158,7 @@ class Explorer:
         self._known_old = Observation(settings.seed)
         self._places: set[str] = set()
         self._fed: list[Plan] = []
+        self._together: frozenset[Plan] = frozenset()
         self._began = monotonic()
 
     def explore(self) -> Exploration:
@@ -178,7 +179,11 @@ class Explorer:
                 break
             trial = self._try(plan, references)
             trials.append(trial)
-            coverage.add(trial.plan, trial.exercised, trial.unjudged)
+            is_first_look = plan in self._together
+            if trial.exercised or not is_first_look:
+                coverage.add(trial.plan, trial.exercised, trial.unjudged)
+            if is_first_look and bugs.may_have(trial):
+                continue
             if trial.violations and not bugs.has(trial):
                 bugs.add(self._shrunk(trial, references, is_first=not bugs.found))
         if (
@@ -270,11 +275,15 @@ class Explorer:
 
     def _ordered(self, planner: Planner, trials: Sequence[Trial]) -> Iterator[Plan]:
         singles = planner.singles()
+        together = planner.together()
+        self._together = frozenset(together)
         if not planner.has_anchors:
             raise NothingToExplore(
                 "nothing was explored: no operator has written, read or watched anything in this test. Operators are "
                 "what start(), task() and thread() run; beside those of start(), tasks and threads count as clients"
             )
+        yield from planner.whole()
+        yield from together
         yield from singles
         yield from self._fed
         if self._settings.shard[1] == 1:
@@ -319,13 +328,31 @@ class Explorer:
 
     def _shrunk(self, failed: Trial, references: References, *, is_first: bool) -> Failed:
         """The bug that a plan has shown, with the smallest plan. Further bugs are shrunk within the budget."""
-        number, wanted = self._runs, failed.violations[0]
+        number, plan, wanted = self._runs, failed.plan, failed.violations[0]
         left = 0 if self._is_late() else self._settings.runs - self._runs - 1
-        reduced = self.shrink(failed.plan, wanted, references, LIMIT if is_first else max(0, min(LIMIT, left)))
+        limit = LIMIT if is_first else max(0, min(LIMIT, left))
+        if plan in self._together:
+            plan, wanted = self._one_place(plan, wanted, references, limit)
+            limit = max(0, limit - (self._runs - number))
+        reduced = self.shrink(plan, wanted, references, limit)
         observed = self._observed(reduced.plan)
         violations = self._violations(reduced.plan, observed, references)
         shown = next((one for one in violations if one.same_as(wanted)), wanted)
         return Failed(failed, number, reduced, shown, observed, references[base_of(reduced.plan)][0])
+
+    def _one_place(self, plan: Plan, wanted: Violation, references: References, limit: int) -> tuple[Plan, Violation]:
+        """The fewest atoms of a plan with many places that fail, and how: what is wrong at one place may differ from
+        what is wrong when all of them are disturbed."""
+        shown = {plan: wanted}
+
+        def fails(tried: Plan) -> bool:
+            found = unknown(self._violations(tried, self._observed(tried), references), self._settings.known)
+            if found:
+                shown[tried] = found[0]
+            return bool(found)
+
+        fewest = fewest_atoms(plan, fails, limit).plan
+        return fewest, shown[fewest]
 
     def shrink(self, plan: Plan, wanted: Violation, references: References, limit: int = LIMIT) -> Reduced:
         """The smallest plan that fails as `wanted`, after at most `limit` runs.
@@ -376,6 +403,10 @@ class _Bugs:
         self.found: list[Failed] = list(found)
         self._keys = {one.key: number for number, one in enumerate(found)}
         self._plans: Counter[int] = Counter()
+
+    def may_have(self, trial: Trial) -> bool:
+        """Whether a trial fails as a bug that is known, wherever its faults are."""
+        return any(bug.violation.same_as(one) for bug in self.found for one in trial.violations)
 
     def has(self, trial: Trial) -> bool:
         """Whether a trial shows a bug that is known, which is counted."""

@@ -89,28 +89,48 @@ class Planner:
         """Whether operators have written, read or watched anything."""
         return bool(self._changes or self._reference.reads or self._watched)
 
+    def whole(self) -> Sequence[Plan]:
+        """A plan for each atom that concerns a whole run."""
+        atoms = [*self._convergence(), *([Dup()] if "dup" in self._faults else [])]
+        return [Plan(self._seed, (atom,)) for atom in atoms]
+
+    def together(self) -> Sequence[Plan]:
+        """Plans with many atoms of one family each: a first look at many places, of which shrinking finds the one.
+
+        Not those that would hide each other, as an operator that is down cannot miss two changes.
+        """
+        reads, writes = _ends_of(self._reference.reads), [one.anchor for one in self._writes]
+        families: Sequence[Iterable[Atom]] = (
+            self._crashes(),
+            self._races(),
+            *self._of_peers(),
+            (Failure(anchor) for anchor in writes),
+            self._losses(),
+            (Failure(anchor) for anchor in reads),
+            self._late(),
+        )
+        found = [[atom for atom in family if atom.name in self._faults] for family in families]
+        return [Plan(self._seed, tuple(atoms)) for atoms in found if len(atoms) > 1]
+
     def singles(self) -> Sequence[Plan]:
-        """A plan for each atom, one of each family in turn."""
-        families = [
-            [atom for atom in family if atom.name in self._faults]
-            for family in (
-                self._upgrades(),
-                self._surges(),
-                self._crashes(),
-                self._own_holds(),
-                self._losses(),
-                self._downs(),
-                self._failures(),
-                self._races(),
-                self._cancelled(),
-                self._stale(),
-                self._pauses(),
-                self._rare(),
-            )
-        ]
-        ordered = [atom for row in zip_longest(*families) for atom in row if atom is not None]
-        whole = [Dup()] if "dup" in self._faults else []
-        return [Plan(self._seed, (atom,)) for atom in dict.fromkeys([*self._convergence(), *whole, *ordered])]
+        """A plan for each other atom, one of each family in turn; those that were tried together share a turn."""
+        alone = (
+            self._upgrades(),
+            self._surges(),
+            self._own_holds(),
+            self._downs(),
+            self._cancelled(),
+            self._stale(),
+            self._pauses(),
+        )
+        tried = (self._crashes(), self._losses(), self._failures(), self._races(), *self._of_peers(), self._rare())
+        atoms = self._in_turn([*alone, self._in_turn(tried)])
+        return [Plan(self._seed, (atom,)) for atom in dict.fromkeys(atoms)]
+
+    def _in_turn(self, families: Iterable[Iterable[Atom]]) -> Iterator[Atom]:
+        """The atoms that may be used, one of each family in turn."""
+        allowed = [[atom for atom in family if atom.name in self._faults] for family in families]
+        return (atom for row in zip_longest(*allowed) for atom in row if atom is not None)
 
     def _convergence(self) -> Iterator[Atom]:
         """The runs in which O8 and O9 judge, if the test has changed what it made."""
@@ -259,13 +279,12 @@ class Planner:
                     yield Stale(change.kind, before.anchor, one.anchor)
         yield from (Stale(one.kind, one.anchor, later.anchor) for one, later in self._marked() if _are_near(one, later))
 
+    def _of_peers(self) -> Sequence[Sequence[Atom]]:
+        """Late leaders and webhooks that time out, where there are such."""
+        leaders = [Zombie(one.anchor) for one in self._writes if self._has_election]
+        return leaders, [Hook(one.anchor) for one in self._writes if self._has_webhooks]
+
     def _rare(self) -> Iterator[Atom]:
-        if self._has_election:
-            for one in self._writes:
-                yield Zombie(one.anchor)
-        if self._has_webhooks:
-            for one in self._writes:
-                yield Hook(one.anchor)
         yield from self._late()
         for one in self._writes:
             yield Jump(one.anchor, _SKEW)
@@ -405,6 +424,11 @@ def _capped(commits: Sequence[Commit]) -> Sequence[Commit]:
         groups.setdefault(_general(one.anchor.signature), []).append(one)
     kept = {id(one) for group in groups.values() for one in (group[: _OF_ONE_SIGNATURE - 1] + group[-1:])}
     return [one for one in commits if id(one) in kept]
+
+
+def _ends_of(anchors: Iterable[Anchor]) -> Sequence[Anchor]:
+    """The last anchor of each place: when earlier ones fail, too, the last one is another request."""
+    return [*{one.signature: one for one in anchors}.values()]
 
 
 def _capped_anchors(anchors: Sequence[Anchor]) -> Sequence[Anchor]:

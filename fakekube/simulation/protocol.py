@@ -307,7 +307,7 @@ class ItemExplorer:
 
 
 def _representation(message: str) -> Any:
-    """A message as pytest shows the error of a test. Its summary, which CI does not shorten, has the first line only."""
+    """A message as pytest shows the error of a test. Its summary has the first line only: CI does not shorten it."""
     try:
         pytest.fail(message, pytrace=False)
     except pytest.fail.Exception as error:

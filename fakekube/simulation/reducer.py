@@ -30,9 +30,18 @@ def reduce(plan: Plan, fails: Callable[[Plan], bool], steps: Sequence[str] = (),
     """
     search = _Search(plan, fails, limit)
     search.drop_atoms()
+    search.one_atom(plan.atoms)
     search.skip_steps(steps)
     search.try_each(_simpler)
     search.try_each(_in_order)
+    return Reduced(search.plan, search.runs, search.clean)
+
+
+def fewest_atoms(plan: Plan, fails: Callable[[Plan], bool], limit: int = LIMIT) -> Reduced:
+    """The plan with the fewest atoms that still fails, one of them if there is one that fails alone."""
+    search = _Search(plan, fails, limit)
+    search.drop_atoms()
+    search.one_atom(plan.atoms)
     return Reduced(search.plan, search.runs, search.clean)
 
 
@@ -64,11 +73,16 @@ class _Search:
         while self.plan.atoms:
             atoms = self.plan.atoms
             chunks = range(0, len(atoms), size)
-            if any(self._accept(replace(self.plan, atoms=atoms[:at] + atoms[at + size :])) for at in chunks):
+            if any(self._accept(replace(self.plan, atoms=atoms[:at] + atoms[at + size :])) for at in reversed(chunks)):
                 continue
             if size == 1:
                 return
             size //= 2
+
+    def one_atom(self, atoms: Sequence[Atom]) -> None:
+        """If several are left, try each of all atoms alone: those that fail together may hide one that fails alone."""
+        if len(self.plan.atoms) > 1:
+            any(self._accept(replace(self.plan, atoms=(atom,))) for atom in atoms)
 
     def skip_steps(self, steps: Sequence[str]) -> None:
         for name in reversed(steps):

@@ -47,7 +47,7 @@ class ScenarioRunner:
         from fakekube.simulation.running.run import Run
 
         failure: Exception | None = None
-        with FakeKube(**{"wall_clock": False, "detect": {"all": "off"}, **self.cluster, "seed": plan.seed}) as kube:
+        with FakeKube(**{"detect": {"all": "off"}, **self.cluster, "seed": plan.seed}) as kube:
             run = Run(kube, plan, with_timeline=self.with_timeline)
             run.attach()
             try:

@@ -46,7 +46,7 @@ def explored(name: str, *, bug: bool, runs: int) -> Result:
     """The exploration of a sample with or without its bug."""
     sample = SAMPLES[name]
     began = monotonic()
-    runner = ScenarioRunner(lambda kube: sample.scenario(kube, sample.make(bug)))
+    runner = ScenarioRunner(lambda kube: sample.scenario(kube, sample.make(bug)), cluster={"wall_clock": False})
     found: Exploration = Explorer(runner.run, settings_of(name, runs), lambda: runner.facts).explore()
     seconds = monotonic() - began
     if found.failed is None:

@@ -21,7 +21,7 @@ QUICK = [
 @pytest.mark.parametrize("name", QUICK)
 def test_a_bug_is_found_soon(name):
     found = explored(name, bug=True, runs=40)
-    assert 0 < found.run <= 20
+    assert 0 < found.run <= 10
     assert found.atoms == 1
 
 
@@ -40,4 +40,4 @@ def test_every_bug_is_found():
     found = {name: explored(name, bug=True, runs=200) for name in SAMPLES}
     assert [name for name, one in found.items() if not one.run] == []
     assert [name for name, one in found.items() if not 1 <= one.atoms <= 2] == []
-    assert median(one.run for one in found.values()) <= 40
+    assert median(one.run for one in found.values()) <= 10

@@ -53,10 +53,16 @@ def explored(bug, faults=("crash", "error")):
     return Explorer(runner.run, Settings(runs=150, faults=faults), lambda: runner.facts).explore()
 
 
+def is_first_look(plan):
+    """Whether many places of one family are tried at once."""
+    return len(plan.atoms) > 1 and len({atom.name for atom in plan.atoms}) == 1
+
+
 @pytest.mark.slow
 def test_a_bug_that_needs_two_faults_is_found():
     found = explored(bug=True)
-    assert all(len(trial.plan.atoms) == 1 for trial in found.trials[:10])
+    alone = [trial for trial in found.trials if not is_first_look(trial.plan)]
+    assert all(len(trial.plan.atoms) == 1 for trial in alone[:10])
     assert [atom.name for atom in found.failed.reduced.plan.atoms] in (["crash", "error"], ["error", "crash"])
     places = {atom.name: atom.at for atom in found.failed.reduced.plan.atoms}
     assert (str(places["crash"]), places["error"].target) == ("create cm/a#1", "secret/a")
@@ -67,7 +73,7 @@ def test_a_bug_that_needs_two_faults_is_found():
 def test_the_correct_twin_has_no_alarm_under_pairs():
     found = explored(bug=False)
     assert found.failed is None
-    assert max(len(trial.plan.atoms) for trial in found.trials) == 2
+    assert max(len(trial.plan.atoms) for trial in found.trials if not is_first_look(trial.plan)) == 2
 
 
 @pytest.fixture(scope="module")
@@ -79,8 +85,7 @@ def test_pairs_are_of_clean_anchored_atoms_and_drawn_from_the_seed(planner):
     clean = planner.singles()
     pairs = list(planner.pairs(clean))
     assert pairs == list(planner.pairs(clean))
-    anchored = {plan.atoms for plan in clean if plan.atoms != (Dup(),)}
-    assert {(atom,) for plan in pairs for atom in plan.atoms} == anchored
+    assert {(atom,) for plan in pairs for atom in plan.atoms} == {plan.atoms for plan in clean}
     assert all(first != second for first, second in (plan.atoms for plan in pairs))
     assert len(set(pairs)) == len(pairs)
 

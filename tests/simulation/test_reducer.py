@@ -23,6 +23,18 @@ def test_only_the_needed_atoms_remain(all_of_them, data):
     assert found.runs <= LIMIT
 
 
+def test_of_atoms_that_fail_alone_the_first_one_remains():
+    plan = Plan(1, tuple(crash(number) for number in range(9)))
+    assert reduce(plan, lambda tried: bool(tried.atoms)).plan.atoms == (crash(0),)
+
+
+def test_one_atom_that_fails_alone_is_preferred_to_two_that_fail_together():
+    def fails(tried):
+        return {crash(0), crash(1)} <= set(tried.atoms) or crash(7) in tried.atoms
+
+    assert reduce(Plan(1, tuple(crash(number) for number in range(9))), fails).plan.atoms == (crash(7),)
+
+
 @pytest.mark.parametrize(
     ("atom", "simplest"),
     [
@@ -66,6 +78,6 @@ def test_what_has_run_is_not_run_again_and_no_plan_beyond_the_limit():
 
     whole = reduce(plan, fails)
     assert whole.plan == plan
-    assert whole.runs == len(ran) == len(set(ran)) == 4 + 2 + 8 - 2 + 2
+    assert whole.runs == len(ran) == len(set(ran)) == 2 + 4 + 8 + 8  # halves, quarters, without one, one
     ran.clear()
     assert reduce(plan, fails, limit=5).runs == len(ran) == 5
