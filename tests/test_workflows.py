@@ -41,3 +41,10 @@ def test_a_workflow_may_read_only_unless_a_job_says_otherwise(name):
 @pytest.mark.parametrize("name", WORKFLOWS)
 def test_each_job_has_a_time_out(name):
     assert all(job["timeout-minutes"] <= 300 for job in WORKFLOWS[name]["jobs"].values())
+
+
+@pytest.mark.parametrize("name", WORKFLOWS)
+def test_an_action_of_others_is_pinned_to_a_commit_and_says_its_version(name):
+    used = re.findall(r"uses: (?!\./)(.*)", (FOLDER / name).read_text())
+    assert used
+    assert [one for one in used if not re.fullmatch(r"[\w./-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+", one)] == []
