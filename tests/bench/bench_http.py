@@ -24,7 +24,7 @@ POST_A = request("POST", PATH, config_map("a"))
 
 @pytest.fixture(scope="module", params=SERVERS)
 def url(request):
-    with serving(request.param) as url:
+    with serving(request.param) as (url, _):
         talk(url, iter([POST_A]))
         yield url
 

@@ -214,7 +214,7 @@ PREPARED: dict[str, Ask] = {"definitions": many_definitions, "pods": many_pods}
 
 @pytest.fixture(scope="module")
 def url() -> Iterator[str]:
-    with serving("fakekube") as url:
+    with serving("fakekube") as (url, _):
         yield url
 
 

@@ -2,10 +2,12 @@
 
 import asyncio
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from urllib.parse import urlsplit
 
 #: What the constant server answers: a small object.
@@ -47,12 +49,13 @@ SERVERS = tuple(_COMMANDS)
 
 
 @contextmanager
-def serving(name: str) -> Iterator[str]:
-    """The URL of a server."""
-    with subprocess.Popen(_COMMANDS[name], stdout=subprocess.PIPE, text=True) as process:
+def serving(name: str, tree: Path | None = None) -> Iterator[tuple[str, int]]:
+    """The URL of a server and the id of its process. `tree`: the folder of the code, instead of the installed one."""
+    environment = None if tree is None else {**os.environ, "PYTHONPATH": str(tree)}
+    with subprocess.Popen(_COMMANDS[name], stdout=subprocess.PIPE, text=True, env=environment) as process:
         try:
             url = next(word for line in process.stdout for word in line.split() if word.startswith("http://"))
-            yield url
+            yield url, process.pid
         finally:
             process.terminate()
 
