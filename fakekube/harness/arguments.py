@@ -27,6 +27,9 @@ from fakekube.virtualtime.durations import microseconds
 
 Object = dict[str, Any]
 
+#: The types of text, and of what JSON has besides maps, lists and numbers with a point.
+_TEXT, _PLAIN = frozenset({str}), frozenset({str, int, bool, type(None)})
+
 # --- FakeKube(...) -------------------------------------------------------------------------------------------------
 
 
@@ -201,8 +204,21 @@ def written(caller: str, value: Any) -> Object:
 
 def check_values(caller: str, value: Any) -> None:
     """Raises TypeError naming the path of a value that JSON cannot represent."""
-    if problem := next(_not_json(value, ""), None):
+    if not _is_plain(value) and (problem := next(_not_json(value, ""), None)):
         raise TypeError(f"{caller}(): {problem}")
+
+
+def _is_plain(value: Any) -> bool:
+    """Whether this consists of dicts, lists, text, integers, booleans and None alone, as nearly all objects do."""
+    if type(value) is dict:
+        if not _TEXT.issuperset(map(type, value)):
+            return False
+        items: Iterable[Any] = value.values()
+    elif type(value) is list:
+        items = value
+    else:
+        return type(value) in _PLAIN
+    return _PLAIN.issuperset(map(type, items)) or all(type(item) in _PLAIN or _is_plain(item) for item in items)
 
 
 def _not_json(value: Any, path: str) -> Iterator[str]:
