@@ -1,29 +1,8 @@
 """Fault atoms: the faults that a plan combines, each anchored at state changes, and their text.
 
-- `crash@W`: the operator dies after write W is committed, and is started again
-- `down(until=E)@W`: it is started again when E has happened
-- `lost(504)@W`, `lost(reset)@W`: W is committed, and the client gets an error
-- `hold(KIND, E..E2)`: a watch delivers nothing from E on until E2
-- `gap(KIND, E..E2)`: a watch is closed, and its history compacted
-- `stale(KIND, at=E, when=E2)`: a restart at E2 reads its caches as of E
-- `error(CODE, N)@W`: the requests for W fail N times
-- `race(OP)@W`: a competing write is committed right before W
-- `late(until=E)@W`: the answer of W, or of a read, is late, while watches go on
-- `pause(until=E)@W`: the operator is frozen
-- `zombie@W`: an old leader writes late
-- `hook(timeout)@W`: a webhook times out
-- `surge(until=E)@W`: a second replica of the operator starts, and the first one lives on until E
-- `jump(SECONDS)@E`: the clock jumps
-- `upgrade@W`: the old release of the operator runs until W is committed, then the new one
-- `downgrade@W`: the new release runs until W is committed, then the old one
-- `old`: the old release runs alone
-- `dup`: a resync whenever the test waits
-- `order`: watches and requests are late by chance, drawn from the seed
-- `fresh`: a new cluster is given the last spec at once
-- `rollback`: the last change of the test is taken back at its end
-
-`reconcile` in place of E2 is the end of the next reconcile, `rest` the next time that the cluster is quiescent. What
-waits for an end ends after LONGEST seconds at the latest; what waits for `rest` after LAG seconds.
+The text of an atom is its name and the form with which its class is declared: `lost(504)@create cm/a#1`. In place of
+the end of an atom, `reconcile` is the end of the next reconcile, and `rest` the next time that the cluster is
+quiescent. What waits for an end ends after LONGEST seconds at the latest; what waits for `rest` after LAG seconds.
 """
 
 from __future__ import annotations
@@ -31,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal, TypeVar, dataclass_transform
 
 from fakekube.simulation.anchor import Anchor, parse_anchor
 
@@ -54,8 +33,46 @@ RACES, MARK = ("annotate", "label"), "fakekube.dev/race"
 #: What a client gets in place of the answer in `lost(...)`.
 LOSSES = ("504", "reset")
 
+#: The values of `how`, by the name of the atom.
+_CHOICES = {"lost": LOSSES, "race": RACES}
 
-@dataclass(frozen=True, slots=True)
+
+T = TypeVar("T")
+
+#: The class of each atom and the form of its text, by name.
+_FORMS: dict[str, tuple[type[Any], str]] = {}
+
+
+@dataclass_transform(frozen_default=True)
+def _atom(form: str = "", **others: str) -> Callable[[type[T]], type[T]]:
+    """Declare an atom: a frozen dataclass whose text is its name and `form`.
+
+    `others`: forms by names of their own, each for atoms that have all of its fields.
+    """
+
+    def declared(cls: Any) -> Any:
+        def text(self: Any) -> str:
+            for name, one in others.items():
+                if all(getattr(self, field) is not None for field in _FIELD.findall(one)):
+                    return _filled(self, name, one)
+            return _filled(self, cls.name, form)
+
+        cls.__str__ = text
+        made = dataclass(frozen=True, slots=True)(cls)
+        _FORMS.update({name: (made, one) for name, one in {cls.name: form, **others}.items()})
+        return made
+
+    return declared
+
+
+_FIELD = re.compile(r"{(\w+)}")
+
+
+def _filled(atom: object, name: str, form: str) -> str:
+    return name + _FIELD.sub(lambda found: str(getattr(atom, found[1])), form)
+
+
+@_atom("@{at}", down="(until={until})@{at}")
 class Crash:
     """The operator dies after the write is committed; a new incarnation starts at once, or at `until`."""
 
@@ -63,11 +80,8 @@ class Crash:
     at: Anchor
     until: Until | None = None
 
-    def __str__(self) -> str:
-        return f"crash@{self.at}" if self.until is None else f"down(until={self.until})@{self.at}"
 
-
-@dataclass(frozen=True, slots=True)
+@_atom("({how})@{at}")
 class Lost:
     """The write is committed, but the client gets 504 Timeout or a reset connection."""
 
@@ -75,11 +89,8 @@ class Lost:
     at: Anchor
     how: str = "504"
 
-    def __str__(self) -> str:
-        return f"lost({self.how})@{self.at}"
 
-
-@dataclass(frozen=True, slots=True)
+@_atom("({kind}, {since}..{until})")
 class Hold:
     """A watch of a kind delivers nothing, beginning with the event of `since`, until `until`."""
 
@@ -88,11 +99,8 @@ class Hold:
     since: Anchor
     until: Until
 
-    def __str__(self) -> str:
-        return f"hold({self.kind}, {self.since}..{self.until})"
 
-
-@dataclass(frozen=True, slots=True)
+@_atom("({kind}, {since}..{until})")
 class Gap:
     """The watches of a kind are closed at `since`; at `until` they must list again, as their history is compacted."""
 
@@ -101,11 +109,8 @@ class Gap:
     since: Anchor
     until: Until
 
-    def __str__(self) -> str:
-        return f"gap({self.kind}, {self.since}..{self.until})"
 
-
-@dataclass(frozen=True, slots=True)
+@_atom("({kind}, at={at}, when={when})")
 class Stale:
     """The operator restarts after `when`, and its first list of a kind is the state right after `at`."""
 
@@ -114,11 +119,8 @@ class Stale:
     at: Anchor
     when: Anchor
 
-    def __str__(self) -> str:
-        return f"stale({self.kind}, at={self.at}, when={self.when})"
 
-
-@dataclass(frozen=True, slots=True)
+@_atom("({code}, {times})@{at}")
 class Failure:
     """The request that would make the write fails with an HTTP code, `times` times, and changes nothing."""
 
@@ -127,11 +129,8 @@ class Failure:
     code: int = 503
     times: int = 1
 
-    def __str__(self) -> str:
-        return f"error({self.code}, {self.times})@{self.at}"
 
-
-@dataclass(frozen=True, slots=True)
+@_atom("({how})@{at}")
 class Race:
     """Another client writes the object right before the write would be committed."""
 
@@ -139,11 +138,8 @@ class Race:
     at: Anchor
     how: str = "annotate"
 
-    def __str__(self) -> str:
-        return f"race({self.how})@{self.at}"
 
-
-@dataclass(frozen=True, slots=True)
+@_atom("(until={until})@{at}")
 class Late:
     """The answer of the write, or of a read, comes when `until` has happened; watches go on."""
 
@@ -151,11 +147,8 @@ class Late:
     at: Anchor
     until: Until
 
-    def __str__(self) -> str:
-        return f"late(until={self.until})@{self.at}"
 
-
-@dataclass(frozen=True, slots=True)
+@_atom("(until={until})@{at}")
 class Pause:
     """The operator is frozen after the write, as by SIGSTOP, until `until`."""
 
@@ -163,33 +156,24 @@ class Pause:
     at: Anchor
     until: Until
 
-    def __str__(self) -> str:
-        return f"pause(until={self.until})@{self.at}"
 
-
-@dataclass(frozen=True, slots=True)
+@_atom("@{at}")
 class Zombie:
     """The leader is frozen before the write until another replica leads, and then writes."""
 
     name: ClassVar[str] = "zombie"
     at: Anchor
 
-    def __str__(self) -> str:
-        return f"zombie@{self.at}"
 
-
-@dataclass(frozen=True, slots=True)
+@_atom("(timeout)@{at}")
 class Hook:
     """The webhooks that the write calls time out, once."""
 
     name: ClassVar[str] = "hook"
     at: Anchor
 
-    def __str__(self) -> str:
-        return f"hook(timeout)@{self.at}"
 
-
-@dataclass(frozen=True, slots=True)
+@_atom("({seconds})@{at}")
 class Jump:
     """The clock jumps ahead by `seconds` after the state change."""
 
@@ -197,31 +181,22 @@ class Jump:
     at: Anchor
     seconds: int = 60
 
-    def __str__(self) -> str:
-        return f"jump({self.seconds})@{self.at}"
 
-
-@dataclass(frozen=True, slots=True)
+@_atom()
 class Dup:
     """Every object is reconciled once more each time that the test has waited, as by a resync."""
 
     name: ClassVar[str] = "dup"
 
-    def __str__(self) -> str:
-        return "dup"
 
-
-@dataclass(frozen=True, slots=True)
+@_atom()
 class Order:
     """Some watch events and requests of operators are late by milliseconds; which ones is drawn from the seed."""
 
     name: ClassVar[str] = "order"
 
-    def __str__(self) -> str:
-        return "order"
 
-
-@dataclass(frozen=True, slots=True)
+@_atom("(until={until})@{at}")
 class Surge:
     """A second replica of the operator starts after the write, as in rolling updates; the first one dies at `until`."""
 
@@ -229,84 +204,48 @@ class Surge:
     at: Anchor
     until: Until
 
-    def __str__(self) -> str:
-        return f"surge(until={self.until})@{self.at}"
 
-
-@dataclass(frozen=True, slots=True)
+@_atom("@{at}")
 class Upgrade:
     """The old release of the operator runs until the write is committed; then it is killed, and the new one starts."""
 
     name: ClassVar[str] = "upgrade"
     at: Anchor
 
-    def __str__(self) -> str:
-        return f"upgrade@{self.at}"
 
-
-@dataclass(frozen=True, slots=True)
+@_atom("@{at}")
 class Downgrade:
     """The new release of the operator runs until the write is committed; then it is killed, and the old one starts."""
 
     name: ClassVar[str] = "downgrade"
     at: Anchor
 
-    def __str__(self) -> str:
-        return f"downgrade@{self.at}"
 
-
-@dataclass(frozen=True, slots=True)
+@_atom()
 class Old:
     """The old release of the operator runs instead of the new one."""
 
     name: ClassVar[str] = "old"
 
-    def __str__(self) -> str:
-        return "old"
 
-
-@dataclass(frozen=True, slots=True)
+@_atom()
 class Fresh:
     """What the test writes to its objects is folded into their creation: a new cluster is given the last spec (O8)."""
 
     name: ClassVar[str] = "fresh"
 
-    def __str__(self) -> str:
-        return "fresh"
 
-
-@dataclass(frozen=True, slots=True)
+@_atom()
 class Rollback:
     """The last change that the test makes of an object is taken back when it is over (O9)."""
 
     name: ClassVar[str] = "rollback"
 
-    def __str__(self) -> str:
-        return "rollback"
-
 
 Atom = (
-    Crash
-    | Lost
-    | Hold
-    | Gap
-    | Stale
-    | Failure
-    | Race
-    | Late
-    | Pause
-    | Zombie
-    | Hook
-    | Jump
-    | Surge
-    | Upgrade
-    | Downgrade
-    | Dup
-    | Order
-    | Fresh
-    | Rollback
-    | Old
-)
+    Crash | Lost | Hold | Gap | Stale | Failure | Race | Late | Pause | Zombie | Hook | Jump | Surge | Upgrade
+    | Downgrade | Dup | Order | Fresh | Rollback | Old
+)  # fmt: skip
 
 Unanchored = Dup | Order | Fresh | Rollback | Old
 """Atoms that concern the whole run."""
@@ -326,14 +265,20 @@ _ATOM = re.compile(r"(?P<name>[a-z]+)(?:\((?P<arguments>.*?)\))?(?:@(?P<anchor>.
 def parse_atom(text: str) -> Atom:
     """The atom of a text. Raises ValueError naming what is wrong."""
     found = _ATOM.fullmatch(text.strip())
-    if found is None or found["name"] not in _PARSERS:
-        raise ValueError(f"atom {text!r}: expected one of {', '.join(_PARSERS)}")
+    if found is None or found["name"] not in _FORMS:
+        raise ValueError(f"atom {text!r}: expected one of {', '.join(_FORMS)}")
+    kind, form = _FORMS[found["name"]]
     arguments = _split(found["arguments"] or "")
-    anchor = parse_anchor(found["anchor"]) if found["anchor"] else None
     try:
-        return _PARSERS[found["name"]](arguments, anchor)
-    except (IndexError, KeyError, TypeError, ValueError) as error:
+        if not form and (arguments or found["anchor"]):
+            raise ValueError("it has neither arguments nor an anchor")
+        values = _values(form, arguments)
+        if form.endswith("@{at}"):
+            values["at"] = found["anchor"] or ""
+        made: Atom = kind(**{name: _read(kind.name, name, value) for name, value in values.items()})
+    except (TypeError, ValueError) as error:
         raise ValueError(f"atom {text!r}: {error}") from None
+    return made
 
 
 def _split(text: str) -> list[str]:
@@ -341,10 +286,40 @@ def _split(text: str) -> list[str]:
     return [part.strip() for part in re.split(r",(?![^{]*\})", text) if part.strip()]
 
 
-def _needed(anchor: Anchor | None) -> Anchor:
-    if anchor is None:
-        raise ValueError("an anchor is missing: @VERB KIND/NAME#OCCURRENCE")
-    return anchor
+def _values(form: str, arguments: Sequence[str]) -> dict[str, str]:
+    """The texts of the fields that a form has arguments for. One that is left out has its default."""
+    found = {}
+    for number, part in enumerate(_split(form.partition("@")[0].strip("()"))):
+        names = _FIELD.findall(part)
+        if len(names) == 2:
+            if len(arguments) != 2 or ".." not in arguments[1]:
+                raise ValueError("expected (KIND, E..E2)")
+            found[names[0]], _, found[names[1]] = arguments[1].partition("..")
+        elif names and "=" in part:
+            found[names[0]] = _named(arguments, names[0])
+        elif names and number < len(arguments):
+            found[names[0]] = arguments[number]
+    return found
+
+
+def _named(arguments: Sequence[str], name: str) -> str:
+    for one in arguments:
+        if one.startswith(f"{name}="):
+            return one.removeprefix(f"{name}=")
+    raise ValueError(f"the argument {name}= is missing")
+
+
+def _read(atom: str, name: str, text: str) -> object:
+    """The value of a field."""
+    if name == "until":
+        return until_of(text)
+    if name in ("at", "since", "when"):
+        if not text:
+            raise ValueError("an anchor is missing: @VERB KIND/NAME#OCCURRENCE")
+        return parse_anchor(text)
+    if name == "how" and text not in (choices := _CHOICES[atom]):
+        raise ValueError(f"{text!r} is none of {', '.join(choices)}")
+    return int(text) if name in ("code", "times", "seconds") else text
 
 
 def until_of(text: str) -> Until:
@@ -355,62 +330,3 @@ def until_of(text: str) -> Until:
     if text == "rest":
         return "rest"
     return parse_anchor(text)
-
-
-def _named(arguments: Sequence[str], name: str) -> str:
-    for one in arguments:
-        if one.startswith(f"{name}="):
-            return one.removeprefix(f"{name}=")
-    raise ValueError(f"the argument {name}= is missing")
-
-
-def _choice(arguments: Sequence[str], choices: Sequence[str]) -> str:
-    chosen = arguments[0] if arguments else choices[0]
-    if chosen not in choices:
-        raise ValueError(f"{chosen!r} is none of {', '.join(choices)}")
-    return chosen
-
-
-def _span(arguments: Sequence[str]) -> tuple[str, Anchor, Until]:
-    if len(arguments) != 2 or ".." not in arguments[1]:
-        raise ValueError("expected (KIND, E..E2)")
-    since, _, until = arguments[1].partition("..")
-    return arguments[0], parse_anchor(since), until_of(until)
-
-
-def _alone(atom: Unanchored, arguments: Sequence[str], anchor: Anchor | None) -> Unanchored:
-    if arguments or anchor is not None:
-        raise ValueError("it has neither arguments nor an anchor")
-    return atom
-
-
-def _failure(arguments: Sequence[str], anchor: Anchor | None) -> Failure:
-    code, times = ([*map(int, arguments), 1][:2]) if arguments else (503, 1)
-    return Failure(_needed(anchor), code, times)
-
-
-_PARSERS: dict[str, Callable[[list[str], Anchor | None], Atom]] = {
-    "crash": lambda arguments, anchor: Crash(_needed(anchor)),
-    "down": lambda arguments, anchor: Crash(_needed(anchor), until_of(_named(arguments, "until"))),
-    "lost": lambda arguments, anchor: Lost(_needed(anchor), _choice(arguments, LOSSES)),
-    "hold": lambda arguments, anchor: Hold(*_span(arguments)),
-    "gap": lambda arguments, anchor: Gap(*_span(arguments)),
-    "stale": lambda arguments, anchor: Stale(
-        arguments[0], parse_anchor(_named(arguments, "at")), parse_anchor(_named(arguments, "when"))
-    ),
-    "error": _failure,
-    "race": lambda arguments, anchor: Race(_needed(anchor), _choice(arguments, RACES)),
-    "late": lambda arguments, anchor: Late(_needed(anchor), until_of(_named(arguments, "until"))),
-    "pause": lambda arguments, anchor: Pause(_needed(anchor), until_of(_named(arguments, "until"))),
-    "zombie": lambda arguments, anchor: Zombie(_needed(anchor)),
-    "hook": lambda arguments, anchor: Hook(_needed(anchor)),
-    "jump": lambda arguments, anchor: Jump(_needed(anchor), int(arguments[0])),
-    "surge": lambda arguments, anchor: Surge(_needed(anchor), until_of(_named(arguments, "until"))),
-    "upgrade": lambda arguments, anchor: Upgrade(_needed(anchor)),
-    "downgrade": lambda arguments, anchor: Downgrade(_needed(anchor)),
-    "old": lambda arguments, anchor: _alone(Old(), arguments, anchor),
-    "dup": lambda arguments, anchor: _alone(Dup(), arguments, anchor),
-    "order": lambda arguments, anchor: _alone(Order(), arguments, anchor),
-    "fresh": lambda arguments, anchor: _alone(Fresh(), arguments, anchor),
-    "rollback": lambda arguments, anchor: _alone(Rollback(), arguments, anchor),
-}
