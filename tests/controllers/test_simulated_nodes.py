@@ -72,6 +72,36 @@ def test_a_lost_node_writes_nothing_until_it_recovers(fakekube):
     assert not fakekube.exists("v1", "Pod", "web")
 
 
+def ready(kube):
+    found = kube.get("v1", "Pod", "web")["status"]["conditions"]
+    return [(one["status"], one["lastTransitionTime"]) for one in found if one["type"] == "Ready"]
+
+
+@pytest.mark.fakekube(nodes=1, controllers=["nodelifecycle"])
+def test_a_pod_is_ready_again_when_its_node_recovers_in_time(fakekube):
+    fakekube.create(POD)
+    fakekube.advance(15)
+    since = ready(fakekube)
+    fakekube.nodes["node-1"].lose()
+    fakekube.advance(minutes=2)
+    assert [status for status, _ in ready(fakekube)] == ["False"]
+    fakekube.nodes["node-1"].recover()
+    fakekube.advance(10)
+    assert [status for status, _ in ready(fakekube)] == ["True"]
+    assert ready(fakekube) > since
+
+
+@pytest.mark.fakekube(nodes=1)
+def test_a_pod_that_was_bound_to_a_lost_node_starts_when_it_recovers(fakekube):
+    fakekube.nodes["node-1"].lose()
+    fakekube.create(POD)
+    fakekube.advance(20)
+    assert fakekube.get("v1", "Pod", "web")["spec"]["nodeName"] == "node-1"
+    fakekube.nodes["node-1"].recover()
+    fakekube.advance(10)
+    assert fakekube.get("v1", "Pod", "web")["status"]["phase"] == "Running"
+
+
 @pytest.mark.fakekube(nodes=1)
 def test_pressure_and_readiness_are_reported_at_once(fakekube):
     node = fakekube.nodes["node-1"]

@@ -17,6 +17,7 @@ from fakekube.controllers.kubelet.nodeagent import NodeAgent
 from fakekube.controllers.kubelet.nodequeue import NodeQueue
 from fakekube.controllers.kubelet.nodeworld import NamespacedObjects, NodeWorld, Stages
 from fakekube.controllers.kubelet.podanswers import PodAnswers
+from fakekube.controllers.kubelet.podconditions import own_conditions
 from fakekube.controllers.kubelet.podmachine import PodMachine
 from fakekube.controllers.kubelet.podmoment import PodEvent
 from fakekube.controllers.kubelet.podreport import patch_of, status_of
@@ -85,7 +86,7 @@ class Kubelets:
         self.nodes.add()
 
     def _adopt_pods(self, node: str) -> None:
-        """Run the pods that were bound to a node before it was added."""
+        """Run the pods that were bound to a node before it was added, or while it was lost."""
         if self._controller is None or not self._controller.started.is_set():
             return  # they are among the first events
         for pod in self.pods.list():
@@ -106,9 +107,11 @@ class Kubelets:
             if run is not None:
                 self._controller.queue.add(Request(run.namespace, run.name))
 
-    def pods_on(self, node: str) -> Sequence[str]:
-        """The uids of the pods that run on a node."""
-        return [run.uid for run in self.runs.values() if run.node == node]
+    def recover(self, node: str) -> None:
+        """A lost node works again: what should have happened to its pods meanwhile happens now."""
+        self.agents[node].recovered()
+        self.nodes.changed(node)
+        self._adopt_pods(node)
 
     def _is_mine(self, pod: Pod) -> bool:
         return pod["spec"].get("nodeName") in self.agents
@@ -120,7 +123,17 @@ class Kubelets:
     def _pod_updated(self, old: Object, new: Object, queue: RequestQueue) -> None:
         meta = new["metadata"]
         if self._is_mine(new) and self._seen.get(meta["uid"]) != meta["resourceVersion"]:
+            self._note_overwritten(old, new)
             queue.add(Request.of(new))
+
+    def _note_overwritten(self, old: Object, new: Object) -> None:
+        """Another client has changed a condition of the kubelet, which writes it again (`status_manager.go`,
+        needsReconcile).
+        """
+        run = self.runs.get(new["metadata"]["uid"])
+        before, after = (own_conditions(one.get("status") or {}) for one in (old, new))
+        if run is not None and run.written is not None and before != after != own_conditions(run.written):
+            run.written = new["status"]
 
     def _pod_deleted(self, pod: Object, queue: RequestQueue) -> None:
         self._forget(Request.of(pod), pod["metadata"]["uid"])

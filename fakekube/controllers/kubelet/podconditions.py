@@ -13,6 +13,11 @@ Condition = dict[str, Any]
 KUBELET_CONDITIONS = ("PodReadyToStartContainers", "Initialized", "Ready", "ContainersReady", "PodScheduled")
 
 
+def own_conditions(status: Mapping[str, Any]) -> Mapping[str, str]:
+    """The conditions in a status that the kubelet owns: type and status."""
+    return {one["type"]: one["status"] for one in status.get("conditions") or () if one["type"] in KUBELET_CONDITIONS}
+
+
 def kubelet_conditions(
     run: PodRun, phase: str, gates: Sequence[str], foreign: Sequence[Mapping[str, Any]]
 ) -> list[Condition]:

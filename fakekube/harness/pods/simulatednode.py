@@ -35,9 +35,7 @@ class SimulatedNode:
 
     def recover(self) -> Awaitable[None]:
         """The kubelet works again, and what should have happened to its pods meanwhile happens now."""
-        self._agent.recovered()
-        self._changed()
-        self._scope.kubelets.touch(self._scope.kubelets.pods_on(self.name))
+        self._scope.kubelets.recover(self.name)
         return self._scope.settle()
 
     def pressure(self, kind: Pressure = "memory", under: bool = True) -> Awaitable[None]:
