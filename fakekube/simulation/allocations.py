@@ -20,6 +20,11 @@ def assigned(final: Mapping[str, Object]) -> frozenset[str]:
     return frozenset(map(str, _of_all(final, "pod/", _of_pod)))
 
 
+def nodes(final: Mapping[str, Object]) -> frozenset[str]:
+    """The names and addresses of all nodes."""
+    return frozenset(map(str, _of_all(final, "node/", _of_node)))
+
+
 def _of_all(final: Mapping[str, Object], prefix: str, values: Callable[[Object], Iterable[Any]]) -> Iterator[Any]:
     for target, obj in final.items():
         if target.startswith(prefix):
@@ -39,20 +44,33 @@ def _of_pod(pod: Object) -> Iterable[Any]:
     yield from (one.get("ip") for one in status.get("podIPs") or ())
 
 
+def _of_node(node: Object) -> Iterable[Any]:
+    yield node["metadata"]["name"]
+    yield from (one.get("address") for one in (node.get("status") or {}).get("addresses") or ())
+
+
 class Allocations:
-    """The allocations of two runs. `pinned`: what clients have named, which no run may change."""
+    """The allocations of two runs. `pinned`: what clients have named, which no run may change. `moved`: whether pods
+    may be on other nodes.
+    """
 
     def __init__(
-        self, first: Mapping[str, Object], second: Mapping[str, Object], pinned: frozenset[str] = frozenset()
+        self,
+        first: Mapping[str, Object],
+        second: Mapping[str, Object],
+        pinned: frozenset[str] = frozenset(),
+        *,
+        moved: bool = False,
     ) -> None:
-        self._first, self._second, self._pinned = first, second, pinned
+        self._first, self._second, self._pinned, self._moved = first, second, pinned, moved
 
     @cached_property
     def _patterns(self) -> tuple[re.Pattern[str] | None, re.Pattern[str] | None]:
         return self._pattern(self._first), self._pattern(self._second)
 
     def _pattern(self, final: Mapping[str, Object]) -> re.Pattern[str] | None:
-        values = sorted((drawn(final) | assigned(final)) - self._pinned, key=len, reverse=True)
+        found = (drawn(final) | assigned(final)) - self._pinned
+        values = sorted(found | nodes(final) if self._moved else found, key=len, reverse=True)
         return re.compile(rf"(?<![\w.])(?:{'|'.join(map(re.escape, values))})(?![\w]|\.\w)") if values else None
 
     def are_equal(self, before: Any, after: Any) -> bool:

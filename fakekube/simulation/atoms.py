@@ -242,9 +242,50 @@ class Rollback:
     name: ClassVar[str] = "rollback"
 
 
+@_atom("({pod})@{at}")
+class Evict:
+    """A pod is evicted after the write, as soon as its disruption budget allows it."""
+
+    name: ClassVar[str] = "evict"
+    pod: str
+    at: Anchor
+
+
+@_atom("({pod})@{at}")
+class Preempt:
+    """A pod makes room for one of a higher priority, which ends at once."""
+
+    name: ClassVar[str] = "preempt"
+    pod: str
+    at: Anchor
+
+
+@_atom("({pod}, {seconds})@{at}")
+class Drain:
+    """The node of a pod is cordoned and its pods are evicted; after so many seconds it is uncordoned."""
+
+    name: ClassVar[str] = "drain"
+    pod: str
+    seconds: int
+    at: Anchor
+
+
+@_atom("({pod}, {seconds})@{at}")
+class Lose:
+    """The node of a pod stops answering for so many seconds."""
+
+    name: ClassVar[str] = "lose"
+    pod: str
+    seconds: int
+    at: Anchor
+
+
+NodeFault = Evict | Preempt | Drain | Lose
+"""Atoms that take a pod from its node. `pod`: its target, `pod/web-*`; the first one of several."""
+
 Atom = (
     Crash | Lost | Hold | Gap | Stale | Failure | Race | Late | Pause | Zombie | Hook | Jump | Surge | Upgrade
-    | Downgrade | Dup | Order | Fresh | Rollback | Old
+    | Downgrade | Evict | Preempt | Drain | Lose | Dup | Order | Fresh | Rollback | Old
 )  # fmt: skip
 
 Unanchored = Dup | Order | Fresh | Rollback | Old
@@ -253,7 +294,7 @@ Unanchored = Dup | Order | Fresh | Rollback | Old
 #: The names of faults that a marker selects; `down` belongs to `crash`.
 FAULTS = (
     *("crash", "lost", "hold", "gap", "stale", "error", "race", "late", "pause", "zombie", "hook", "jump", "dup"),
-    *("order", "upgrade", "downgrade"),
+    *("order", "upgrade", "downgrade", "evict", "preempt", "drain", "lose"),
 )
 
 #: Faults that only a marker which names them selects: they concern operators that are deployed in one way.

@@ -264,6 +264,7 @@ class Explorer:
             off=self._settings.off,
             old=self._known_old if self._references else None,
             goes_back=(True, ()) in self._references,
+            has_nodes=facts.nodes,
         )
         index, count = self._settings.shard
         number = 0

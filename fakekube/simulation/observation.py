@@ -114,6 +114,7 @@ class Observation:
     lost: exceptions of tasks that were not retrieved, and failures in the background.
     external: the targets of the items that declared external APIs have at the end.
     skipped: whether a watch was late or an operator down, so that it may not have seen each state.
+    moved: whether a pod was taken from its node, so that another one has replaced it.
     fired: the atoms that took effect. streams: what was wrong with watch streams of the server.
     ended: the virtual seconds at which the test ended. rests: the revisions at which the cluster was quiescent.
     released: whether the release of the operator has changed; None if the plan has no such change.
@@ -137,6 +138,7 @@ class Observation:
     lost: Sequence[str] = ()
     external: Sequence[str] = ()
     skipped: bool = False
+    moved: bool = False
     fired: Sequence[int] = ()
     streams: Sequence[str] = ()
     steps: Sequence[str] = ()

@@ -36,6 +36,7 @@ from fakekube.simulation.atoms import (
     Zombie,
 )
 from fakekube.simulation.intents import intents_of, last_step
+from fakekube.simulation.nodeplans import node_faults
 from fakekube.simulation.observation import TEST, Commit, Observation
 from fakekube.simulation.plan import Plan
 from fakekube.simulation.statemask import is_compared
@@ -62,7 +63,7 @@ class Planner:
     `faults`: the names of the atoms that may be used. `seed`: of the orders, and of what is sampled.
     `has_election`, `has_webhooks`: whether operators elect leaders, and whether webhooks are called. `off`: the oracles
     that do not judge. `old`: the run of the old release alone, if there is one; `goes_back`: whether there are
-    downgrades to it.
+    downgrades to it. `has_nodes`: whether kubelets run.
     """
 
     def __init__(
@@ -76,8 +77,9 @@ class Planner:
         off: Collection[str] = (),
         old: Observation | None = None,
         goes_back: bool = False,
+        has_nodes: bool = False,
     ) -> None:
-        self._old, self._goes_back = old, goes_back
+        self._old, self._goes_back, self._has_nodes = old, goes_back, has_nodes
         self._reference, self._faults, self._seed = reference, frozenset(faults), seed
         self._has_election, self._has_webhooks, self._off = has_election, has_webhooks, off
         self._changes = _capped([one for one in reference.by_operators() if is_compared(one.kind)])
@@ -122,6 +124,7 @@ class Planner:
             self._cancelled(),
             self._stale(),
             self._pauses(),
+            node_faults(self._reference, self._changes) if self._has_nodes else (),
         )
         tried = (self._crashes(), self._losses(), self._failures(), self._races(), *self._of_peers(), self._rare())
         atoms = self._in_turn([*alone, self._in_turn(tried)])

@@ -10,6 +10,7 @@ from fakekube.simulation.atoms import (
     Atom,
     Crash,
     Downgrade,
+    Drain,
     Failure,
     Fresh,
     Gap,
@@ -17,6 +18,8 @@ from fakekube.simulation.atoms import (
     Hook,
     Jump,
     Late,
+    Lose,
+    NodeFault,
     Old,
     Pause,
     Race,
@@ -43,13 +46,14 @@ class Facts:
     lists_from_cache: kinds that operators list with resourceVersion=0. lease: the seconds of the longest lease, 0
     without leader election. webhooks: whether webhooks are called.
 
-    releases: whether there is an old release of the operator.
+    releases: whether there is an old release of the operator. nodes: whether kubelets run.
     """
 
     lists_from_cache: frozenset[str] = field(default_factory=frozenset)
     lease: float = 0.0
     webhooks: bool = False
     releases: bool = False
+    nodes: bool = False
 
 
 #: The codes that a server can answer to any request, whatever its state.
@@ -118,6 +122,16 @@ def _two_releases(atom: Atom, facts: Facts) -> str:
     return ""
 
 
+def _pods_of_nodes(atom: Atom, facts: Facts) -> str:
+    if not isinstance(atom, NodeFault):
+        return ""
+    if not facts.nodes:
+        return f"{atom}: no kubelet runs, so that no pod is on a node: @pytest.mark.fakekube(nodes=1)"
+    if not atom.pod.startswith("pod/"):
+        return f"{atom}: {atom.pod!r} is no pod, expected pod/NAME"
+    return f"{atom}: lasts {atom.seconds} s" if isinstance(atom, Drain | Lose) and atom.seconds < 1 else ""
+
+
 def _reads_change_nothing(atom: Atom, facts: Facts) -> str:
     at = getattr(atom, "at", None)
     if at is not None and at.verb in ("get", "list") and not isinstance(atom, Failure | Late):
@@ -146,6 +160,7 @@ RULES: Mapping[str, Callable[[Atom, Facts], str]] = {
     "time-goes-forward": _forward,
     "at-least-once": _positive,
     "upgrades-need-releases": _two_releases,
+    "nodes-run-pods": _pods_of_nodes,
     "reads-commit-nothing": _reads_change_nothing,
     "external-apis-are-outside": _external_calls,
 }

@@ -42,6 +42,11 @@ _OF_HISTORY = re.compile(
     r"observedGeneration$|^metadata\.annotations\.deployment\.kubernetes\.io/revision$|restartCount$|collisionCount$"
 )
 
+#: What differs in a pod that has replaced another one.
+_OF_A_NEW_POD = re.compile(
+    r"^status\.(\w*[cC]ontainerStatuses\[.*(restartCount|lastState\b.*|containerID)$|startTime$)"
+)
+
 _MISSING = object()
 
 #: What is equal in a status: what is absent, and what is there and empty.
@@ -84,7 +89,7 @@ class Mask:
 
     def __init__(self, ignored: Iterable[str] = (), upgraded: Iterable[str] = ()) -> None:
         self._ignored, self._upgraded = tuple(ignored), tuple(upgraded)
-        self._of_two_releases = False
+        self._of_two_releases = self._of_moved_pods = False
         self._unstable: set[tuple[str, str]] = set()
         self._pinned: frozenset[str] = frozenset()
         self._unnamed: frozenset[str] = frozenset()
@@ -117,15 +122,19 @@ class Mask:
                 if before != after and not allocated.are_equal(before, after):
                     self._unstable.add((target, path))
 
-    def allocations(self, expected: Mapping[str, Object], found: Mapping[str, Object]) -> Allocations:
-        """What two runs have allocated, by their final objects."""
-        return Allocations(expected, found, self._pinned)
+    def allocations(
+        self, expected: Mapping[str, Object], found: Mapping[str, Object], *, moved: bool = False
+    ) -> Allocations:
+        """What two runs have allocated, by their final objects. `moved`: whether pods may be on other nodes."""
+        return Allocations(expected, found, self._pinned, moved=moved)
 
     def counts(self, target: str, path: str, value: Any) -> bool:
         """Whether a leaf is compared."""
         if any(path == one or path.startswith((f"{one}.", f"{one}[")) for one in SERVER_FIELDS):
             return False
         if self._of_two_releases and _OF_HISTORY.search(path):
+            return False
+        if self._of_moved_pods and target.startswith("pod/") and _OF_A_NEW_POD.match(path):
             return False
         if (target, path) in self._unstable or path.rpartition(".")[2] in _IDENTITIES:
             return False
@@ -143,6 +152,12 @@ class Mask:
         found = copy(self)
         found._ignored = (*self._ignored, *(one for one in self._upgraded if ":" in one or "/" not in one))
         found._of_two_releases = True
+        return found
+
+    def for_moves(self) -> Mask:
+        """The mask for runs in which pods had to leave their nodes."""
+        found = copy(self)
+        found._of_moved_pods = True
         return found
 
     def may_differ(self, target: str) -> bool:

@@ -24,6 +24,7 @@ REFUSED = [
     ("one-lag-a-watch", "hold(pod, create pod/a#1..rest) + gap(pod, create pod/b#1..rest)"),
     ("one-change-of-the-release", "upgrade@create pod/a#1 + downgrade@create pod/b#1"),
     ("external-apis-are-outside", "late(until=rest)@create external/buckets/a#1"),
+    ("nodes-run-pods", "evict(cm/a)@create pod/a#1"),
     ("whole-runs-stand-alone", "old + dup"),
     ("down-once", "down(until=rest)@create pod/a#1 + pause(until=rest)@create pod/b#1"),
 ]

@@ -27,9 +27,10 @@ def final_state(reference: Observation, run: Observation, mask: Mask, oracle: st
     """
     if any(target not in run.final for target in _not_created(reference, run)):
         return
-    expected = _compared(reference.final)
-    allocated = mask.allocations(reference.final, run.final)
-    found = _matched(expected, _compared(run.final), mask, allocated)
+    mask = mask.for_moves() if run.moved else mask
+    expected = _compared(reference.final, run.moved)
+    allocated = mask.allocations(reference.final, run.final, moved=run.moved)
+    found = _matched(expected, _compared(run.final, run.moved), mask, allocated)
     rested = _at_rest(reference)
     numbers: Mapping[tuple[str, str], frozenset[Any]] | None = None
     for target in dict.fromkeys([*expected, *found]):
@@ -202,8 +203,11 @@ def is_garbage(obj: Object, final: Mapping[str, Object]) -> bool:
     return all(owner.get("uid") not in uids for owner in owners)
 
 
-def _compared(final: Mapping[str, Object]) -> Mapping[str, Object]:
-    return {target: obj for target, obj in final.items() if is_compared(target)}
+def _compared(final: Mapping[str, Object], moved: bool) -> Mapping[str, Object]:
+    """The objects that are compared. A node that was away does not count: what has happened to it is the fault."""
+    return {
+        target: obj for target, obj in final.items() if is_compared(target) and not (moved and target[:5] == "node/")
+    }
 
 
 def counts(reference: Observation, run: Observation, mask: Mask, expected: Sequence[str] = ()) -> Iterator[Violation]:
@@ -216,6 +220,8 @@ def counts(reference: Observation, run: Observation, mask: Mask, expected: Seque
     """
     before = _counted(reference.commits, mask)
     after = _counted([one for one in run.commits if not one.rest], mask)
+    if run.moved:
+        after -= _replaced(reference, run, mask)
     for change in dict.fromkeys([*before, *after]):
         if after[change] > before[change] and not any(fnmatchcase(change, one) for one in expected):
             verb, _, target = change.partition(" ")
@@ -233,6 +239,21 @@ def _counted(commits: Sequence[Commit], mask: Mask) -> Counter[str]:
         and one.actor not in ("test", "race")
         and is_compared(one.kind)
         and one.uid not in garbage
+    )
+
+
+def _replaced(reference: Observation, run: Observation, mask: Mask) -> Counter[str]:
+    """What is due to pods that had to leave their nodes: that they are deleted, and created again."""
+    usual, made = (
+        Counter(
+            mask.external(one.anchor.target)
+            for one in each.commits
+            if one.anchor.verb == "delete" and (one.kind == "pod" or not one.by_operator)
+        )
+        for each in (reference, run)
+    )
+    return Counter(
+        {f"{verb} {target}": times for target, times in (made - usual).items() for verb in ("create", "delete")}
     )
 
 

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 from fakekube.harness.engine import engine_of
 from fakekube.server.manifests import collection_path
-from fakekube.simulation.atoms import MARK
+from fakekube.simulation.atoms import MARK, NodeFault
 from fakekube.simulation.observation import OPERATOR, Commit
 from fakekube.simulation.releases import Releases
+from fakekube.simulation.running.nodehands import NodeHands
 from fakekube.simulation.running.recorder import Actor, Recorder
 from fakekube.virtualtime.simulatedprocess import HARNESS, context_of
 
@@ -36,6 +37,7 @@ class ClusterHands:
     ) -> None:
         self._cluster, self._engine, self._recorder = cluster, engine_of(cluster), recorder
         self._context = copy_context()
+        self.nodes: NodeHands = NodeHands(cluster, recorder, RACER)
         self.frozen: set[str] = set()
         self._releases, self._is_old = releases, is_old
 
@@ -169,6 +171,9 @@ class ClusterHands:
             self._cluster.access.transport().begin("PATCH", path, headers=headers, body=body)
         finally:
             self._recorder.racing = False
+
+    def disrupt(self, fault: NodeFault) -> Callable[[], None] | None:
+        return self.nodes.disrupt(fault)
 
     def jump(self, seconds: int) -> None:
         self._engine.disruptions.jump(None, seconds)

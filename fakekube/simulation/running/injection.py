@@ -15,15 +15,20 @@ from fakekube.simulation.atoms import (
     Atom,
     Crash,
     Downgrade,
+    Drain,
     Dup,
+    Evict,
     Failure,
     Gap,
     Hold,
     Hook,
     Jump,
     Late,
+    Lose,
     Lost,
+    NodeFault,
     Pause,
+    Preempt,
     Race,
     Stale,
     Surge,
@@ -79,6 +84,9 @@ class Hands(Protocol):
     def switch(self, is_old: bool) -> None:
         """Start the old or the new release from now on."""
 
+    def disrupt(self, fault: NodeFault) -> Callable[[], None] | None:
+        """Take a pod from its node, after the present change; returns what ends that. None: it is on no node."""
+
     def after(self, seconds: float, action: Callable[[], None]) -> Callable[[], None]:
         """Call `action` after so many virtual seconds; returns what cancels it."""
 
@@ -89,9 +97,12 @@ def _nothing() -> None:
 
 @dataclass(slots=True)
 class _Pending:
-    """An atom that has begun and not ended. `end` undoes it, `cancel` cancels its end after the longest time."""
+    """An atom that has begun and not ended. `end` undoes it, `cancel` cancels its end after the longest time.
 
-    until: Until
+    `until`: None if it lasts for its own time.
+    """
+
+    until: Until | None
     end: Callable[[], None]
     cancel: Callable[[], None] = _nothing
     #: whether an operator is down or frozen, and whether a reconcile has begun since
@@ -103,11 +114,16 @@ class _Pending:
     reconciles: int = 0
 
 
-def _is_over(until: Until, anchor: Anchor) -> bool:
+def _is_over(until: Until | None, anchor: Anchor) -> bool:
     """Whether the end of an atom is an update of an object that is deleted, so that it comes no more."""
     if not isinstance(until, Anchor) or until.target != anchor.target:
         return False
     return until.verb == "update" and anchor.verb == "delete"
+
+
+def lasts(fault: NodeFault) -> float:
+    """For how many virtual seconds a node is away, or its pods are on the way to another one."""
+    return fault.seconds if isinstance(fault, Drain | Lose) else 0.0
 
 
 def _itself(anchor: Anchor) -> Anchor:
@@ -246,6 +262,12 @@ class Injection:
             case Hook(at=at) if at == anchor:
                 self._fire(number)
                 self.hands.time_out_webhooks()
+            case Evict(at=at) | Preempt(at=at) | Drain(at=at) | Lose(at=at) if at == anchor:
+                end = self.hands.disrupt(atom)
+                if end is not None:
+                    self._fire(number)
+                    if seconds := lasts(atom):
+                        self._wait(_Pending(None, end), seconds)
 
     def _crash(self, operator: str, until: Until | None) -> None:
         self.hands.kill(operator)
@@ -311,8 +333,11 @@ class Injection:
 
     @property
     def is_late(self) -> bool:
-        """Whether a watch is late now until a change that is still to come."""
-        return any(isinstance(one.until, Anchor) and not (one.down or one.doubled) for one in self._pending)
+        """Whether a watch is late now until a change that is still to come, or a node is away."""
+        return any(
+            (one.until is None or isinstance(one.until, Anchor)) and not (one.down or one.doubled)
+            for one in self._pending
+        )
 
     def reconcile_started(self) -> None:
         """Called when a reconcile begins."""

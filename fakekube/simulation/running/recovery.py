@@ -28,6 +28,9 @@ _TICK = 1e-6
 #: kopf's default is a minute.
 _UNKNOWN = 65.0
 
+#: The virtual seconds in which a pod that has to leave its node is replaced: its grace period, and as much more.
+MOVED = 65.0
+
 
 class Recovery:
     """`late`: how many frozen leaders have not written yet. `until`: the virtual time at which the last delay ends.
@@ -51,18 +54,20 @@ class Recovery:
         self._caught_up = 0.0
         self.watched: dict[int, set[str]] = {}
 
-    def begin(self) -> None:
-        """A fault has taken effect."""
+    def begin(self, seconds: float = 0.0) -> None:
+        """A fault has taken effect, and is mended after so many virtual seconds, if that is known."""
         if self._hands.programs():
-            self.until = max(self.until, self._cluster.clock.monotonic() + _UNKNOWN)
+            seconds = max(seconds, _UNKNOWN)
+        if seconds:
+            self.until = max(self.until, self._cluster.clock.monotonic() + seconds)
 
     async def wait(self) -> None:
         """Let time pass while something is due, at most RECOVERY virtual seconds.
 
-        A retry that comes later is waited for; if it fails by another atom, so is the next one.
+        A node that is away is waited for, and a retry that comes later; if another atom fails it, so is the next one.
         """
         loop, clock = self._engine.bubble.loop, self._cluster.clock
-        end, hits = clock.monotonic() + max(RECOVERY, self._retry()), self._hits()
+        end, hits = max(clock.monotonic() + max(RECOVERY, self._retry()), self.until), self._hits()
         while clock.monotonic() < end and self.is_due():
             if self._hits() != hits:
                 end, hits = max(end, clock.monotonic() + self._retry()), self._hits()

@@ -21,7 +21,7 @@ from fakekube.harness.engine import engine_of
 from fakekube.harness.records.identity import CLUSTER, Identity
 from fakekube.server.clients import ClientProcess, Interception
 from fakekube.simulation.anchor import Anchor, target_of
-from fakekube.simulation.atoms import Failure, Fresh, Late, Old, Race, Upgrade
+from fakekube.simulation.atoms import Failure, Fresh, Late, NodeFault, Old, Race, Upgrade
 from fakekube.simulation.lastspec import Intents
 from fakekube.simulation.observation import CLUSTER as CLUSTER_ACTOR
 from fakekube.simulation.observation import OPERATOR, Commit, Observation
@@ -31,11 +31,11 @@ from fakekube.simulation.running.clusterhands import ClusterHands
 from fakekube.simulation.running.delays import BESIDE, Delays, Pace
 from fakekube.simulation.running.externalwatch import ExternalWatch
 from fakekube.simulation.running.foldedrequests import FoldedRequests, Send
-from fakekube.simulation.running.injection import Injection
+from fakekube.simulation.running.injection import Injection, lasts
 from fakekube.simulation.running.marks import Marks
 from fakekube.simulation.running.meter import Meter
 from fakekube.simulation.running.recorder import Actor, Kinds, Recorder
-from fakekube.simulation.running.recovery import Recovery
+from fakekube.simulation.running.recovery import MOVED, Recovery
 from fakekube.simulation.running.runend import finished
 from fakekube.simulation.running.streamcheck import StreamCheck
 from fakekube.virtualtime import HotLoop
@@ -173,12 +173,14 @@ class Run:
     def _fired(self, number: int) -> None:
         """Called when an atom takes effect."""
         self._marks.fired(number)
-        self.recovery.begin()
+        atom = self.plan.atoms[number]
+        self.recovery.begin(lasts(atom) + MOVED if isinstance(atom, NodeFault) else 0.0)
 
     @property
     def facts(self) -> Facts:
         """What the rules of legality need to know."""
-        return Facts(frozenset(self._from_cache), self.recovery.lease, self._webhooks, self.plan.releases is not None)
+        has_old, has_nodes = self.plan.releases is not None, self.hands.nodes.has_nodes
+        return Facts(frozenset(self._from_cache), self.recovery.lease, self._webhooks, has_old, has_nodes)
 
     # --- connecting ------------------------------------------------------------------------------------------------
 

@@ -8,7 +8,20 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol
 from controllerlib import ApiError
 from fakekube.harness.assertions.invariants import Violated
 from fakekube.harness.engine import engine_of
-from fakekube.simulation.atoms import Atom, Crash, Downgrade, Fresh, Gap, Hold, Late, Pause, Rollback, Stale, Upgrade
+from fakekube.simulation.atoms import (
+    Atom,
+    Crash,
+    Downgrade,
+    Fresh,
+    Gap,
+    Hold,
+    Late,
+    NodeFault,
+    Pause,
+    Rollback,
+    Stale,
+    Upgrade,
+)
 from fakekube.simulation.intents import carried, intents_of
 from fakekube.simulation.lastspec import Step
 from fakekube.simulation.observation import Observation
@@ -84,6 +97,7 @@ def finished(run: Run, cluster: FakeKube, failure: BaseException | None, *, with
         lost=tuple(run.lost),
         external=tuple(run.externals.targets()),
         skipped=any(_skips(run.plan.atoms[number]) for number in run.injection.fired),
+        moved=any(isinstance(run.plan.atoms[number], NodeFault) for number in run.injection.fired),
         fired=tuple(run.injection.fired),
         streams=tuple(run.streams.found),
         steps=tuple(run.steps),
