@@ -29,8 +29,8 @@ class Perturbed(Protocol):
     def skips(self) -> bool:
         """Whether the test's writes are left out."""
 
-    def external(self, name: str, fake: Any) -> None:
-        """An outside API, whose items are part of the final state."""
+    def external(self, name: str, fake: Any, error: Callable[[], BaseException]) -> Any:
+        """An outside API, whose items are part of the final state. Returns what operators call in its place."""
 
     def absorbs(self, error: BaseException) -> bool:
         """Whether a failure of an operator is part of the plan."""
@@ -68,10 +68,9 @@ class Perturbation:
         """Whether the test's writes are left out."""
         return self.run is not None and self.run.skips()
 
-    def external(self, name: str, fake: Any) -> None:
-        """An outside API."""
-        if self.run is not None:
-            self.run.external(name, fake)
+    def external(self, name: str, fake: Any, error: Callable[[], BaseException]) -> Any:
+        """An outside API. Returns what operators call."""
+        return fake if self.run is None else self.run.external(name, fake, error)
 
     def released(self, function: Callable[..., Any]) -> Callable[..., Any]:
         """What is to be started in place of a function of the test."""

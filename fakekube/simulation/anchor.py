@@ -27,6 +27,9 @@ _RESERVED, _LONGEST_ITEM = re.compile(r"[\s{},#()+@]|\.\.+"), 100
 #: Requests of an operator that change nothing; only `error` is anchored at them. They are counted as changes are.
 READS = ("get", "list")
 
+#: A call of an operator to an external API: `call external/buckets/create/photos#1`.
+CALL = "call"
+
 #: More changed fields than these are abbreviated to their common parents.
 _MANY_FIELDS = 4
 
@@ -72,8 +75,8 @@ def parse_anchor(text: str) -> Anchor:
     found = _ANCHOR.fullmatch(text.strip())
     if found is None:
         raise ValueError(f"anchor {text!r}: expected 'VERB KIND/NAME{{FIELDS}}#OCCURRENCE', like 'delete sts/a#1'")
-    if found["verb"] not in (*VERBS, *READS):
-        raise ValueError(f"anchor {text!r}: the verb is one of {', '.join((*VERBS, *READS))}")
+    if found["verb"] not in (*VERBS, *READS, CALL):
+        raise ValueError(f"anchor {text!r}: the verb is one of {', '.join((*VERBS, *READS, CALL))}")
     if "/" not in found["object"]:
         raise ValueError(f"anchor {text!r}: {found['object']!r} has no name, expected KIND/NAME")
     fields = tuple(part.strip() for part in (found["fields"] or "").split(",") if part.strip())

@@ -109,6 +109,7 @@ class Observation:
     unsettled: why the cluster did not become quiescent, or empty.
     unjudged: what has happened because of real time, so that another run may differ, or empty.
     final: the objects at the end, by target. reads: the reads of reconciles from the server.
+    calls: the calls of operators to external APIs, each with whether it is awaited, so that its answer may be late.
     raced: the revisions of writes right before which another client wrote the object, while they were handled.
     violations: of predicates that must always hold.
     lost: exceptions of tasks that were not retrieved, and failures in the background.
@@ -133,6 +134,7 @@ class Observation:
     deliveries: Sequence[Delivery] = ()
     reconciles: Sequence[ReconcileRecord] = ()
     reads: Sequence[Anchor] = ()
+    calls: Sequence[tuple[Anchor, bool]] = ()
     raced: Sequence[int] = ()
     violations: Sequence[str] = ()
     lost: Sequence[str] = ()

@@ -110,6 +110,7 @@ class Planner:
             self._losses(),
             (Failure(anchor) for anchor in reads),
             self._late(),
+            *([atom for atom in self._outside() if isinstance(atom, form)] for form in (Failure, Lost, Late)),
         )
         found = [[atom for atom in family if atom.name in self._faults] for family in families]
         return [Plan(self._seed, tuple(atoms)) for atoms in found if len(atoms) > 1]
@@ -126,7 +127,15 @@ class Planner:
             self._pauses(),
             node_faults(self._reference, self._changes) if self._has_nodes else (),
         )
-        tried = (self._crashes(), self._losses(), self._failures(), self._races(), *self._of_peers(), self._rare())
+        tried = (
+            self._crashes(),
+            self._losses(),
+            self._failures(),
+            self._races(),
+            *self._of_peers(),
+            self._rare(),
+            self._outside(),
+        )
         atoms = self._in_turn([*alone, self._in_turn(tried)])
         return [Plan(self._seed, (atom,)) for atom in dict.fromkeys(atoms)]
 
@@ -239,6 +248,14 @@ class Planner:
             yield Late(one.anchor, "rest")
         for anchor in _capped_anchors(self._reference.reads):
             yield Late(anchor, "rest")
+
+    def _outside(self) -> Iterator[Atom]:
+        """Calls to external APIs fail before or after they have an effect, or are answered late."""
+        waits = dict(self._reference.calls)
+        for anchor in _capped_anchors(list(waits)):
+            yield from (Lost(anchor, "reset"), Failure(anchor))
+            if waits[anchor]:
+                yield Late(anchor, "rest")
 
     def _races(self) -> Iterator[Atom]:
         for one in self._writes:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from fakekube.simulation.anchor import EXTERNAL, Anchor
+from fakekube.simulation.anchor import CALL, EXTERNAL, Anchor
 from fakekube.simulation.atoms import (
     Atom,
     Crash,
@@ -19,6 +19,7 @@ from fakekube.simulation.atoms import (
     Jump,
     Late,
     Lose,
+    Lost,
     NodeFault,
     Old,
     Pause,
@@ -141,6 +142,9 @@ def _reads_change_nothing(atom: Atom, facts: Facts) -> str:
 
 def _external_calls(atom: Atom, facts: Facts) -> str:
     anchors = [getattr(atom, name, None) for name in ("at", "since", "when")]
+    if any(isinstance(one, Anchor) and one.verb == CALL for one in anchors):
+        fails = isinstance(atom, Failure | Lost | Late) and atom.at.kind == EXTERNAL
+        return "" if fails else f"{atom}: only error, lost and late are anchored at a call to an external API"
     if any(isinstance(one, Anchor) and one.kind == EXTERNAL for one in anchors) and not isinstance(
         atom, Crash | Pause | Jump | Upgrade | Downgrade
     ):

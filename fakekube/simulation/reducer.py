@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
+from fakekube.simulation.anchor import CALL
 from fakekube.simulation.atoms import Atom, Crash, Failure, Hold, Lost, Order
 from fakekube.simulation.plan import Plan
 
@@ -100,7 +101,7 @@ def _simpler(atom: Atom) -> Iterator[Atom | None]:
     """Simpler forms of an atom, the simplest first."""
     if isinstance(atom, Crash) and atom.until is not None:
         yield Crash(atom.at)
-    if isinstance(atom, Lost):
+    if isinstance(atom, Lost) and atom.at.verb != CALL:
         yield Crash(atom.at)
     if isinstance(atom, Failure) and (atom.code, atom.times) != (503, 1):
         yield Failure(atom.at)

@@ -25,6 +25,8 @@ REFUSED = [
     ("one-change-of-the-release", "upgrade@create pod/a#1 + downgrade@create pod/b#1"),
     ("external-apis-are-outside", "late(until=rest)@create external/buckets/a#1"),
     ("nodes-run-pods", "evict(cm/a)@create pod/a#1"),
+    ("external-apis-are-outside", "crash@call external/buckets/add/a#1"),
+    ("external-apis-are-outside", "error@call cm/a#1"),
     ("whole-runs-stand-alone", "old + dup"),
     ("down-once", "down(until=rest)@create pod/a#1 + pause(until=rest)@create pod/b#1"),
 ]
@@ -61,6 +63,8 @@ def test_what_a_test_does_not_have_cannot_fail(rule, atoms):
         "stale(store, at=create store/a#1, when=update store/a{spec}#1)",
         "error(429, 2)@get pod/a#1",
         "late(until=rest)@get pod/a#1",
+        "error@call external/buckets/add/a#1",
+        "lost(reset)@call external/buckets/add/a#1 + late(until=rest)@call external/buckets/add/b#1",
         "hold(pod, create pod/a#1..delete pod/a#1) + gap(store, create store/a#1..rest)",
         "race(annotate)@update store/a{status}#1",
         "dup + order",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager
 from typing import Any, TypeVar
 
@@ -34,12 +34,14 @@ class Exploration:
         return self._perturbation.step(name)
 
     @reads()
-    def external(self, name: str, fake: E) -> E:
+    def external(self, name: str, fake: E, *, error: Callable[[], BaseException] = ConnectionResetError) -> E:
         """An outside API of which the operator makes and removes items: `external("buckets", buckets)`.
 
         `fake` is iterable. An exploration crashes operators after they have changed it; what it has at the end of a run
-        must be what it has without faults, and nothing is made more often. Returns `fake`.
+        must be what it has without faults, and nothing is made more often. Returns what the operator is to call: `fake`
+        itself, or in an exploration what stands for it. Calls of that fail with `error()`, before or after they take
+        effect, and the answers of coroutines are late.
         """
         iter(fake)
-        self._perturbation.external(name, fake)
-        return fake
+        found: E = self._perturbation.external(name, fake, error)
+        return found

@@ -8,9 +8,11 @@ from typing import Any
 from fakekube.simulation.anchor import EXTERNAL
 from fakekube.simulation.observation import OPERATOR, TEST
 from fakekube.simulation.running.clusterhands import ClusterHands
+from fakekube.simulation.running.externalcalls import ExternalCalls
 from fakekube.simulation.running.externalitems import ExternalItems
 from fakekube.simulation.running.injection import Injection
 from fakekube.simulation.running.recorder import Actor, Recorder
+from fakekube.virtualtime.simulatedprocess import current_client
 
 
 class ExternalWatch:
@@ -20,10 +22,16 @@ class ExternalWatch:
         self._recorder, self._injection, self._hands, self._now = recorder, injection, hands, now
         self._items = ExternalItems()
 
-    def declare(self, name: str, fake: Iterable[Any]) -> None:
-        """Look at an API from now on."""
+    def declare(self, name: str, fake: Iterable[Any], error: Callable[[], BaseException]) -> Any:
+        """Look at an API from now on. Returns what operators call in its place; calls may fail with `error`."""
         self.test_has_run()
         self._items.declare(name, fake)
+        return ExternalCalls(self._recorder, self._injection, self._caller, self._look).wrapped(name, fake, error)
+
+    def _caller(self) -> Actor | None:
+        """The operator whose code runs."""
+        process = current_client()
+        return None if process is None or process.fenced else self._hands.actor_of(process)
 
     def targets(self) -> Sequence[str]:
         """The targets of all items that exist now."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Protocol, TypeVar
 
-from fakekube.simulation.anchor import Anchor
+from fakekube.simulation.anchor import CALL, READS, Anchor
 from fakekube.simulation.atoms import (
     LAG,
     LONGEST,
@@ -156,7 +156,7 @@ class Injection:
     # --- before something happens
 
     def before_read(self, anchor: Anchor) -> int:
-        """The code with which a read fails, or 0."""
+        """The code with which a read fails, or a call to an external API, or 0."""
         if self.is_over:
             return 0
         for number, atom in self._of(Failure):
@@ -191,7 +191,7 @@ class Injection:
         if hits >= atom.times or atom.at.signature != anchor.signature:
             return False
         # a write that fails is not counted; one that is made again has the same occurrence
-        reads = hits if anchor.verb in ("get", "list") else 0
+        reads = hits if anchor.verb in (*READS, CALL) else 0
         if anchor.occurrence != atom.at.occurrence + reads:
             return False
         self._hits[number] = hits + 1
@@ -208,6 +208,14 @@ class Injection:
         return False
 
     # --- after something has happened
+
+    def loses(self, anchor: Anchor) -> bool:
+        """Whether the answer of a call to an external API is lost."""
+        for number, atom in self._of(Lost) if not self.is_over else ():
+            if atom.at == anchor and number not in self.fired:
+                self._fire(number)
+                return True
+        return False
 
     def committed(self, commit: Commit) -> str:
         """Called with each stored change. Returns how its answer is lost: `504`, `reset`, or empty."""

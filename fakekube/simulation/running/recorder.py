@@ -11,7 +11,7 @@ from typing import Any
 from controllerlib.observer import current_run
 from fakekube.apiserver.resource import Resource
 from fakekube.apiserver.storage.store import Change, Store
-from fakekube.simulation.anchor import Anchor, Occurrences, changed_fields, numbered, target_of
+from fakekube.simulation.anchor import CALL, Anchor, Occurrences, changed_fields, numbered, target_of
 from fakekube.simulation.observation import OPERATOR, RACE, TEST, Commit, Delivery, Observation, ReconcileRecord
 
 Object = Mapping[str, Any]
@@ -95,6 +95,7 @@ class Recorder:
         self.reconciles: list[ReconcileRecord] = []
         self.reads: list[Anchor] = []
         self.raced: list[int] = []
+        self.calls: list[tuple[Anchor, bool]] = []
         self._occurrences = Occurrences()
         self._seen: dict[tuple[str, int], dict[str, int]] = {}
         self._running: dict[tuple[str, int, str, str], _Running] = {}
@@ -177,6 +178,13 @@ class Recorder:
                 running.read.append(target)
         return anchor
 
+    def called(self, target: str, actor: Actor, waits: bool) -> Anchor:
+        """Record a call of an operator to an external API. `waits`: whether it is awaited."""
+        anchor = self._occurrences.next(CALL, target, ())
+        if not self.resting:
+            self.calls.append((anchor, waits))
+        return anchor
+
     def delivered(self, collection: str, revision: int, actor: Actor, at: float) -> None:
         """Record an event that a watch of an operator delivers."""
         kind = self.kinds.name(collection)
@@ -233,6 +241,7 @@ class Recorder:
             deliveries=self.deliveries,
             reconciles=self.reconciles,
             reads=self.reads,
+            calls=self.calls,
             raced=tuple(self.raced),
             rests=tuple(self._rests),
             **more,

@@ -122,9 +122,12 @@ class Run:
         """Whether the step that runs is left out."""
         return self._within in self.plan.skipped
 
-    def external(self, name: str, fake: Iterable[Any]) -> None:
-        """An outside API, whose items are part of the final state. Their changes are recorded as those of objects."""
-        self.externals.declare(name, fake)
+    def external(self, name: str, fake: Iterable[Any], error: Callable[[], BaseException]) -> Any:
+        """An outside API, whose items are part of the final state. Their changes are recorded as those of objects.
+
+        Returns what operators call in its place.
+        """
+        return self.externals.declare(name, fake, error)
 
     def moves(self) -> None:
         """The test lets the cluster run: what has changed in external APIs by now, it has changed itself."""
