@@ -71,6 +71,8 @@ def pytest_addoption(parser: pytest.Parser, pluginmanager: pytest.PytestPluginMa
         group.addoption(f"--fakekube-{name.replace('_', '-')}", dest=f"fakekube_{name}", metavar=metavar, help=text)
     text = "explore the tests that use `fakekube` under faults: smoke, pr, nightly, a number of runs, or a time (60s)"
     group.addoption("--fakekube-explore", dest="fakekube_explore", metavar="BUDGET", default="", help=text)
+    text = "generate so many changes of the custom resources of explored tests in each plan"
+    group.addoption("--fakekube-workload", dest="fakekube_workload", metavar="N", type=int, default=None, help=text)
     text = "run the tests under the faults of one plan, as the report of an exploration prints it"
     group.addoption("--fakekube-plan", dest="fakekube_plan", metavar="PLAN", default=None, help=text)
     group.addoption("--fakekube-update-golden", action="store_true", help="write the files of state.assert_golden()")

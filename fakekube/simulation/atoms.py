@@ -7,10 +7,12 @@ quiescent. What waits for an end ends after LONGEST seconds at the latest; what 
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, TypeVar, dataclass_transform
+from urllib.parse import unquote
 
 from fakekube.simulation.anchor import Anchor, parse_anchor
 
@@ -283,9 +285,20 @@ class Lose:
 NodeFault = Evict | Preempt | Drain | Lose
 """Atoms that take a pod from its node. `pod`: its target, `pod/web-*`; the first one of several."""
 
+
+@_atom("({target}, {path}={value})")
+class SpecChange:
+    """After the test, a field of an object is changed, as `store/a, spec.size=3`; `value` is JSON, or empty."""
+
+    name: ClassVar[str] = "change"
+    target: str
+    path: str
+    value: str
+
+
 Atom = (
     Crash | Lost | Hold | Gap | Stale | Failure | Race | Late | Pause | Zombie | Hook | Jump | Surge | Upgrade
-    | Downgrade | Evict | Preempt | Drain | Lose | Dup | Order | Fresh | Rollback | Old
+    | Downgrade | Evict | Preempt | Drain | Lose | Dup | Order | Fresh | Rollback | Old | SpecChange
 )  # fmt: skip
 
 Unanchored = Dup | Order | Fresh | Rollback | Old
@@ -299,6 +312,9 @@ FAULTS = (
 
 #: Faults that only a marker which names them selects: they concern operators that are deployed in one way.
 OPT_IN = ("surge",)
+
+#: The arguments of forms with two fields in one argument, by what is between these.
+_EXPECTED = {"..": "(KIND, E..E2)", "=": "(OBJECT, PATH=VALUE)"}
 
 _ATOM = re.compile(r"(?P<name>[a-z]+)(?:\((?P<arguments>.*?)\))?(?:@(?P<anchor>.+))?", re.S)
 
@@ -333,9 +349,10 @@ def _values(form: str, arguments: Sequence[str]) -> dict[str, str]:
     for number, part in enumerate(_split(form.partition("@")[0].strip("()"))):
         names = _FIELD.findall(part)
         if len(names) == 2:
-            if len(arguments) != 2 or ".." not in arguments[1]:
-                raise ValueError("expected (KIND, E..E2)")
-            found[names[0]], _, found[names[1]] = arguments[1].partition("..")
+            between = part.partition("}")[2].partition("{")[0]
+            if len(arguments) != 2 or between not in arguments[1]:
+                raise ValueError(f"expected {_EXPECTED[between]}")
+            found[names[0]], _, found[names[1]] = arguments[1].partition(between)
         elif names and "=" in part:
             found[names[0]] = _named(arguments, names[0])
         elif names and number < len(arguments):
@@ -360,6 +377,8 @@ def _read(atom: str, name: str, text: str) -> object:
         return parse_anchor(text)
     if name == "how" and text not in (choices := _CHOICES[atom]):
         raise ValueError(f"{text!r} is none of {', '.join(choices)}")
+    if name == "value" and text:
+        json.loads(unquote(text))
     return int(text) if name in ("code", "times", "seconds") else text
 
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from itertools import chain
 from time import monotonic
 
-from fakekube.simulation.atoms import FAULTS, Crash, Downgrade, Fresh, Lost, Old, Rollback, Unanchored
+from fakekube.simulation.atoms import FAULTS, Crash, Downgrade, Fresh, Lost, Old, Rollback, SpecChange, Unanchored
 from fakekube.simulation.bounds import Bounds
 from fakekube.simulation.coverage import Coverage
 from fakekube.simulation.intents import intents_of, last_step, written
@@ -39,6 +39,7 @@ class Settings:
     shards run here. unrealistic: whether plans that break a rule of legality run. bugs: how many distinct bugs are
     looked for; then the exploration ends. known: shell patterns of violations that are no news. releases: of the
     operator, between which it is upgraded. upgrade_mask: objects and fields that an upgrade may leave in another way.
+    workload: how many generated changes follow the test in a plan (0: none).
     """
 
     runs: int = BUDGETS["pr"]
@@ -55,6 +56,7 @@ class Settings:
     known: Sequence[str] = ()
     releases: Releases | None = None
     upgrade_mask: Sequence[str] = ()
+    workload: int = 0
 
     def for_shard(self, index: int, count: int) -> Settings:
         """The settings of one of `count` shards: its part of the runs, and two more for the reference."""
@@ -265,6 +267,7 @@ class Explorer:
             old=self._known_old if self._references else None,
             goes_back=(True, ()) in self._references,
             has_nodes=facts.nodes,
+            workload=self._settings.workload,
         )
         index, count = self._settings.shard
         number = 0
@@ -311,10 +314,11 @@ class Explorer:
 
     def _try(self, plan: Plan, references: References) -> Trial:
         found = self._observed(plan)
-        needed = sum(not isinstance(atom, Unanchored) for atom in plan.atoms)
+        is_workload = all(isinstance(atom, SpecChange) for atom in plan.atoms)
+        needed = 1 if is_workload else sum(not isinstance(atom, Unanchored) for atom in plan.atoms)
         exercised = len(set(found.fired)) >= needed and not (found.inconclusive or found.unjudged)
-        violations = self._violations(plan, found, references)
-        if exercised and not violations and len(plan.atoms) == 1:
+        violations = self.violations(plan, found, references)
+        if exercised and not violations and (is_workload or len(plan.atoms) == 1):
             self._feed(plan, found)
         known = [one for one in violations if is_known(one, self._settings.known)]
         return Trial(plan, unknown(violations, self._settings.known), exercised, found.unjudged, known)
@@ -337,7 +341,7 @@ class Explorer:
             limit = max(0, limit - (self._runs - number))
         reduced = self.shrink(plan, wanted, references, limit)
         observed = self._observed(reduced.plan)
-        violations = self._violations(reduced.plan, observed, references)
+        violations = self.violations(reduced.plan, observed, references)
         shown = next((one for one in violations if one.same_as(wanted)), wanted)
         return Failed(failed, number, reduced, shown, observed, references[base_of(reduced.plan)][0])
 
@@ -363,18 +367,24 @@ class Explorer:
 
         def fails(tried: Plan) -> bool:
             try:
-                return any(one.same_as(wanted) for one in self._violations(tried, self._observed(tried), references))
+                return any(one.same_as(wanted) for one in self.violations(tried, self._observed(tried), references))
             except ReferenceFails:
                 return False
 
         steps = [name for name in next(iter(references.values()))[0].steps if name not in plan.skipped]
         return reduce(plan, fails, steps, limit)
 
-    def _violations(self, plan: Plan, observed: Observation, references: References) -> Sequence[Violation]:
+    def violations(self, plan: Plan, observed: Observation, references: References) -> Sequence[Violation]:
+        """What a run does wrong. A workload is compared with one more run: a new cluster with its last spec."""
         base = base_of(plan)
         if base not in references:
             references[base] = self.reference(plan.skipped, is_old=base[0])
-        return references[base][1].violations(observed)
+        judge = references[base][1]
+        if not any(isinstance(atom, SpecChange) for atom in plan.atoms):
+            return judge.violations(observed)
+        self._runs += 1
+        new = replace(self._with_intents(replace(plan, atoms=(Fresh(),))), intents=intents_of(observed))
+        return judge.of_workload(observed, self._run(new))
 
 
 def base_of(plan: Plan) -> Base:

@@ -16,7 +16,7 @@ ORACLES = ("O1", "O2", "O3", "O4", "O5", "O6", "O7", "O8", "O9", "O10", "O11", "
 
 _NAMES = (
     *("runs", "faults", "budget", "mask", "expect_delta", "owner_labels", "off", "unrealistic"),
-    *("bugs", "known", "plans", "upgrade", "upgrade_mask"),
+    *("bugs", "known", "plans", "upgrade", "upgrade_mask", "workload"),
 )
 
 #: How many distinct bugs an exploration looks for.
@@ -66,16 +66,18 @@ def settings_of(arguments: Mapping[str, Any], *, seed: int = 0, shard: tuple[int
         off=_texts(arguments, "off", (), ORACLES),
         shard=shard,
         unrealistic=bool(arguments.get("unrealistic", False)),
-        bugs=_bugs(arguments.get("bugs", BUGS)),
+        bugs=_number(arguments, "bugs", BUGS, 1),
+        workload=_number(arguments, "workload", 0, 0),
         known=_texts(arguments, "known"),
         releases=releases_of(arguments.get("upgrade")),
         upgrade_mask=_texts(arguments, "upgrade_mask"),
     )
 
 
-def _bugs(value: object) -> int:
-    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-        raise ValueError(f"bugs={value!r} must be an integer of at least 1")
+def _number(arguments: Mapping[str, Any], name: str, default: int, least: int) -> int:
+    value = arguments.get(name, default)
+    if isinstance(value, bool) or not isinstance(value, int) or value < least:
+        raise ValueError(f"{name}={value!r} must be an integer of at least {least}")
     return value
 
 

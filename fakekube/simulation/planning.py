@@ -40,6 +40,7 @@ from fakekube.simulation.nodeplans import node_faults
 from fakekube.simulation.observation import TEST, Commit, Observation
 from fakekube.simulation.plan import Plan
 from fakekube.simulation.statemask import is_compared
+from fakekube.simulation.workloads import workloads
 
 #: At most so many anchors of one signature, digits in names left out.
 _OF_ONE_SIGNATURE = 3
@@ -63,7 +64,7 @@ class Planner:
     `faults`: the names of the atoms that may be used. `seed`: of the orders, and of what is sampled.
     `has_election`, `has_webhooks`: whether operators elect leaders, and whether webhooks are called. `off`: the oracles
     that do not judge. `old`: the run of the old release alone, if there is one; `goes_back`: whether there are
-    downgrades to it. `has_nodes`: whether kubelets run.
+    downgrades to it. `has_nodes`: whether kubelets run. `workload`: how many changes are generated in a sequence.
     """
 
     def __init__(
@@ -78,8 +79,10 @@ class Planner:
         old: Observation | None = None,
         goes_back: bool = False,
         has_nodes: bool = False,
+        workload: int = 0,
     ) -> None:
         self._old, self._goes_back, self._has_nodes = old, goes_back, has_nodes
+        self._workload = workload
         self._reference, self._faults, self._seed = reference, frozenset(faults), seed
         self._has_election, self._has_webhooks, self._off = has_election, has_webhooks, off
         self._changes = _capped([one for one in reference.by_operators() if is_compared(one.kind)])
@@ -137,7 +140,11 @@ class Planner:
             self._outside(),
         )
         atoms = self._in_turn([*alone, self._in_turn(tried)])
-        return [Plan(self._seed, (atom,)) for atom in dict.fromkeys(atoms)]
+        found = [Plan(self._seed, (atom,)) for atom in dict.fromkeys(atoms)]
+        if not self._workload:
+            return found
+        changes = (Plan(self._seed, tuple(one)) for one in workloads(self._reference, self._workload, self._seed))
+        return [one for pair in zip_longest(found, changes) for one in pair if one is not None]
 
     def _in_turn(self, families: Iterable[Iterable[Atom]]) -> Iterator[Atom]:
         """The atoms that may be used, one of each family in turn."""

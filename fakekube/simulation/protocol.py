@@ -64,6 +64,8 @@ def settings_for(item: pytest.Item) -> Settings:
     arguments = dict(marker.kwargs) if marker is not None else {}
     if marker is not None and marker.args:
         raise pytest.UsageError(f"{item.nodeid}: @pytest.mark.fakekube_explore takes keyword arguments only")
+    if item.config.option.fakekube_workload is not None:
+        arguments["workload"] = item.config.option.fakekube_workload
     try:
         found = settings_of(arguments, shard=_shard(item))
         plans_of(arguments)
@@ -204,7 +206,7 @@ class ItemExplorer:
         except ReferenceFails:  # runs of this test are not the same each time
             return None
         observed = explorer.observe(plan)
-        violations = judge.violations(observed) or [failed.violation]
+        violations = explorer.violations(plan, observed, {base_of(plan): (reference, judge)}) or [failed.violation]
         return PlanResult(plan, reference, observed, violations, failed.reduced.clean)
 
     def _replayed(self, explorer: Explorer, text: str, settings: Settings) -> tuple[str, str]:
@@ -221,7 +223,7 @@ class ItemExplorer:
             except IllegalPlan as error:
                 raise pytest.UsageError(f"--fakekube-plan: {error}") from None
         observed = explorer.observe(plan)
-        violations = judge.violations(observed)
+        violations = explorer.violations(plan, observed, {base: (reference, judge)})
         anchored = [(number, atom) for number, atom in enumerate(plan.atoms) if not isinstance(atom, Unanchored)]
         missing = [str(atom) for number, atom in anchored if number not in observed.fired]
         lines = [f"plan: {plan}", *(f"not exercised: {one}" for one in missing)]

@@ -25,6 +25,7 @@ from fakekube.simulation.atoms import (
     Pause,
     Race,
     Rollback,
+    SpecChange,
     Stale,
     Upgrade,
     Zombie,
@@ -133,6 +134,12 @@ def _pods_of_nodes(atom: Atom, facts: Facts) -> str:
     return f"{atom}: lasts {atom.seconds} s" if isinstance(atom, Drain | Lose) and atom.seconds < 1 else ""
 
 
+def _fields(atom: Atom, facts: Facts) -> str:
+    if isinstance(atom, SpecChange) and not ("/" in atom.target and atom.path.startswith("spec.")):
+        return f"{atom}: expected a field of the spec of an object, like change(store/a, spec.size=3)"
+    return ""
+
+
 def _reads_change_nothing(atom: Atom, facts: Facts) -> str:
     at = getattr(atom, "at", None)
     if at is not None and at.verb in ("get", "list") and not isinstance(atom, Failure | Late):
@@ -165,6 +172,7 @@ RULES: Mapping[str, Callable[[Atom, Facts], str]] = {
     "at-least-once": _positive,
     "upgrades-need-releases": _two_releases,
     "nodes-run-pods": _pods_of_nodes,
+    "changes-are-of-specs": _fields,
     "reads-commit-nothing": _reads_change_nothing,
     "external-apis-are-outside": _external_calls,
 }

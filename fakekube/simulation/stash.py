@@ -21,6 +21,6 @@ SHARD = "_fakekube_shard"
 
 MARKER = (
     "fakekube_explore(runs=200, faults=(...), budget=None, mask=(), expect_delta=(), owner_labels=(), off=(), bugs=10, "
-    "known=(), plans='', upgrade=None, upgrade_mask=(), unrealistic=False): run this test again and again under "
-    "faults, and judge each run"
+    "known=(), plans='', upgrade=None, upgrade_mask=(), workload=0, unrealistic=False): run this test again and again "
+    "under faults, and judge each run"
 )

@@ -24,10 +24,10 @@ OBSERVED_RUN = Observation(5, fired=(0,))
 class Item:
     nodeid, location, session = "a.py::test_it[shard 1 of 2]", ("a.py", 3, "test_it"), "the session"
 
-    def __init__(self, *, marker=None, explore="", plan="", shard=None):
+    def __init__(self, *, marker=None, explore="", plan="", workload=None, shard=None):
         self.stash = pytest.Stash()
         self.config = SimpleNamespace(
-            option=SimpleNamespace(fakekube_explore=explore, fakekube_plan=plan),
+            option=SimpleNamespace(fakekube_explore=explore, fakekube_plan=plan, fakekube_workload=workload),
             getoption=lambda name, default: default,
             pluginmanager=SimpleNamespace(get_plugin=lambda name: None),
         )
@@ -85,7 +85,10 @@ class Explorer:
     def reference(self, skipped, *, is_old=False):
         if self._broken is not None:
             raise self._broken
-        return REFERENCE, SimpleNamespace(violations=lambda observed: list(self._violations))
+        return REFERENCE, None
+
+    def violations(self, plan, observed, references):
+        return list(self._violations)
 
     def observe(self, plan):
         return self._observed
@@ -310,6 +313,13 @@ def test_the_reports_are_logged_between_the_start_and_the_end_of_a_test(monkeypa
 def test_the_option_comes_before_the_marker(marker, explore, shard, runs):
     mark = None if marker is None else pytest.mark.fakekube_explore(**marker).mark
     assert settings_for(Item(marker=mark, explore=explore, shard=shard)).runs == runs
+
+
+def test_the_length_of_workloads_is_that_of_the_option_too():
+    mark = pytest.mark.fakekube_explore(workload=3).mark
+    assert [settings_for(Item(marker=mark, workload=one)).workload for one in (None, 5)] == [3, 5]
+    with pytest.raises(pytest.UsageError, match="workload=-1 must be an integer of at least 0"):
+        settings_for(Item(workload=-1))
 
 
 def test_the_shard_of_a_parametrized_test_has_its_part_of_the_plans():

@@ -27,6 +27,7 @@ REFUSED = [
     ("nodes-run-pods", "evict(cm/a)@create pod/a#1"),
     ("external-apis-are-outside", "crash@call external/buckets/add/a#1"),
     ("external-apis-are-outside", "error@call cm/a#1"),
+    ("changes-are-of-specs", "change(store/a, status.size=1)"),
     ("whole-runs-stand-alone", "old + dup"),
     ("down-once", "down(until=rest)@create pod/a#1 + pause(until=rest)@create pod/b#1"),
 ]

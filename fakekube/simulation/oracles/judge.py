@@ -37,6 +37,27 @@ class Judge:
         """What the run does wrong, the most telling first; empty if it is correct."""
         return [one for one in self._all(self.names.applied(run)) if one.oracle not in self.off]
 
+    def of_workload(self, run: Observation, new: Observation) -> Sequence[Violation]:
+        """What is wrong in a run with generated changes. `new`: a new cluster that is given the last spec at once."""
+        run, new = self.names.applied(run), self.names.applied(new)
+        return [one for one in self._of_workload(run, new) if one.oracle not in self.off]
+
+    def _of_workload(self, run: Observation, new: Observation) -> Iterator[Violation]:
+        if run.unjudged or run.inconclusive:
+            return
+        yield from predicates(run)
+        yield from settles(run)
+        if not (run.unsettled or run.failure or new.unjudged or new.unsettled or new.inconclusive):
+            yield from same_as_new(run, new, self.mask)
+            yield from leaks(new, run, self.mask, self.owner_labels)
+            yield from status_truth(new, run)
+            yield from rest(self.reference, run)
+        yield from stale_decisions(run)
+        yield from flips(self.reference, run)
+        yield from exceptions(self.reference, run)
+        yield from streams(run)
+        yield from own_assertions(self.reference, run)
+
     def of_reference(self) -> Sequence[Violation]:
         """What is wrong in the reference itself, which runs cannot be compared for."""
         found = [

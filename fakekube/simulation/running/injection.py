@@ -209,6 +209,10 @@ class Injection:
 
     # --- after something has happened
 
+    def changed(self, number: int) -> None:
+        """Called with the number of a generated change when it is made."""
+        self._fire(number)
+
     def loses(self, anchor: Anchor) -> bool:
         """Whether the answer of a call to an external API is lost."""
         for number, atom in self._of(Lost) if not self.is_over else ():

@@ -19,6 +19,7 @@ from fakekube.simulation.atoms import (
     NodeFault,
     Pause,
     Rollback,
+    SpecChange,
     Stale,
     Upgrade,
 )
@@ -34,6 +35,7 @@ from fakekube.simulation.running.meter import Meter
 from fakekube.simulation.running.recorder import Recorder, code_of, place_of, text_of
 from fakekube.simulation.running.recovery import LONGEST_RETRY, Recovery
 from fakekube.simulation.running.streamcheck import StreamCheck
+from fakekube.simulation.workloads import changed, value_of
 from fakekube.virtualtime import Deadlock, HotLoop, NotQuiescent
 
 if TYPE_CHECKING:
@@ -67,9 +69,11 @@ _STUCK = (Deadlock, HotLoop, NotQuiescent)
 def finished(run: Run, cluster: FakeKube, failure: BaseException | None, *, with_timeline: bool) -> Observation:
     """The observation of a run whose test has ended, with its failure if it failed."""
     ending = _Ending(run, cluster)
+    if failure is None:
+        ending.make_changes()
     ended = cluster.clock.monotonic()
     mode = ending.mode()
-    unsettled = run.meter.exceeded or (text_of(failure) if isinstance(failure, _STUCK) else "")
+    unsettled = run.meter.exceeded or ending.stuck or (text_of(failure) if isinstance(failure, _STUCK) else "")
     violated = isinstance(failure, Violated)
     failed = "" if failure is None or unsettled or violated else text_of(failure)
     inconclusive = bool(failed) and (run.injection.is_down or run.injection.is_late or run.recovery.catches_up)
@@ -121,12 +125,16 @@ def _skips(atom: Atom) -> bool:
 
 
 class _Ending:
-    """The last moves of a run. `violations`: of predicates that must always hold. `unjudged`: as of an Observation."""
+    """The last moves of a run. `violations`: of predicates that must always hold. `unjudged`: as of an Observation.
+
+    `stuck`: why the cluster did not settle before a generated change.
+    """
 
     def __init__(self, run: Run, cluster: FakeKube) -> None:
         self._run, self._cluster, self._engine = run, cluster, engine_of(cluster)
         self.violations: list[str] = []
         self.unjudged: str = ""
+        self.stuck: str = ""
 
     def note_real_time(self, error: BaseException | None) -> None:
         """The patience and the watchdog are in real time: what they end may be slow only because the machine is."""
@@ -151,6 +159,27 @@ class _Ending:
         except Exception as error:
             self._run.lost.append(text_of(error))
         return ""
+
+    def make_changes(self) -> None:
+        """Make the generated changes, each when the cluster has settled. Those that the server rejects are left out."""
+        for number, atom in enumerate(self._run.plan.atoms):
+            if isinstance(atom, SpecChange) and not self.stuck:
+                self.stuck = self.attempt(lambda: _advance(self._cluster, GRACE))
+                if not self.stuck and self._make(atom):
+                    self._run.injection.changed(number)
+
+    def _make(self, change: SpecChange) -> bool:
+        kind, *namespace, name = change.target.split("/")
+        resource = self._run.recorder.kinds.resource(kind)
+        if resource is None:
+            return False
+        where = "".join(namespace) or ("default" if resource.namespaced else "")
+        try:
+            now = self._engine.objects.get(resource.api_version, resource.kind, name, where)
+            self._engine.objects.update(changed(now, change.path, value_of(change.value)), "")
+        except (ApiError, LookupError):
+            return False
+        return True
 
     def changed(self, mode: str, failed: bool) -> bool:
         """Give the cluster what is left of the last spec, or take the last change back. Whether the run says anything.
