@@ -30,14 +30,14 @@ def intents_of(reference: Observation) -> Intents:
         if one.before is None and one.after is not None:
             content = written(one.after)
             first = content if before is None else before.first
-            found[key] = Intent(*key, first, content)
+            found[key] = Intent(*key, first, content, changed=before is not None)
         elif before is None or before.wanted is None or not _writes_main(one):
             others += 1
         elif one.is_deletion:
-            found[key] = Intent(*key, before.first, None)
+            found[key] = Intent(*key, before.first, None, changed=True)
         else:
             wanted = carried(before.wanted, written(one.before or {}), written(one.after or {}))
-            found[key] = Intent(*key, before.first, wanted)
+            found[key] = Intent(*key, before.first, wanted, changed=True)
     return Intents(tuple(found.values()), others, reference.ended)
 
 

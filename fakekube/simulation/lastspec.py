@@ -13,7 +13,7 @@ Object = Mapping[str, Any]
 class Intent:
     """What a test asks for of an object that it creates. `wanted`: its last content, None if the test has deleted it.
 
-    `first`: the content with which it was created.
+    `first`: the content with which it was created. `changed`: whether the test has changed it since.
     """
 
     kind: str
@@ -21,6 +21,7 @@ class Intent:
     name: str
     first: Object
     wanted: Object | None
+    changed: bool = False
 
 
 @dataclass(frozen=True, slots=True)

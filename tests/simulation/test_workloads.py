@@ -231,3 +231,12 @@ def test_an_exploration_without_a_workload_makes_no_changes():
 def test_the_length_of_a_workload_is_checked(value):
     with pytest.raises(ValueError, match="workload"):
         settings_of({"workload": value})
+
+
+def test_a_change_back_to_the_first_spec_is_given_to_the_new_cluster_too():
+    def there_and_back(kube):
+        scenario(kube)
+        kube.patch(API, "Store", "a", {"spec": {"size": 2}})
+        kube.advance(30)
+
+    assert judged("FK1 change(store/a, spec.size=1)", there_and_back) == []

@@ -40,7 +40,7 @@ class FoldedRequests:
         name = info.name or (str((body.get("metadata") or {}).get("name")) if isinstance(body, Mapping) else "")
         kind = self._kinds.name(self._collection(info.group, info.version, info.resource))
         intent = self._intents.find(kind, info.namespace, name)
-        if intent is None or method == "GET" or info.subresource or intent.wanted == intent.first:
+        if intent is None or method == "GET" or info.subresource or not intent.changed:
             return self._send(method, path, **more)
         if method == "POST":
             return self._create(intent, body)
