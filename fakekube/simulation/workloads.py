@@ -104,9 +104,16 @@ def _places(schema: Object, value: Any, path: str, kind: str, known: _Known) -> 
         if "." in name:  # a path could not name it
             continue
         values = [each for each in _values(one, now, known.values.get((kind, inner), ())) if each != now]
-        if now is not ABSENT and name not in schema.get("required", ()):
+        if now is not ABSENT and _is_optional(name, schema, known.values.get((kind, path), ())):
             values.append(ABSENT)
         yield inner, values
+
+
+def _is_optional(name: str, schema: Object, used: Sequence[Any]) -> bool:
+    """Whether a field may be removed: the schema says which ones are required, or the test has an object without it."""
+    if "required" in schema:
+        return name not in schema["required"]
+    return any(isinstance(one, Mapping) and name not in one for one in used)
 
 
 def _values(schema: Object, now: Any, used: Sequence[Any]) -> Sequence[Any]:

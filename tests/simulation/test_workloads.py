@@ -82,8 +82,8 @@ def stored(name, required=()):
     schema, value = FIELDS[name]
     crd = definition("Store")
     spec = crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"]
-    spec |= {"properties": {"field": schema}, "required": list(required)}
-    return lambda kube: (kube.apply(crd), kube.create(custom("Store", field=value)))
+    spec |= {"properties": {"field": schema, "other": TEXT}, **({"required": list(required)} if required else {})}
+    return lambda kube: (kube.apply(crd), kube.create(custom("Store", field=value, other="x")))
 
 
 def generated(scenario, length=1, seed=0):
@@ -100,9 +100,20 @@ def test_the_server_admits_what_is_generated(name):
 
 
 def test_a_field_that_is_required_is_not_removed():
-    values = {value_of(one.value) for sequence in generated(stored("integer", ["field"])) for one in sequence}
+    values = {value_of(one.value) for sequence in generated(stored("integer", ["field", "other"])) for one in sequence}
     assert values == {2, 4}
-    assert ABSENT in {value_of(one.value) for sequence in generated(stored("integer")) for one in sequence}
+    values = {value_of(one.value) for sequence in generated(stored("integer", ["other"])) for one in sequence}
+    assert values == {2, 4, ABSENT}
+
+
+def test_where_the_schema_requires_nothing_the_test_says_what_is_optional():
+    def scenario(kube):
+        kube.apply(definition("Store", size="integer", mode="string"))
+        kube.create(custom("Store", size=1, mode="fast"))
+        kube.create(custom("Store", "b", size=1))
+
+    removed = {one.path for sequence in generated(scenario) for one in sequence if value_of(one.value) is ABSENT}
+    assert removed == {"spec.mode"}
 
 
 def test_texts_are_those_of_the_test():
@@ -112,7 +123,7 @@ def test_texts_are_those_of_the_test():
         kube.create(custom("Store", "b", size="15Gi"))
 
     found = {(one.target, value_of(one.value)) for sequence in generated(scenario) for one in sequence}
-    assert found == {("store/a", "15Gi"), ("store/b", "10Gi"), ("store/a", ABSENT), ("store/b", ABSENT)}
+    assert found == {("store/a", "15Gi"), ("store/b", "10Gi")}
 
 
 def test_sequences_follow_from_the_seed_and_never_repeat_a_value():

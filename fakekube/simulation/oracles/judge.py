@@ -10,7 +10,7 @@ from fakekube.simulation.observation import TEST, Observation, Violation
 from fakekube.simulation.oracles.convergence import recovers, same_as_new
 from fakekube.simulation.oracles.failures import exceptions, own_assertions, predicates, raised, streams
 from fakekube.simulation.oracles.finalstate import counts, final_state, is_left_revision
-from fakekube.simulation.oracles.leaks import leaks
+from fakekube.simulation.oracles.leaks import leaks, orphans
 from fakekube.simulation.oracles.progress import effort, rest, settles, steady_retries
 from fakekube.simulation.oracles.truth import ahead, status_truth
 from fakekube.simulation.oracles.writers import fights, flips, lost_updates, stale_decisions
@@ -49,7 +49,7 @@ class Judge:
         yield from settles(run)
         if not (run.unsettled or run.failure or new.unjudged or new.unsettled or new.inconclusive):
             yield from same_as_new(run, new, self.mask)
-            yield from leaks(new, run, self.mask, self.owner_labels)
+            yield from orphans(self.reference, run, self.owner_labels)
             yield from status_truth(new, run)
             yield from rest(self.reference, run)
         yield from stale_decisions(run)

@@ -16,7 +16,7 @@ def make(bug):
             queue = await find(live, API, "Queue", request.name, request.namespace)
             if queue is None:
                 return
-            workers = queue["spec"].get("workers", 0)
+            workers = queue["spec"]["workers"]
             for number in range(workers):
                 await ensure(live, child(queue, "ConfigMap", f"{request.name}-{number}", data={"number": str(number)}))
             number = workers

@@ -36,5 +36,6 @@ def scenario(fakekube, build):
     fakekube.apply(definition("Proxy", timeout="integer", mode="string"))
     fakekube.start(build)
     fakekube.create(custom("Proxy", timeout=30, mode="tcp"))
+    fakekube.create(custom("Proxy", "b", timeout=10))
     fakekube.advance(60)
     assert fakekube.get("v1", "ConfigMap", "a")["data"] == {"timeout": "30", "mode": "tcp"}
