@@ -351,7 +351,7 @@ class Explorer:
         shown = {plan: wanted}
 
         def fails(tried: Plan) -> bool:
-            found = unknown(self._violations(tried, self._observed(tried), references), self._settings.known)
+            found = unknown(self.violations(tried, self._observed(tried), references), self._settings.known)
             if found:
                 shown[tried] = found[0]
             return bool(found)

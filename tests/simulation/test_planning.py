@@ -276,6 +276,14 @@ class TestManyPlacesAtOnce:
             ),
         ]
 
+    def test_calls_of_outside_apis(self):
+        calls = [Anchor("call", f"external/mail.{name}", (), 1) for name in ("send", "check")]
+        plans = texts_of(Planner(observed(calls=[(calls[0], True), (calls[1], True)])).together())
+        assert plans == [
+            " + ".join(f"{fault}@{call}" for call in calls)
+            for fault in ("error(503, 1)", "lost(reset)", "late(until=rest)")
+        ]
+
     def test_one_atom_of_a_family_is_tried_alone_at_once(self):
         assert Planner(observed(MADE, CHILD), faults=["crash", "lost"]).together() == []
         assert Planner(observed(MADE, CHILD, STATUS), faults=["race"]).together() == []
