@@ -298,3 +298,10 @@ def _claim_first(node: pytest.Item | pytest.Collector) -> None:
         from fakekube.pytest_plugin.survivors import claim
 
         claim(node)
+
+
+def pytest_terminal_summary(terminalreporter: Any) -> None:
+    """Prints the bugs that explorations have found as annotations, in GitHub Actions."""
+    for report in terminalreporter.stats.get("failed", ()):
+        for line in getattr(report, "fakekube_annotations", ()):
+            terminalreporter.write_line(line)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -26,7 +27,8 @@ from fakekube.simulation.marker import budget_of, plans_of, settings_of
 from fakekube.simulation.observation import Observation
 from fakekube.simulation.plan import Plan, parse_plan
 from fakekube.simulation.realism import Facts, IllegalPlan, check_legal
-from fakekube.simulation.report import failure, properties, side_by_side, success
+from fakekube.simulation.report import annotated, failure, properties, side_by_side, success
+from fakekube.simulation.results.annotations import annotation
 from fakekube.simulation.results.planstore import PlanStore
 from fakekube.simulation.results.statusline import StatusLine
 from fakekube.simulation.stash import PAGED, PLAN, RECORDED, SHARD
@@ -132,6 +134,7 @@ class ItemExplorer:
         self._reports: Sequence[pytest.TestReport] = ()
         self._last_reports: Sequence[pytest.TestReport] = ()
         self._properties: Sequence[tuple[str, object]] = ()
+        self._annotations: Sequence[str] = ()
         self._facts = Facts()
 
     def run(self) -> Sequence[pytest.TestReport]:
@@ -188,11 +191,16 @@ class ItemExplorer:
         self._properties = properties(found)
         if found.failed is None:
             return "passed", success(found)
+        self._annotations = [self._annotation(annotated(one, self._nodeid(), settings.runs)) for one in found.bugs]
         message = failure(found, found.failed, self._nodeid(), settings.runs)
         recorded = self._recorded(explorer, found.failed)
         if recorded is None:  # the output is that of the failing run
             explorer.observe(found.failed.reduced.plan)
         return "failed", self._with_page(message, recorded)
+
+    def _annotation(self, message: str) -> str:
+        path, line, _ = self._item.reportinfo()
+        return annotation(Path(path), (line or 0) + 1, f"exploration of {self._item.name}", message, os.environ)
 
     def _recorded(self, explorer: Explorer, failed: Failed) -> PlanResult | None:
         """The smallest plan run once more as `--fakekube-plan` runs it, with timelines."""
@@ -292,6 +300,7 @@ class ItemExplorer:
             if report.when == "call":
                 if outcome == "failed":
                     report.outcome = "failed"
+                    vars(report)["fakekube_annotations"] = [one for one in self._annotations if one]
                     report.longrepr = _representation(message)
                     report.sections = output.get("call", [])
                 else:

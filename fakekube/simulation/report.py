@@ -28,6 +28,11 @@ def headline(failed: Failed, budget: int) -> str:
     return f"{failed.violation}      run {failed.number} of {budget}, {shrunk}"
 
 
+def annotated(failed: Failed, nodeid: str, budget: int) -> str:
+    """A bug in the words of an annotation: the headline, and the line that replays it."""
+    return "\n".join(_bug(failed, nodeid, budget))
+
+
 def replay_line(nodeid: str, plan: Plan) -> str:
     """The command that runs a plan again."""
     return f"pytest {quote(nodeid)} --fakekube-plan='{plan}'"

@@ -65,7 +65,8 @@ def explorer_of(item, *, page=None, run_once=None):
     made._item, made._nextitem, made._next_run = item, "the next test", "the next run"
     made._page_of = lambda failed: page if failed else None
     made._runner = Runner(run_once=run_once, tear_down=lambda session, nextitem: item.log.append((session, nextitem)))
-    made._reports, made._last_reports, made._properties, made._facts = (), (), (), Facts()
+    made._reports, made._last_reports, made._properties, made._annotations = (), (), (), ()
+    made._facts = Facts()
     made._plan_file = lambda directory, nodeid: Path("/nowhere") / nodeid
     return made
 
