@@ -10,7 +10,17 @@ from dataclasses import dataclass, replace
 from itertools import chain
 from time import monotonic
 
-from fakekube.simulation.atoms import FAULTS, Crash, Downgrade, Fresh, Lost, Old, Rollback, SpecChange, Unanchored
+from fakekube.simulation.atoms import (
+    FAULTS,
+    Crash,
+    Downgrade,
+    Fresh,
+    Lost,
+    Old,
+    Rollback,
+    SpecChange,
+    Unanchored,
+)
 from fakekube.simulation.bounds import Bounds
 from fakekube.simulation.coverage import Coverage
 from fakekube.simulation.intents import intents_of, last_step, written
@@ -23,6 +33,7 @@ from fakekube.simulation.realism import Facts, broken_rules
 from fakekube.simulation.reducer import LIMIT, Reduced, fewest_atoms, reduce
 from fakekube.simulation.releases import Releases
 from fakekube.simulation.results.bugs import Key, general, is_known, key_of, unknown
+from fakekube.simulation.results.shards import Shards
 from fakekube.simulation.statemask import Mask, is_compared
 
 #: The named budgets: how many runs.
@@ -160,7 +171,7 @@ class Explorer:
         self._known_old = Observation(settings.seed)
         self._places: set[str] = set()
         self._fed: list[Plan] = []
-        self._together: frozenset[Plan] = frozenset()
+        self._together: dict[Plan, None] = {}
         self._began = monotonic()
 
     def explore(self) -> Exploration:
@@ -200,7 +211,9 @@ class Explorer:
         return Exploration(reference, trials, self._runs, coverage, bugs.counted())
 
     def _of_reference(self, reference: Observation, judge: Judge) -> Sequence[Failed]:
-        """What is wrong without any fault."""
+        """What is wrong without any fault: each shard sees it, and the first one reports it."""
+        if self._settings.shard[0] > 0:
+            return []
         plan = Plan(self._settings.seed)
         found = unknown(judge.of_reference(), self._settings.known)[: self._settings.bugs]
         return [Failed(Trial(plan, [one]), 1, Reduced(plan, 0), one, reference, reference) for one in found]
@@ -270,24 +283,28 @@ class Explorer:
             workload=self._settings.workload,
         )
         index, count = self._settings.shard
-        number = 0
-        for plan in chain(dict.fromkeys(self._kept), self._ordered(planner, trials)):
-            if self._settings.unrealistic or not any(broken_rules(plan, facts)):
-                if number % count == index:
-                    yield plan
-                number += 1
-
-    def _ordered(self, planner: Planner, trials: Sequence[Trial]) -> Iterator[Plan]:
         singles = planner.singles()
-        together = planner.together()
-        self._together = frozenset(together)
+        shards = Shards(count, [*planner.whole(), *singles])
+        together = [shards.part_of(plan, index) for plan in planner.together()]
+        self._together = {plan: None for plan in together if len(plan.atoms) > 1}
+        kept = (plan for plan in dict.fromkeys(self._kept) if shards.of_kept(plan) == index)
+        rest = (
+            plan
+            for plan in self._ordered(planner, singles, trials)
+            if plan in self._together or plan in self._fed or count == 1 or shards.of(plan) == index
+        )
+        for plan in chain(kept, rest):
+            if self._settings.unrealistic or not any(broken_rules(plan, facts)):
+                yield plan
+
+    def _ordered(self, planner: Planner, singles: Sequence[Plan], trials: Sequence[Trial]) -> Iterator[Plan]:
         if not planner.has_anchors:
             raise NothingToExplore(
                 "nothing was explored: no operator has written, read or watched anything in this test. Operators are "
                 "what start(), task() and thread() run; beside those of start(), tasks and threads count as clients"
             )
         yield from planner.whole()
-        yield from together
+        yield from self._together
         yield from singles
         yield from self._fed
         if self._settings.shard[1] == 1:
