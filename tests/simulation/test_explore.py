@@ -635,7 +635,7 @@ def test_an_exploration_is_divided_among_processes():
     assert found.failed is None
     tried = [str(one.plan) for one in found.trials]
     assert len(set(tried)) == len(tried) >= 88
-    assert {str(one.plan) for one in alone.trials} <= set(tried)
+    assert {str(one.plan) for one in alone.trials if len(one.plan.atoms) == 1} <= set(tried)
 
 
 @pytest.mark.slow

@@ -68,4 +68,12 @@ def test_shards_try_what_one_process_tries():
     found = [explored(scenario, (number, 2), 120) for number in range(2)]
     tried = [one.plan for each in found for one in each.trials]
     assert len(set(tried)) == len(tried)
-    assert {one.plan for one in alone.trials} <= set(tried)
+    assert {one.plan for one in alone.trials if len(one.plan.atoms) == 1} <= set(tried)
+
+
+def test_a_first_look_at_many_places_is_at_those_of_the_shard():
+    places = [f"crash@create cm/{name}#1" for name in "abcde"]
+    singles = [parse_plan(f"FK1 seed=0 {place}") for place in places]
+    whole = parse_plan(f"FK1 seed=0 {' + '.join(places)}")
+    parts = [Shards(2, singles).part_of(whole, index).atoms for index in (0, 1)]
+    assert [set(map(str, part)) for part in parts] == [set(places[::2]), set(places[1::2])]
