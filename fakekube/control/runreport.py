@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Literal, NamedTuple
-from xml.etree import ElementTree
 
+from fakekube import junitxml
 from fakekube.harness.detectors.finding import Finding
+from fakekube.junitxml import Case
 from fakekube.server.process.listening import CannotServe, reason
 
 Strictness = Literal["warn", "error", "off"]
 
 #: The findings of one detector that are printed.
 PRINTED = 10
-
-#: Characters that XML 1.0 does not have.
-_NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 class Reports(NamedTuple):
@@ -69,32 +66,15 @@ def lines(findings: Sequence[Finding]) -> list[str]:
 
 def junit(ended: Ended, findings: Sequence[Finding], strictness: Strictness) -> str:
     """A JUnit report: a test case for the command, and one for each detector that has found something."""
-    suite = ElementTree.Element("testsuite", name="fakekube run")
-    case = ElementTree.SubElement(
-        suite, "testcase", classname="fakekube.run", name=_plain(" ".join(ended.command)), time=f"{ended.seconds:.3f}"
-    )
-    if ended.status:
-        ElementTree.SubElement(case, "failure", message=f"the command ended with status {ended.status}")
+    status = f"the command ended with status {ended.status}" if ended.status else None
+    cases = [Case("fakekube.run", " ".join(ended.command), status, seconds=ended.seconds)]
     by_detector: dict[str, list[str]] = {}
     for one in findings:
         by_detector.setdefault(one.detector, []).append(str(one))
     for name, texts in by_detector.items():
-        case = ElementTree.SubElement(suite, "testcase", classname="fakekube.findings", name=name, time="0")
-        kind = "failure" if strictness == "error" else "system-out"
-        made = ElementTree.SubElement(case, kind)
-        made.text = _plain("\n".join(texts))
-        if kind == "failure":
-            made.set("message", _plain(texts[0]))
-    failures = len(suite.findall("testcase/failure"))
-    suite.attrib |= {"tests": str(len(suite)), "failures": str(failures), "errors": "0", "time": f"{ended.seconds:.3f}"}
-    root = ElementTree.Element("testsuites")
-    root.append(suite)
-    ElementTree.indent(root)
-    return f'<?xml version="1.0" encoding="utf-8"?>\n{ElementTree.tostring(root, encoding="unicode")}\n'
-
-
-def _plain(text: str) -> str:
-    return _NOT_XML.sub("?", text)
+        failure = texts[0] if strictness == "error" else None
+        cases.append(Case("fakekube.findings", name, failure, "\n".join(texts), seconds=0))
+    return junitxml.document("fakekube run", cases, ended.seconds)
 
 
 def write(option: str, path: Path, text: str) -> None:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
-from xml.etree import ElementTree
 
+from fakekube import junitxml
+from fakekube.junitxml import Case
 from fakekube.lint.defect import Defect, errors
 
 #: How SARIF and GitHub call a level.
@@ -27,22 +28,16 @@ def as_json(defects: Sequence[Defect], objects: int) -> str:
 
 
 def junit(defects: Sequence[Defect], objects: int) -> str:
-    """A test case for each object that has defects, and one for all others."""
-    suite = ElementTree.Element("testsuite", name="fakekube lint")
+    """A test case for each object that has errors, and one for all others."""
     by_object: dict[tuple[str, int, str], list[Defect]] = {}
     for one in defects:
         if one.level == "error":
             by_object.setdefault((one.file, one.line, one.object), []).append(one)
-    for (file, line, name), found in by_object.items():
-        case = ElementTree.SubElement(suite, "testcase", classname=file, name=f"{name or file}:{line}")
-        failure = ElementTree.SubElement(case, "failure", message=found[0].text)
-        failure.text = "\n".join(map(str, found))
-    ElementTree.SubElement(suite, "testcase", classname="fakekube.lint", name=f"{objects} objects")
-    suite.attrib |= {"tests": str(len(suite)), "failures": str(len(by_object)), "errors": "0"}
-    root = ElementTree.Element("testsuites")
-    root.append(suite)
-    ElementTree.indent(root)
-    return f'<?xml version="1.0" encoding="utf-8"?>\n{ElementTree.tostring(root, encoding="unicode")}\n'
+    cases = [
+        Case(file, f"{name or file}:{line}", found[0].text, "\n".join(map(str, found)))
+        for (file, line, name), found in by_object.items()
+    ]
+    return junitxml.document("fakekube lint", [*cases, Case("fakekube.lint", f"{objects} objects")])
 
 
 def github(defects: Sequence[Defect], objects: int) -> str:

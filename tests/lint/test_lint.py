@@ -249,6 +249,13 @@ def test_junit():
     assert [case.get("name") for case in suite] == ["Deployment/web:3", "c.yaml:0", "7 objects"]
 
 
+def test_junit_of_characters_that_xml_lacks():
+    defect = Defect("a\x1b.yaml", 1, "ConfigMap/\x00", "data", "\ud800 is \x08not \ufffe allowed\t\U0001f600")
+    [case, _] = ElementTree.fromstring(FORMATS["junit"]([defect], 1).encode()).find("testsuite")
+    assert (case.get("classname"), case.get("name")) == ("a?.yaml", "ConfigMap/?:1")
+    assert case.find("failure").text.endswith(": data: ? is ?not ? allowed\t\U0001f600")
+
+
 def test_github():
     assert shown("github").splitlines() == [
         "::error file=a%2Cb.yaml,line=3,title=Deployment/web::spec.x: 50%25 of it:%0Ano",
