@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import ssl
 import urllib.error
 import urllib.request
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -15,7 +17,7 @@ URL = "http://127.0.0.1:8001"
 
 _AT = click.option("--server", metavar="URL", help=f"Address of the server.  [default: {URL}]")
 _KUBECONFIG = click.option(
-    "--kubeconfig", type=click.Path(path_type=Path), metavar="FILE", help="Its kubeconfig: address, token, CA."
+    "--kubeconfig", type=click.Path(path_type=Path), metavar="FILE", help="Its kubeconfig: address, credentials, CA."
 )
 
 
@@ -26,14 +28,12 @@ def snapshot() -> None:
 
 class _Server(NamedTuple):
     url: str
-    token: str = ""
+    headers: Mapping[str, str] = {}
     trust: ssl.SSLContext | None = None
 
     def ask(self, method: str, path: str, body: Any = None) -> bytes:
         """Raises ClickException."""
-        headers = {"Content-Type": "application/json"} if body is not None else {}
-        if self.token:
-            headers["Authorization"] = f"Bearer {self.token}"
+        headers = {**self.headers, **({"Content-Type": "application/json"} if body is not None else {})}
         data = None if body is None else json.dumps(body).encode()
         request = urllib.request.Request(f"{self.url}/_fakekube/v1{path}", data, headers, method=method)
         try:
@@ -55,17 +55,13 @@ class _Server(NamedTuple):
 def _server(url: str | None, kubeconfig: Path | None) -> _Server:
     if kubeconfig is None:
         return _Server((url or URL).rstrip("/"))
-    import base64
-
-    import yaml
+    from controllerlib.client.credentials import from_kubeconfig
 
     try:
-        content = yaml.safe_load(kubeconfig.read_text())
-        cluster, user = content["clusters"][0]["cluster"], content["users"][0]["user"]
-        ca = cluster.get("certificate-authority-data")
-        trust = ssl.create_default_context(cadata=base64.b64decode(ca).decode()) if ca else None
-        return _Server(url or cluster["server"], user.get("token", ""), trust)
-    except (OSError, KeyError, TypeError, ValueError, yaml.YAMLError) as problem:
+        credentials = from_kubeconfig(str(kubeconfig))
+        headers = dict(asyncio.run(credentials.headers()))
+        return _Server((url or credentials.url).rstrip("/"), headers, credentials.tls())
+    except Exception as problem:  # kubernetes.config raises various exceptions
         raise click.ClickException(f"--kubeconfig {kubeconfig}: {problem}") from None
 
 

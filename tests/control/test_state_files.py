@@ -145,6 +145,16 @@ def test_the_command_names_what_it_cannot_read(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
+def test_the_command_reads_the_current_context_of_a_kubeconfig(tmp_path):
+    clusters = [{"name": f"c{port}", "cluster": {"server": f"http://127.0.0.1:{port}"}} for port in (2, 1)]
+    contexts = [{"name": one["name"], "context": {"cluster": one["name"], "user": "u"}} for one in clusters]
+    content = {"clusters": clusters, "contexts": contexts, "users": [{"name": "u", "user": {"tokenFile": "token"}}]}
+    (tmp_path / "kc").write_text(json.dumps({**content, "current-context": "c1"}))
+    (tmp_path / "token").write_text("secret")
+    arguments = ["snapshot", "save", str(tmp_path / "a"), "--kubeconfig", str(tmp_path / "kc")]
+    assert "Error: http://127.0.0.1:1: " in CliRunner().invoke(main, arguments).output
+
+
 SCRIPT = """
 set -e
 kubectl create configmap kept >/dev/null
