@@ -26,7 +26,7 @@ from fakekube.apiserver.wire.request import Request, is_escaped, parse_query
 from fakekube.apiserver.wire.status import StatusError, too_large
 from fakekube.server import applications
 from fakekube.server.controldoor import PREFIX, Asked, Control
-from fakekube.server.httpconnection import HttpConnection, HttpProtocols, web_socket
+from fakekube.server.httpconnection import HeldWrites, HttpConnection, HttpProtocols, web_socket
 from fakekube.server.httpmessages import HEADERS, READS_BODY, RequestHeaders, completed_in_turns, encode, encoding
 from fakekube.server.httpshortcut import Shortcut
 from fakekube.server.process.listening import EVERY_ADDRESS, listening
@@ -100,11 +100,12 @@ async def listen(
     *,
     tls: ssl.SSLContext | RequestingContext | None = None,
     sock: socket.socket | None = None,
+    held: HeldWrites | None = None,
 ) -> AsyncIterator[HttpServer]:
     """Serve until the context ends; port 0 selects a free port. Open watches end before the connections are closed.
 
     `sock`: the result of `listening`, which is closed at the end; else `host` and `port` are listened on. Entering the
-    context does not wait. Raises OSError if the address is not available.
+    context does not wait. `held`: holds back what connections send. Raises OSError if the address is not available.
     """
     handler = _Handler(runner, secure=tls is not None)
     server = HttpProtocols(
@@ -118,7 +119,7 @@ async def listen(
         max_field_size=MAX_HEADER_BYTES,
         max_headers=MAX_HEADERS,
     )
-    server.shortcut = Shortcut(runner)
+    server.shortcut, server.held = Shortcut(runner), held
     site_runner = web.ServerRunner(server, shutdown_timeout=SHUTDOWN_TIMEOUT)
     await site_runner.setup()
     try:

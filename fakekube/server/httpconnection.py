@@ -1,11 +1,12 @@
 """The server's end of an HTTP connection, where it differs from aiohttp's: usual requests, time-outs, half-closed
-connections, and sessions over WebSockets (commands, attached containers, forwarded ports)."""
+connections, data that is held back until changes are stored, and sessions over WebSockets (commands, attached
+containers, forwarded ports)."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Coroutine
-from typing import Any
+from typing import Any, cast
 
 from aiohttp import WSMessage, WSMsgType, web
 from aiohttp.web_protocol import RequestHandler
@@ -20,6 +21,61 @@ HEADER_TIMEOUT = 32.0
 MAX_LATER = 64 * 1024
 
 
+class HeldWrites:
+    """The order in which held connections continue: data is sent, and connections are closed, at `release`."""
+
+    __slots__ = ("_calls", "is_held")
+
+    def __init__(self) -> None:
+        self.is_held: bool = False
+        self._calls: list[tuple[Callable[..., object], tuple[Any, ...]]] = []
+
+    def hold(self) -> None:
+        """Send nothing from now on."""
+        self.is_held = True
+
+    def release(self) -> None:
+        """Send what was held."""
+        self.is_held = False
+        calls, self._calls = self._calls, []
+        for call, arguments in calls:
+            call(*arguments)
+
+    def call(self, call: Callable[..., object], *arguments: Any) -> None:
+        """Call something now, or at `release`."""
+        if self.is_held:
+            self._calls.append((call, arguments))
+        else:
+            call(*arguments)
+
+
+class HeldTransport:
+    """A transport whose writes may be held; `abort` is not."""
+
+    __slots__ = ("_held", "_transport", "write")
+
+    def __init__(self, transport: asyncio.Transport, held: HeldWrites) -> None:
+        self._transport, self._held = transport, held
+        write = transport.write
+
+        def send(data: bytes) -> None:
+            if held.is_held:
+                held.call(write, bytes(data))  # the buffer of the caller may change
+            else:
+                write(data)
+
+        self.write: Callable[[bytes], None] = send
+
+    def writelines(self, chunks: list[bytes]) -> None:
+        self.write(b"".join(chunks))
+
+    def close(self) -> None:
+        self._held.call(self._transport.close)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._transport, name)
+
+
 class HttpConnection(RequestHandler):
     """A protocol of aiohttp, which answers the usual requests itself until an unusual one comes.
 
@@ -32,6 +88,7 @@ class HttpConnection(RequestHandler):
         "_certificate",
         "_delayed",
         "_head_due",
+        "_held",
         "_later",
         "_secure",
         "_shortcut",
@@ -40,9 +97,11 @@ class HttpConnection(RequestHandler):
         "streams",
     )
 
-    def __init__(self, *args: Any, shortcut: Shortcut | None = None, **options: Any) -> None:
+    def __init__(
+        self, *args: Any, shortcut: Shortcut | None = None, held: HeldWrites | None = None, **options: Any
+    ) -> None:
         super().__init__(*args, **options)
-        self._shortcut = shortcut
+        self._shortcut, self._held = shortcut, held
         self._certificate: Any = None
         self._delayed: asyncio.Task[None] | None = None
         self._later = b""
@@ -54,7 +113,8 @@ class HttpConnection(RequestHandler):
         self._secure = False
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        super().connection_made(transport)
+        held = HeldTransport(cast("asyncio.Transport", transport), self._held) if self._held is not None else transport
+        super().connection_made(cast("asyncio.Transport", held))
         # noted now: a transport of TLS that is being closed has no such information any longer, and raises
         self._secure = transport.get_extra_info("sslcontext") is not None
         if self._secure:
@@ -177,8 +237,11 @@ class HttpProtocols(web.Server):
     #: Answers the usual requests; None: aiohttp answers all.
     shortcut: Shortcut | None = None
 
+    #: Holds what connections send; None: everything is sent at once.
+    held: HeldWrites | None = None
+
     def __call__(self) -> HttpConnection:
-        return HttpConnection(self, loop=self._loop, shortcut=self.shortcut, **self._kwargs)
+        return HttpConnection(self, loop=self._loop, shortcut=self.shortcut, held=self.held, **self._kwargs)
 
 
 async def web_socket(

@@ -25,6 +25,7 @@ from fakekube.server import bootstrap, kubeconfig, manifests
 from fakekube.server.certificates import Authority, Credentials
 from fakekube.server.direct import DirectTransport
 from fakekube.server.http import HttpServer, listen
+from fakekube.server.httpconnection import HeldWrites
 from fakekube.server.initialobjects import ClusterOptions
 from fakekube.server.persistence.datadir import DataDir
 from fakekube.server.persistence.datarecovery import keep, recover
@@ -175,12 +176,12 @@ async def _running(
         if options.wait_file is not None:
             options.wait_file.unlink(missing_ok=True)  # that of an earlier server
         known = tokens | {token: user for user, token in users.values()}
-        runner, is_new = _runner(options, known, clock or SystemClock(), sock.getsockname()[1], data)
+        runner, is_new, held = _runner(options, known, clock or SystemClock(), sock.getsockname()[1], data)
         serving.enter_context(audit_log(options.audit_policy_file, options.audit_log_path))(runner)
         runner.webhooks.services |= _services(options.webhook_service)
         runner.publish_authentication(_client_ca(options, authority))
         loaded = await _load(runner, options.manifests if is_new else ())
-        server = await serving.enter_async_context(listen(runner, options.bind_address, tls=tls, sock=sock))
+        server = await serving.enter_async_context(listen(runner, options.bind_address, tls=tls, sock=sock, held=held))
         client = authority.administrator() if authority and options.token_auth_file is None else None
         found = Running(server, authority, tokens, loaded, client, _credentials(options, users))
         if options.kubeconfig:
@@ -261,8 +262,9 @@ def _authority(data: DataDir | None) -> Authority:
 
 def _runner(
     options: Options, tokens: dict[str, User], clock: Clock, port: int, data: DataDir | None
-) -> tuple[ServerRunner, bool]:
-    """The runner of a server, which knows the port that it will listen on, and whether its state is new.
+) -> tuple[ServerRunner, bool, HeldWrites | None]:
+    """The runner of a server, which knows the port that it will listen on, whether its state is new, and what holds its
+    connections.
 
     Raises CannotServe.
     """
@@ -290,9 +292,7 @@ def _runner(
     apiserver.kubelet.advice = ADVICE
     runner = ServerRunner(apiserver, clock, random, tokens=tokens)
     RequestMetrics(runner)
-    if data is not None:
-        keep(runner, data)
-    return runner, is_new
+    return runner, is_new, keep(runner, data) if data is not None else None
 
 
 def first_revision(now: datetime) -> int:

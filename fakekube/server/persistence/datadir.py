@@ -26,6 +26,7 @@ CREATE TABLE changes (
   version TEXT NOT NULL, value BLOB NOT NULL);
 CREATE TABLE meta (name TEXT PRIMARY KEY, value BLOB NOT NULL);
 """
+_INSERT = "INSERT INTO changes VALUES (?, ?, ?, ?, ?, ?)"
 
 
 class Row(NamedTuple):
@@ -58,6 +59,7 @@ class DataDir:
             os.close(self._lock)
             raise CannotServe(f"--data-dir {path}: another server uses it") from None
         self._written = 0
+        self._pending: list[Change] = []
         try:
             self._open(path / "state.db", fsync)
         except BaseException:
@@ -122,21 +124,27 @@ class DataDir:
             yield Row(revision, name, path, bool(gone), version, value)
 
     def append(self, change: Change) -> None:
-        """Write a change. Raises sqlite3.Error."""
-        after = change.after
-        value, version = (after.json, after.version) if after is not None else (b"", "")
-        self._database.execute(
-            "INSERT INTO changes VALUES (?, ?, ?, ?, ?, ?)",
-            (change.revision, change.collection, change.path, after is None, version, value),
-        )
-        self._written += 1
+        """Note a change, which `flush` writes."""
+        self._pending.append(change)
+
+    def flush(self) -> None:
+        """Write the noted changes in one transaction. Raises sqlite3.Error."""
+        changes, self._pending = self._pending, []
+        if not changes:
+            return  # `close` has written them
+        if len(changes) > 1:
+            self._database.execute("BEGIN")
+        self._database.executemany(_INSERT, [_row(one) for one in changes])
+        if len(changes) > 1:
+            self._database.execute("COMMIT")
+        self._written += len(changes)
 
     def replace(self, rows: Iterable[Row], compacted: int) -> None:
         """Write these changes in place of all others, at once."""
         with self._database:
             self._database.execute("BEGIN")
             self._database.execute("DELETE FROM changes")
-            self._database.executemany("INSERT INTO changes VALUES (?, ?, ?, ?, ?, ?)", rows)
+            self._database.executemany(_INSERT, rows)
             self.set("compacted", str(compacted).encode())
 
     @property
@@ -158,5 +166,17 @@ class DataDir:
             self.set("compacted", str(compacted).encode())
 
     def close(self) -> None:
-        self._database.close()
-        os.close(self._lock)
+        """Write what is pending, and let another process have the directory. Raises sqlite3.Error."""
+        try:
+            self.flush()
+        finally:
+            self._written = 0
+            self._database.close()
+            os.close(self._lock)
+
+
+def _row(change: Change) -> Row:
+    after = change.after
+    if after is None:
+        return Row(change.revision, change.collection, change.path, True, "", b"")
+    return Row(change.revision, change.collection, change.path, False, after.version, after.json)

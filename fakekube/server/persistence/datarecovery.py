@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import sqlite3
 import sys
@@ -13,6 +14,7 @@ from fakekube.apiserver.apiserver import ApiServer, ServerState
 from fakekube.apiserver.crd import COLLECTION
 from fakekube.apiserver.crd.definitioncontrollers import serve
 from fakekube.apiserver.storage.store import Change, Store
+from fakekube.server.httpconnection import HeldWrites
 from fakekube.server.persistence.datadir import DataDir, Row
 from fakekube.server.runner import ServerRunner
 
@@ -63,27 +65,46 @@ def _stored(data: DataDir, window: int) -> Store | None:
     return store
 
 
-def keep(runner: ServerRunner, data: DataDir) -> None:
-    """Write each change from now on, before it is answered and before any watch delivers it."""
+def keep(runner: ServerRunner, data: DataDir) -> HeldWrites:
+    """Write each change from now on, before it is answered and before any watch delivers it.
+
+    The changes of one turn of the loop are one transaction. Returns what connections hold until it is written.
+    """
     store = runner.apiserver.store
+    held = HeldWrites()
     data.replace(_rows(store), store.compacted)
 
-    def stored(change: Change) -> None:
+    def changed(change: Change) -> None:
+        data.append(change)
+        if held.is_held:
+            return
         try:
-            data.append(change)
+            loop = asyncio.get_running_loop()
+        except RuntimeError:  # no other request can come in this turn
+            flush()
+        else:
+            held.hold()
+            loop.call_soon(flush)
+
+    def flush() -> None:
+        try:
+            data.flush()
             if data.is_untidy:
                 data.tidy(store.compacted)
         except sqlite3.Error as error:
             _end(error)
+        held.release()
 
     def restored() -> None:
         try:
+            data.flush()
             data.replace(_rows(store), store.compacted)
         except sqlite3.Error as error:
             _end(error)
 
-    runner.on_write(stored)
+    runner.on_write(changed)
     runner.restored.append(restored)
+    return held
 
 
 def _rows(store: Store) -> Iterator[Row]:

@@ -1,5 +1,6 @@
 """A server that goes on from a data directory."""
 
+import asyncio
 import json
 import os
 import sqlite3
@@ -13,6 +14,7 @@ import pytest
 
 from fakekube.server import bootstrap
 from fakekube.server.direct import DirectTransport
+from fakekube.server.httpconnection import HeldTransport, HeldWrites
 from fakekube.server.initialobjects import ClusterOptions
 from fakekube.server.persistence import datadir
 from fakekube.server.persistence.datadir import DataDir
@@ -38,7 +40,7 @@ class Server:
         made = bootstrap.api_server(datetime(2026, 1, 1, tzinfo=UTC), random, history_window=window, options=options)
         self.recovered = recover(made, self.data)
         self.runner = ServerRunner(made, SystemClock(), random)
-        keep(self.runner, self.data)
+        self.held = keep(self.runner, self.data)
         self.store = made.store
         self.client = DirectTransport(self.runner)
 
@@ -150,6 +152,70 @@ def test_values_are_made_once(tmp_path):
         made.append(data.kept("key", partial(bytes, value)))
         data.close()
     assert made == [b"one", b"one"]
+
+
+def test_the_changes_of_one_turn_are_written_before_connections_send(server):
+    first = server()
+    held, written = first.held, first.data.rows
+
+    async def two_writes():
+        sent = asyncio.get_running_loop().create_future()
+        first.make("a", "b")
+        assert not {"default/a", "default/b"} & {row.path for row in written()}
+        held.call(lambda: sent.set_result([row.path for row in written()][-2:]))
+        assert not sent.done()
+        return await sent
+
+    assert asyncio.run(two_writes()) == ["default/a", "default/b"]
+    assert not held.is_held
+    assert {"default/a", "default/b"} <= server().store.collection("configmaps").live.keys()
+
+
+def test_what_is_pending_is_written_at_the_end(tmp_path):
+    first = Server(tmp_path)
+
+    async def one_write():
+        first.make("a")
+        first.end()
+
+    asyncio.run(one_write())
+    data = DataDir(tmp_path)
+    assert [row.path for row in data.rows()][-1] == "default/a"
+    data.close()
+
+
+class Sent(asyncio.Transport):
+    """Notes what it is given."""
+
+    def __init__(self):
+        super().__init__()
+        self.calls = []
+
+    def write(self, data):
+        self.calls.append(data)
+
+    def close(self):
+        self.calls.append("close")
+
+    def abort(self):
+        self.calls.append("abort")
+
+
+def test_a_held_connection_sends_in_order_and_is_aborted_at_once():
+    held, below = HeldWrites(), Sent()
+    transport = HeldTransport(below, held)
+    buffer = bytearray(b"b")
+    transport.write(b"a")
+    held.hold()
+    transport.write(buffer)
+    buffer[:] = b"x"
+    transport.writelines([b"c", b"d"])
+    transport.close()
+    transport.abort()
+    assert below.calls == [b"a", "abort"]
+    held.release()
+    transport.write(b"e")
+    assert below.calls == [b"a", "abort", b"b", b"cd", "close", b"e"]
 
 
 # --- what is refused
