@@ -79,7 +79,7 @@ class Classifier:
         return found.headers
 
     def _classified(self, user: User, info: RequestInfo) -> Classification | None:
-        if _runs_long(info):
+        if runs_long(info):
             return None
         for schema, classification in self._schemas:
             if any(_matches(rule, user, info) for rule in schema["spec"].get("rules") or ()):
@@ -105,7 +105,8 @@ class Classifier:
         return [(schema, classification) for _, _, schema, classification in found]
 
 
-def _runs_long(info: RequestInfo) -> bool:
+def runs_long(info: RequestInfo) -> bool:
+    """Whether a request is not limited because it lasts (`BasicLongRunningRequestCheck`); a beginning watch is."""
     return info.verb in _LONG_RUNNING_VERBS or (info.subresource in _LONG_RUNNING_SUBRESOURCES and info.verb != "watch")
 
 

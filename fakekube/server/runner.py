@@ -20,7 +20,7 @@ from fakekube.apiserver.call import Step
 from fakekube.apiserver.endpoints import unchecked
 from fakekube.apiserver.faults import Fault
 from fakekube.apiserver.flowcontrol import Classifier
-from fakekube.apiserver.needs import Abandoned, Delay, Forward, Forwarded, Need, Post, Reply
+from fakekube.apiserver.needs import Abandoned, Delay, Forward, Forwarded, Need, Reply
 from fakekube.apiserver.requestlog import RequestLog, RequestRecord
 from fakekube.apiserver.resource import Object, Resource
 from fakekube.apiserver.response import Response, outcome
@@ -120,6 +120,7 @@ class ServerRunner:
         self.processes: Processes | None = None
         """The simulated processes whose requests are answered (None: clients are not distinguished)."""
         self._waiting: dict[asyncio.Future[Any], None] = {}
+        self.suspended: list[RequestInfo] = []  # the requests that wait at this moment
         self.is_down: bool = False
         """Whether the server is stopped: connections to it are refused."""
         self._answering: tuple[RequestInfo, ClientProcess | None] | None = None
@@ -179,6 +180,7 @@ class ServerRunner:
     async def complete(self, suspended: Suspended) -> Response:
         """Resume a suspended request until it is answered."""
         request, info, step, need, client, began = suspended
+        self.suspended.append(info)
         try:
             response = await self._resumed(step, need, (info, client))
         except ServerStopped:
@@ -186,6 +188,8 @@ class ServerRunner:
             response = Response(reset=True)
         except Exception as error:  # a request becomes a response, whatever happens
             response = _failed(request, error)
+        finally:
+            self.suspended.remove(info)
         if client is not None and client.fenced:
             response = Response(reset=True)
         response.flow, self.began = (request.user, info), began
@@ -298,18 +302,8 @@ class ServerRunner:
             return ()
         if isinstance(need, Forward):
             return await self.proxy.send(need)
-        return await asyncio.gather(*(self._posted(post) for post in need.posts))
-
-    async def _posted(self, post: Post) -> Reply:
-        rule = self.apiserver.faults.take_webhook(post) if self.apiserver.faults.rules else None
-        if rule is None:
-            return await self.webhooks.post(post)
-        if rule.delay:
-            await self.clock.sleep_until(self.clock.monotonic() + rule.delay)
-        if rule.reset == "before":
-            return self.webhooks.refused(post)
-        await self.clock.sleep_until(self.clock.monotonic() + max(0.0, post.timeout - rule.delay))
-        return self.webhooks.timed_out(post)
+        faults = self.apiserver.faults
+        return await asyncio.gather(*(self.webhooks.reply(post, faults, self.clock) for post in need.posts))
 
     async def _run(self, step: Generator[Need, Any, T]) -> T:
         """Run a generator of needs to its end. Raises StatusError."""

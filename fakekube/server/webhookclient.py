@@ -11,10 +11,12 @@ from dataclasses import replace
 from typing import Any
 from urllib.parse import urlsplit
 
+from fakekube.apiserver.faults import Faults
 from fakekube.apiserver.needs import Post, Reply, Service
 from fakekube.apiserver.serviceresolver import Unresolved
 from fakekube.apiserver.wire import gojson
 from fakekube.apiserver.wire.goprint import go_quote
+from fakekube.server.systemclock import Clock
 
 #: The maximum number of bytes that are read of an answer.
 MAX_ANSWER = 64 * 1024 * 1024
@@ -71,6 +73,18 @@ class WebhookClient:
                 return await self._posted(post, url)
         except TimeoutError:
             return self.timed_out(post)
+
+    async def reply(self, post: Post, faults: Faults, clock: Clock) -> Reply:
+        """The answer, or what a fault makes of it."""
+        rule = faults.take_webhook(post) if faults.rules else None
+        if rule is None:
+            return await self.post(post)
+        if rule.delay:
+            await clock.sleep_until(clock.monotonic() + rule.delay)
+        if rule.reset == "before":
+            return self.refused(post)
+        await clock.sleep_until(clock.monotonic() + max(0.0, post.timeout - rule.delay))
+        return self.timed_out(post)
 
     @staticmethod
     def timed_out(post: Post) -> Reply:

@@ -1,16 +1,21 @@
 """`/metrics` under kube-apiserver's names."""
 
+import asyncio
 import re
 from datetime import UTC, datetime
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
+from fakekube.apiserver.faults import FaultRule
 from fakekube.apiserver.wire.request import Request, parse
 from fakekube.server import bootstrap
 from fakekube.server.direct import DirectTransport
-from fakekube.server.process.requestmetrics import RequestMetrics, labels_of
+from fakekube.server.process.requestmetrics import Peak, RequestMetrics, labels_of
 from fakekube.server.random import SeededRandom
 from fakekube.server.runner import ServerRunner
+from fakekube.server.systemclock import SystemClock
 from fakekube.virtualtime import VirtualClock
 from fakekube.virtualtime.seeds import Seed
 
@@ -54,6 +59,48 @@ def test_requests_are_counted_and_timed():
     assert f"apiserver_request_duration_seconds_count{{{of}}} 3\n" in text
     assert text.count("# TYPE apiserver_request_duration_seconds histogram") == 1
     assert len(re.findall(r"^apiserver_request_duration_seconds_bucket", text, re.M)) == 24
+
+
+@settings(max_examples=40)
+@given(st.lists(st.tuples(st.floats(0, 3), st.integers(1, 9)), max_size=12), st.floats(0, 3))
+def test_a_peak_is_the_highest_value_of_this_second_and_the_one_before(steps, last):
+    peak, now, seen = Peak(), 100.0, []
+    for passed, value in steps:
+        now += passed
+        peak.observe(now, value)
+        seen.append((int(now), value))
+    now += last
+    assert peak.at(now) == max((value for second, value in seen if second >= int(now) - 1), default=0)
+
+
+async def in_flight(delay):
+    """The metrics of requests in flight while requests wait, and when they have been answered."""
+    clock, random = SystemClock(), SeededRandom(Seed(1))
+    runner = ServerRunner(
+        bootstrap.api_server(datetime(2026, 1, 1, tzinfo=UTC), random, fixed_uids=True), clock, random
+    )
+    RequestMetrics(runner)
+    client = DirectTransport(runner)
+    runner.apiserver.faults.arm(FaultRule(resource="configmaps", delay=delay))
+
+    def seen():
+        text = client.request_now("GET", "/metrics")[2]
+        return [int(value) for value in re.findall(r"^apiserver_current_in\w+_requests\{.*\} (\d+)$", text, re.M)]
+
+    asked = [("POST", {"metadata": {"name": name}}) for name in "abc"] + [("GET", None)]
+    waiting = [asyncio.create_task(client.request(method, MAPS, body=body)) for method, body in asked]
+    while len(runner.suspended) < len(waiting):
+        await runner.pause()
+    during = seen()
+    await asyncio.gather(*waiting)
+    return during, seen()
+
+
+def test_requests_in_flight_are_counted_by_kind():
+    during, after = asyncio.run(in_flight(0.01))
+    assert during == [3, 1, 0, 0]
+    assert after[:1] == [3]
+    assert after[2:] == [0, 0]
 
 
 def test_without_them_the_server_has_its_own_metrics_only():

@@ -10,7 +10,8 @@ from aiohttp import HttpVersion10, HttpVersion11, hdrs, web
 from aiohttp.http import HttpProcessingError
 from OpenSSL import SSL
 
-from fakekube.apiserver.needs import Delay, Post, Reply
+from fakekube.apiserver.needs import Delay, Post, Reply, Service
+from fakekube.apiserver.serviceresolver import Unresolved
 from fakekube.apiserver.user import ANONYMOUS
 from fakekube.apiserver.wire.status import StatusError
 from fakekube.server import webhookclient
@@ -110,6 +111,10 @@ class Clock:
         self.now = deadline
 
 
+def unresolved(service):
+    raise Unresolved("no endpoints")
+
+
 @pytest.mark.parametrize(
     ("rule", "reply", "seconds"),
     [
@@ -123,16 +128,19 @@ class Clock:
 )
 @pytest.mark.parametrize("has_rules", [True, False])
 def test_a_fault_of_a_webhook_takes_its_time(rule, reply, seconds, has_rules):
-    async def posted(post):
-        return "posted"
-
     clock = Clock()
     faults = SimpleNamespace(
         rules=has_rules, take_webhook=lambda post: None if rule is None else SimpleNamespace(**rule)
     )
-    webhooks = SimpleNamespace(post=posted, refused=lambda post: "refused", timed_out=lambda post: "timed out")
-    runner = SimpleNamespace(apiserver=SimpleNamespace(faults=faults), clock=clock, webhooks=webhooks)
-    assert run(ServerRunner._posted(runner, post())) == (reply if has_rules else "posted")
+    client = WebhookClient(unresolved)
+    answers = {
+        "posted": "no endpoints",
+        "timed out": WebhookClient.timed_out(post()).problem,
+        "refused": WebhookClient.refused(post()).problem,
+    }
+    asked = post(service=Service("default", "hook"))
+    found = run(client.reply(asked, faults, clock))
+    assert answers[reply if has_rules else "posted"] in found.problem
     assert clock.now == 100.0 + (seconds if has_rules else 0.0)
 
 

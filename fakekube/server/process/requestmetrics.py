@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from itertools import accumulate
 
 from fakekube.apiserver.endpoints.metrics import Sample, family
+from fakekube.apiserver.flowcontrol import runs_long
 from fakekube.apiserver.requestlog import RequestRecord
 from fakekube.apiserver.response import Response
 from fakekube.apiserver.wire.request import Request, RequestInfo
@@ -31,6 +32,36 @@ _LABELS = ("component", "dry_run", "group", "resource", "scope", "subresource", 
 
 Labels = tuple[str, ...]
 
+#: The verbs of requests of the kind "readOnly"; all others are "mutating" (`server/filters/maxinflight.go`).
+_READING = frozenset({"get", "list", "watch"})
+KINDS = ("mutating", "readOnly")
+
+
+def kind_of(info: RequestInfo) -> str:
+    return "readOnly" if info.verb in _READING else "mutating"
+
+
+class Peak:
+    """The highest value within a second, as of the whole second before the present one, and of this one so far."""
+
+    __slots__ = ("_before", "_highest", "_second")
+
+    def __init__(self) -> None:
+        self._second, self._highest, self._before = 0, 0, 0
+
+    def observe(self, now: float, value: int) -> None:
+        second = int(now)
+        if second != self._second:
+            self._before = self._highest if second == self._second + 1 else 0
+            self._second, self._highest = second, 0
+        if value > self._highest:
+            self._highest = value
+
+    def at(self, now: float) -> int:
+        """The highest value in the last second (monotonic seconds)."""
+        self.observe(now, 0)
+        return max(self._highest, self._before)
+
 
 class RequestMetrics:
     """Counts the requests of a runner, from now on."""
@@ -40,12 +71,16 @@ class RequestMetrics:
         self._requests: Counter[tuple[Labels, int]] = Counter()
         #: by labels: the observations in each bucket and above, and their sum
         self._durations: dict[Labels, tuple[list[int], list[float]]] = {}
+        self._in_flight = {kind: Peak() for kind in KINDS}
         runner.on_answer(self._answered)
         runner.apiserver.more_metrics.append(self.families)
 
     def _answered(self, request: Request, info: RequestInfo, response: Response, record: RequestRecord) -> None:
         labels = labels_of(request, info)
         self._requests[labels, record.code] += 1
+        if not runs_long(info):
+            kind, suspended = kind_of(info), self._runner.suspended
+            self._in_flight[kind].observe(self._runner.clock.monotonic(), 1 + (self._waiting(kind) if suspended else 0))
         if labels[6] in _LONG:
             return
         took = self._runner.clock.monotonic() - self._runner.began
@@ -66,6 +101,7 @@ class RequestMetrics:
         )
         yield family("apiserver_request_total", "counter", about, requests)
         yield self._histogram()
+        yield from self._concurrency()
         watches = Counter(watch.collection for watch in self._runner.watches)
         open_now: list[Sample] = []
         for collection, count in sorted(watches.items()):
@@ -73,6 +109,24 @@ class RequestMetrics:
             open_now.append(({"component": "apiserver", "group": group, "resource": resource, "verb": "WATCH"}, count))
         about = "[STABLE] Gauge of all active long-running apiserver requests broken out by verb, group and resource."
         yield family("apiserver_longrunning_requests", "gauge", about, open_now)
+
+    def _waiting(self, kind: str) -> int:
+        """The requests of a kind that wait at this moment, for webhooks or an injected delay."""
+        return sum(kind_of(info) == kind and not runs_long(info) for info in self._runner.suspended)
+
+    def _concurrency(self) -> Iterable[str]:
+        """Requests that are processed, and those in queues: there are no queues, so that none waits in one."""
+        now = self._runner.clock.monotonic()
+        peaks = {kind: max(peak.at(now), self._waiting(kind)) for kind, peak in self._in_flight.items()}
+        about = (
+            "[STABLE] Maximal number of currently used inflight request limit of this apiserver per request kind in "
+            "last second."
+        )
+        in_flight: list[Sample] = [({"request_kind": kind}, peak) for kind, peak in peaks.items()]
+        yield family("apiserver_current_inflight_requests", "gauge", about, in_flight)
+        about = "[ALPHA] Maximal number of queued requests in this apiserver per request kind in last second."
+        queued: list[Sample] = [({"request_kind": kind}, 0) for kind in KINDS]
+        yield family("apiserver_current_inqueue_requests", "gauge", about, queued)
 
     def _histogram(self) -> str:
         name = "apiserver_request_duration_seconds"
