@@ -290,36 +290,20 @@ def test_a_full_disk_ends_the_server_and_loses_nothing(tmp_path):
     assert set(map(str, range(answered + 1))) <= kept
 
 
-#: A server that writes until it is killed, and says what was answered.
-KILLED = """
-import sys
-from tests.server.persistence.test_recovery import Server
-server = Server(sys.argv[1])
-for number in range(10**9):
-    server.make(f"{sys.argv[2]}-{number}")
-    print(number, server.store.revision, flush=True)
-"""
+#: The number of servers that are killed.
+LIVES = int(os.environ.get("FAKEKUBE_KILLS", "8"))
 
 
 @pytest.mark.slow
-def test_every_answered_write_survives_sigkill(tmp_path):
-    revision, expected = 0, set()
-    for life in range(3):
-        command = [sys.executable, "-c", KILLED, tmp_path, f"life{life}"]
-        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
-            for _ in range(50 + 31 * life):
-                line = process.stdout.readline()
-            process.kill()
-            rest = process.stdout.read().splitlines()
-        last = [one for one in [line.strip(), *rest] if one.count(" ") == 1 and one.split()[1].isdigit()][-1]
-        number, seen = map(int, last.split())
-        assert seen > revision
-        expected |= {f"default/life{life}-{one}" for one in range(number)}
-        server = Server(tmp_path)
-        assert expected <= server.store.collection("configmaps").live.keys()
-        assert server.store.revision >= seen - 1
-        revision = server.store.revision
-        server.end()
+@pytest.mark.timeout(60 + 3 * LIVES)
+@pytest.mark.parametrize("fsync", ["off", "commit"])
+def test_every_answered_write_survives_sigkill(tmp_path, fsync):
+    command = [sys.executable, "-m", "tests.server.persistence.killing", tmp_path / "data", "--lives", str(LIVES), "--fsync", fsync]  # fmt: skip
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=50 + 3 * LIVES)
+    assert done.returncode == 0, done.stderr
+    seen = json.loads(done.stdout)
+    assert seen["writes"] >= LIVES
+    assert seen["events"] > 0
 
 
 def test_the_rows_are_those_of_kine(tmp_path):
