@@ -28,7 +28,7 @@ _NO_SCRIPTS = frozenset({"always", "names"})
 
 
 METRICS: Mapping[str, Schema] = {
-    kind: {"type": "array", "items": {"type": "object"}} for kind in ("resource", "pods", "object", "external")
+    kind: {"type": "array", "items": {"type": "object"}} for kind in ("resource", "node", "pods", "object", "external")
 }
 
 
@@ -156,7 +156,7 @@ class WorkloadDesk:
     @operation("PUT", "/metrics", fields=METRICS, code=204)
     def set_metrics(self, body: Mapping[str, Any]) -> None:
         """Set the metrics that HorizontalPodAutoscalers read: `{"resource": [{"name": "cpu", "value": "250m", "pods":
-        "app=web"}]}`; the value null removes one."""
+        "app=web"}]}`; the value null removes one. metrics.k8s.io shows those of the kinds resource and node."""
         metrics = self._metrics()
         calls: list[Callable[[], None]] = []
         for kind, values in body.items():

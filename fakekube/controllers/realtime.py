@@ -25,7 +25,9 @@ from fakekube.server.standalone import Options, Running, running
 if TYPE_CHECKING:
     from controllerlib.client import Headers, Query, Response, Transport
     from fakekube.controllers.controllermanager import ControllerManager
+    from fakekube.controllers.scalingmetrics import Metrics
     from fakekube.server.process.pacedloop import PacedClock
+    from fakekube.server.runner import ServerRunner
 
 log: logging.Logger = logging.getLogger(__name__)
 
@@ -65,6 +67,8 @@ async def cluster(
             yield server
             return
         found = _beside(server, controllers, nodes, stages, {} if clock is None else {"clock": clock})
+        if "kubelet" in found.parts and found.metrics is not None:
+            await serve_metrics(server.server.runner, found.metrics)
         steer(server, found)
         task = asyncio.create_task(found.manager.start(), name="controllers of the cluster")
         try:
@@ -100,6 +104,21 @@ def _beside(
         found.parts["kubelet"].answers.install(runner.apiserver.kubelet)
     runner.apiserver.more_metrics.append(partial(_exported, found))
     return found
+
+
+async def serve_metrics(runner: ServerRunner, metrics: Metrics) -> None:
+    """Serve metrics.k8s.io, unless the cluster has another server for it. It is discovered when this returns."""
+    from fakekube.apiserver.user import ADMIN
+    from fakekube.controllers import metricsserver
+    from fakekube.server.direct import DirectTransport
+
+    server = metricsserver.MetricsServer(runner.apiserver.store, metrics, lambda: runner.clock.now())
+    runner.proxy.local[metricsserver.SERVICE] = server.answer
+    runner.webhooks.services.setdefault(metricsserver.SERVICE, "https://metrics-server.kube-system.svc")
+    client = DirectTransport(runner, user=ADMIN)
+    for path, body in metricsserver.OBJECTS.items():
+        client.request_now("POST", path, body=body)  # one of a data directory or of manifests stays
+    await runner.check(metricsserver.API_SERVICE)
 
 
 def _exported(found: ControllerManager) -> Iterable[str]:

@@ -45,6 +45,7 @@ class Metrics:
     _pods: dict[str, list[PodValues]] = field(default_factory=dict)
     _objects: dict[tuple[str, str, str, str], Decimal] = field(default_factory=dict)
     _external: dict[str, list[ExternalValue]] = field(default_factory=dict)
+    _nodes: dict[tuple[str, str], Decimal] = field(default_factory=dict)
 
     def set_resource(
         self, name: str, value: Quantity | None, *, pods: str = "", container: str = "", namespace: str = "default"
@@ -54,6 +55,13 @@ class Metrics:
         With `container` it is the usage of this container, and that of the pod is the sum of its containers.
         """
         _set(self._resources.setdefault(name, []), namespace, pods, container, value)
+
+    def set_node(self, name: str, value: Quantity | None, *, node: str) -> None:
+        """Set the usage of a resource ("cpu", "memory") of a node, which metrics.k8s.io shows where it is simulated."""
+        if value is None:
+            self._nodes.pop((name, node), None)
+        else:
+            self._nodes[name, node] = value_of(value)
 
     def set_pods(self, name: str, value: Quantity | None, *, pods: str = "", namespace: str = "default") -> None:
         """Set a custom metric of each pod that the label selector `pods` selects."""
@@ -98,6 +106,10 @@ class Metrics:
             if usage is not None:
                 found[pod["metadata"]["name"]] = usage
         return found
+
+    def node(self, name: str, node: str) -> Decimal | None:
+        """The usage of a node, None if none is set."""
+        return self._nodes.get((name, node))
 
     def pods(self, name: str, namespace: str, pods: Iterable[Mapping[str, Any]]) -> dict[str, Decimal] | None:
         """The custom metric of pods by their names, None if none is set."""

@@ -85,12 +85,12 @@ class AvailabilityChecks:
             due = [one for one, at in self._due.items() if at <= loop.time()]
             for one in due:
                 del self._due[one]
-            waits = await asyncio.gather(*map(self._checked, due))  # a slow server does not delay the others
+            waits = await asyncio.gather(*map(self.checked, due))  # a slow server does not delay the others
             for one, wait in zip(due, waits, strict=True):
                 if wait is not None:
                     self._due.setdefault(one, loop.time() + wait)
 
-    async def _checked(self, name: str) -> float | None:
+    async def checked(self, name: str) -> float | None:
         """Check an APIService. Returns the seconds until the next check (None: a change of its Service comes first)."""
         entry = self._apiserver.store.get(COLLECTION, name)
         if entry is None or not entry.object["spec"].get("service"):

@@ -23,6 +23,12 @@ _DROPPED = frozenset(
 )
 
 
+#: Returns the status and the JSON of an answer.
+LocalServer = Callable[[Forward], tuple[int, bytes]]
+
+_JSON = (("Content-Type", "application/json"),)
+
+
 class ProxyClient:
     """Forwards requests. `base_url` returns the address of a Service and raises Unresolved; `limit` as of webhooks.
 
@@ -33,6 +39,8 @@ class ProxyClient:
         self._base_url, self._limit = base_url, limit
         self._made: FrontProxy | None = None
         self._contexts: dict[tuple[str, bool], ssl.SSLContext] = {}
+        self.local: dict[Service, LocalServer] = {}
+        """Servers in this process, which are called at once."""
 
     @property
     def front_proxy(self) -> FrontProxy:
@@ -46,6 +54,10 @@ class ProxyClient:
 
     async def send(self, forward: Forward) -> Forwarded:
         """The response to a request when its headers have arrived, or the reason why there is none; never raises."""
+        local = self.local.get(forward.service)
+        if local is not None:
+            status, body = local(forward)
+            return Forwarded(status, _JSON, Whole(body))
         try:
             base = self._base_url(forward.service)
         except Unresolved as problem:
@@ -59,7 +71,7 @@ class ProxyClient:
             async with self._limit(self._base_url(forward.service), seconds):
                 answer = await self.send(forward)
                 stream = answer.stream
-                return answer, await stream.read() if isinstance(stream, ResponseStream) else b""
+                return answer, await stream.read() if isinstance(stream, ResponseStream | Whole) else b""
         except Unresolved as problem:
             return Forwarded(problem=str(problem), unresolved=True), b""
         except TimeoutError:
@@ -122,6 +134,22 @@ class ProxyClient:
             self.front_proxy.present(context)
             self._contexts[ca, verified] = context
         return context
+
+
+class Whole:
+    """A body that has arrived; implements `needs.Stream`."""
+
+    def __init__(self, body: bytes) -> None:
+        self._body = body
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        yield self._body
+
+    async def read(self) -> bytes:
+        return self._body
+
+    async def aclose(self) -> None:
+        """There is no connection."""
 
 
 class ResponseStream:

@@ -262,6 +262,12 @@ class ServerRunner:
             self._checks = AvailabilityChecks(self.apiserver, self.proxy, self._context, self._spawn)
         self._checks.mark(name)
 
+    async def check(self, name: str) -> None:
+        """Check now whether the server of an APIService is available, and what it serves."""
+        self._unchecked(name)
+        assert self._checks is not None, "made by what comes before"
+        await self._checks.checked(name)
+
     async def aclose(self) -> None:
         """End the tasks of the server. It can be used further; changes of APIServices start them again."""
         if self._checks is not None:

@@ -47,7 +47,18 @@ def test_a_rollout_is_followed_undone_paused_and_scaled(kubectl):
     kubectl("expose deployment/web --port=80")
     kubectl("wait endpointslice -l kubernetes.io/service-name=web --for=jsonpath={.endpoints[2].conditions.ready}=true")
     assert "using pod/web-" in kubectl("logs deployment/web")  # one that ends may still be counted
-    assert "Metrics API not available" in kubectl("top nodes", status=1)
+
+
+def test_the_usage_of_nodes_and_pods_is_shown(kubectl):
+    kubectl("create deployment top --image=nginx --replicas=2")
+    kubectl("set resources deployment/top --requests=cpu=200m,memory=128Mi")
+    kubectl("rollout status deployment/top")
+    rows = [line.split() for line in kubectl("top pods -l app=top --sort-by=cpu").splitlines()]
+    assert rows[0] == ["NAME", "CPU(cores)", "MEMORY(bytes)"]
+    assert [row[1:] for row in rows[1:3]] == [["100m", "64Mi"]] * 2
+    nodes = [line.split()[0] for line in kubectl("top nodes --no-headers").splitlines()]
+    assert sorted(nodes) == ["node-1", "node-2"]
+    assert "node-1" in kubectl("top node node-1 --no-headers")
 
 
 def test_an_orphan_stays_and_other_dependents_are_deleted(kubectl):
