@@ -1,6 +1,7 @@
 """`fakekube explore`: a planted defect of a process is found, its script repeats it, and the correct twin is clean."""
 
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -115,3 +116,33 @@ def test_a_file_of_changes_that_is_wrong_is_named(folder):
     done = explored(folder, "true")
     assert done.returncode == 1
     assert "--after after/1.yaml:1: the cluster has no kind 'Sight' in 'v1'" in done.stderr
+
+
+@pytest.fixture(scope="module")
+def node_operator(tmp_path_factory):
+    """The operator for Node beside its packages."""
+    if None in map(shutil.which, ("node", "npm")):
+        pytest.skip("Node is not installed")
+    folder = tmp_path_factory.mktemp("node")
+    command = ["npm", "install", "--no-audit", "--no-fund", "--no-save", "@kubernetes/client-node@1"]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=folder, timeout=60)
+    except subprocess.TimeoutExpired:
+        pytest.skip("the npm registry does not answer")
+    if done.returncode:
+        pytest.skip(f"@kubernetes/client-node cannot be installed: {done.stderr[-300:]}")
+    return shutil.copy(OPERATOR.with_suffix(".mjs"), folder)
+
+
+def test_a_crash_of_an_operator_for_node_is_found(folder, node_operator):
+    done = explored(folder, f"exec node {node_operator}", "--atoms", "crash", "--stop-at-first")
+    assert (done.returncode, done.stderr) == (1, "")
+    assert done.stdout.startswith("reference: 3 committed writes, 6 plans\n")
+    failed = "  crash@update cm/shop{data.done}#1: O2: cm/shop-b is absent at the end (the reference has it)\n"
+    assert failed in done.stdout
+
+
+def test_the_correct_operator_for_node_is_clean(folder, node_operator):
+    done = explored(folder, f"exec node {node_operator} --correct", "--atoms", "crash,cut")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.splitlines()[-1] == "9 runs, 9 reached their fault, 0 defects, 0 not tried"
