@@ -90,13 +90,18 @@ class RecordDesk:
                 "atMost": _INTEGER, "exactly": _INTEGER},
     )  # fmt: skip
     def verify(self, body: Mapping[str, Any]) -> Any:
-        """Verify how many requests with these fields there were, by default at least one; else 417 with the count, the
-        nearest records, and how they differ."""
+        """Verify how many requests with these fields there were, by default at least one; else 417 with the count
+        and the latest of them if there are too many, or else the nearest records, and how they differ."""
         wanted = checked("match", body.get("match", {}), journal.FIELDS)
-        count = len(self._matching(wanted))
+        found = self._matching(wanted)
+        count = len(found)
         problem = journal.problem_of(count, body.get("at_least"), body.get("at_most"), body.get("exactly"))
         if not problem:
             return {"count": count}
+        limit = body.get("exactly", body.get("at_most"))
+        if limit is not None and count > limit:
+            latest = [journal.shown(record, self._began) for record in found[: -journal.NEAREST - 1 : -1]]
+            raise unmet(f"requests: {problem}", count=count, matching=latest)
         near = [
             {"request": journal.shown(record, self._began), "differs": differs}
             for record, differs in journal.nearest(self._steering.runner.log, wanted)

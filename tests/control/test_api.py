@@ -261,6 +261,29 @@ async def test_a_verification_shows_the_nearest_requests(it):
     ]  # fmt: skip
 
 
+@stepped
+async def test_a_verification_shows_the_requests_that_are_too_many(it):
+    for name in "abcde":
+        await it.make(name)
+    match = {"verb": "create", "resource": "configmaps"}
+    for limit in ({"exactly": 0}, {"exactly": 1}, {"atMost": 1}, {"atLeast": 1, "atMost": 1}):
+        code, found = await it.call("POST", "/requests:verify", {"match": match, **limit})
+        assert (code, found["details"]["count"], "nearest" in found["details"]) == (417, 5, False)
+        assert [one["name"] for one in found["details"]["matching"]] == list("edcba")[: journal.NEAREST]
+
+
+@stepped
+async def test_a_verification_of_too_few_shows_the_nearest_requests(it):
+    await it.make("a")
+    match = {"verb": "create", "resource": "configmaps"}
+    code, found = await it.call("POST", "/requests:verify", {"match": match, "atLeast": 2, "atMost": 3})
+    assert (code, found["message"], "matching" in found["details"]) == (
+        417,
+        "requests: expected at least 2, there were 1",
+        False,
+    )
+
+
 @pytest.mark.parametrize(
     ("count", "limits", "problem"),
     [
