@@ -6,6 +6,7 @@ import asyncio
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from fnmatch import fnmatchcase
+from threading import Timer
 from typing import Any
 
 from fakekube.apiserver.apiserver import ServerState
@@ -119,17 +120,23 @@ class StateDesk:
         return found, "" if value is True else "it is false"
 
     async def _until(self, holds: Callable[[], bool], seconds: float) -> bool:
-        """Wait for a write after which something holds."""
-        written = asyncio.Event()
+        """Wait for a write after which something holds. A clock that stands still does not delay the time-out."""
+        loop, written = asyncio.get_running_loop(), asyncio.Event()
         leave = self._steering.runner.on_write(lambda change: written.set())
+        limit = asyncio.timeout(seconds)
+        fuse = Timer(seconds, loop.call_soon_threadsafe, (lambda: limit.reschedule(loop.time()),))
+        fuse.daemon = True
         try:
-            async with asyncio.timeout(seconds):
+            async with limit:
+                if self._steering.beside.loop is not None and self._steering.beside.loop.mode == "stepped":
+                    fuse.start()
                 while not holds():
                     written.clear()
                     await written.wait()
         except TimeoutError:
             return False
         finally:
+            fuse.cancel()
             leave()
         return True
 

@@ -390,6 +390,12 @@ async def test_a_reset_returns_to_the_start(it):
 
 
 @stepped
+async def test_eventually_ends_while_the_clock_stands_still(it):
+    body = {"get": f"{CONFIGMAPS}/a", "cel": "object != null", "within": "10ms"}
+    assert (await it.call("POST", "/eventually", body))[0] == 417
+
+
+@stepped
 async def test_eventually_waits_for_an_expression(it):
     body = {"get": f"{CONFIGMAPS}/a", "cel": "object != null && object.data.x == '2'", "within": "10s"}
     waiting = asyncio.ensure_future(it.call("POST", "/eventually", body))
