@@ -77,6 +77,8 @@ FOREIGN = frozenset(
         "--pdb",
         "--quiet",
         "--requirement",
+        "--fail-with-body",
+        "--from-literal",
         "--standalone",
         "--url",
         "--wait",

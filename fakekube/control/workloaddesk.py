@@ -171,7 +171,9 @@ class WorkloadDesk:
     def _metrics(self) -> Metrics:
         controllers = self._steering.beside.controllers
         if controllers is None or controllers.metrics is None:
-            raise StatusError(409, "Conflict", "no controller reads metrics: start the server with --controllers '*'")
+            raise StatusError(
+                409, "Conflict", "nothing reads metrics: start the server with --nodes 1 or --controllers '*'"
+            )
         return controllers.metrics
 
     # --- controllers

@@ -57,7 +57,7 @@ async def test_health_and_the_clock(it):
         ("POST", "/pods:script", {"do": {"run": {"effect": "/etc/passwd"}}}, 400, "do.run: effect is the text of manifests"),
         ("POST", "/nodes/a:lose", None, 409, "no node is simulated"),
         ("POST", "/nodes/a:explode", None, 404, "nodes have no action 'explode': lose, "),
-        ("PUT", "/metrics", {"resource": []}, 409, "no controller reads metrics"),
+        ("PUT", "/metrics", {"resource": []}, 409, "nothing reads metrics"),
         ("POST", "/controllers/job:suspend", None, 409, "no controller runs"),
     ],
 )  # fmt: skip
