@@ -163,3 +163,34 @@ def test_a_value_without_such_numbers_is_returned_itself():
     assert gojson.with_go_numbers(value) is value
     changed = gojson.with_go_numbers({"a": [1.0], "b": value})
     assert changed["b"] is value
+
+
+DOCUMENT = '{"a": [1, -0.5e+3, true, false, null, "\\u00e9\\n\\"", {"b": {}, "c": []}], "d": "x"}'
+
+
+@pytest.mark.parametrize("end", range(len(DOCUMENT)))
+def test_every_beginning_of_a_document_ends_too_early(end):
+    assert gojson.syntax_problem(DOCUMENT[:end].encode()) == END
+
+
+@pytest.mark.parametrize("at", range(len(DOCUMENT) + 1))
+def test_the_first_character_that_cannot_follow_is_reported(at):
+    """A bell is allowed nowhere in JSON, neither within nor outside of strings."""
+    message = gojson.syntax_problem(f"{DOCUMENT[:at]}\a{DOCUMENT[at:]}".encode())
+    assert (message or "").startswith("invalid character '\\a' ")
+
+
+@pytest.mark.parametrize(
+    ("char", "shown"),
+    [
+        *((char, f"\\{letter}") for char, letter in zip("\a\b\f\v'\\", "abfv'\\", strict=True)),
+        *((char, char) for char in '"x~é÷'),
+        *(("\x00", "\\x00"), ("\x1b", "\\x1b"), ("\x7f", "\\x7f")),
+        *(("\x80", "\\u0080"), ("\x9f", "\\u009f"), ("\xa0", "\\u00a0"), ("\xad", "\\u00ad"), ("\xae", "®")),
+    ],
+)
+def test_how_a_byte_is_shown(char, shown):
+    """As a character, with the escapes of `strconv.Quote` but for quotes."""
+    message = gojson.syntax_problem(b"[" + char.encode("latin-1"))
+    place = "looking for beginning of value"
+    assert message == (END if char == '"' else f"invalid character '{shown}' {place}")

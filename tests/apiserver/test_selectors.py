@@ -152,6 +152,8 @@ def test_field_terms_are_the_same_after_formatting_and_parsing(terms):
     [
         pytest.param("", [], id="nothing"),
         pytest.param(",", [], id="empty-terms"),
+        pytest.param(",a=b", [("a", True, "b")], id="empty-term-first"),
+        pytest.param("a=b,,c=d", [("a", True, "b"), ("c", True, "d")], id="empty-term-between"),
         pytest.param("a=b", [("a", True, "b")], id="equals"),
         pytest.param("a==b", [("a", True, "b")], id="equals-twice"),
         pytest.param("a!=b", [("a", False, "b")], id="differs"),

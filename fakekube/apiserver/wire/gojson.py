@@ -236,13 +236,24 @@ class _Scanner:
             self.at += 1
 
 
+#: Characters that Go writes in another form between single quotes.
+_QUOTED = {
+    "'": "\\'",
+    "\\": "\\\\",
+    "\a": "\\a",
+    "\b": "\\b",
+    "\f": "\\f",
+    "\n": "\\n",
+    "\r": "\\r",
+    "\t": "\\t",
+    "\v": "\\v",
+}
+
+
 def quote_char(char: str) -> str:
-    """A character in single quotes, with Go's escapes (`quoteChar`)."""
-    if char == "'":
-        return "'\\''"
-    if char == '"':
-        return "'\"'"
-    return "'" + char.encode("unicode_escape").decode() + "'" if not char.isprintable() else f"'{char}'"
+    """A byte, as a character in single quotes, with Go's escapes (`quoteChar`)."""
+    escape = "\\x{:02x}" if char < "\x80" else "\\u{:04x}"
+    return f"'{_QUOTED.get(char) or (char if char.isprintable() else escape.format(ord(char)))}'"
 
 
 def syntax_problem(data: bytes) -> str | None:

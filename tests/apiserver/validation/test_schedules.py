@@ -47,6 +47,27 @@ def test_what_is_no_schedule(schedule, problem):
 
 
 @pytest.mark.parametrize(
+    ("number", "problem"),
+    [
+        (2**63 - 1, "end of range"),
+        (2**63, "value out of range"),
+        (-(2**63), "negative number"),
+        (-(2**63) - 1, "value out of range"),
+        (-1, "negative number"),
+    ],
+)
+def test_numbers_are_those_of_64_bits(number, problem):
+    """A negative number is only possible as a step, as a hyphen separates the ends of a range."""
+    text = str(number) if number > 0 else f"1/{number}"
+    texts = {
+        "end of range": f"end of range ({number}) above maximum (59): {text}",
+        "negative number": f"negative number ({number}) not allowed: {number}",
+        "value out of range": f'failed to parse int from {number}: strconv.Atoi: parsing "{number}": value out of range',
+    }
+    assert problem_of(f"{text} * * * *") == texts[problem]
+
+
+@pytest.mark.parametrize(
     ("text", "problem"),
     [
         *((text, "") for text in ("0", "1s", "1h2m3.5s", "-1ms", "+.5us", "1µs")),
