@@ -96,6 +96,8 @@ def test_versions_of_other_servers_come_first_by_their_priority():
         ([("a.a", "v1", 1000, 1)], ["apps", "batch", "a.a", "a.io", "b.io"]),
         ([("r.io", "v1", 999, 1)], ["apps", "batch", "a.io", "b.io", "r.io"]),
         ([("z.io", "v1", 5, 1), ("y.io", "v1", 5, 1), ("x.io", "v1", 6, 1)], ["apps", "batch", "a.io", "b.io", "x.io", "y.io", "z.io"]),
+        ([(f"{name}.io", "v1", 5, 1) for name in "pqrs"], ["apps", "batch", "a.io", "b.io", "p.io", "q.io", "r.io", "s.io"]),
+        ([(f"{name}.io", "v1", 17600, 1) for name in "sqrp"], ["apps", "p.io", "q.io", "r.io", "s.io", "batch", "a.io", "b.io"]),
         ([("a.io", "v2", 5, 1), ("", "v2", 5, 1)], ["apps", "batch", "a.io", "b.io"]),
     ],
 )  # fmt: skip

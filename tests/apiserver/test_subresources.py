@@ -201,6 +201,12 @@ def test_a_budget_is_used_up(api):
             {"disruptionsAllowed": 0, "conditions": [{"type": "DisruptionAllowed", "status": "False", "reason": "SyncFailed", "message": "why", "lastTransitionTime": "2026-01-01T00:00:00Z"}]},
             429, "The disruption budget one does not allow evicting pods currently because it failed sync: why", id="failed",
         ),
+        pytest.param(
+            {"disruptionsAllowed": 0, "conditions": [{"type": "Other", "status": "False", "reason": "SyncFailed", "message": "why", "lastTransitionTime": "2026-01-01T00:00:00Z"},
+                                                     {"type": "DisruptionAllowed", "status": "False", "reason": "Else", "message": "why", "lastTransitionTime": "2026-01-01T00:00:00Z"}]},
+            429, "The disruption budget one does not allow evicting pods currently", id="other-conditions",
+        ),
+        pytest.param({"disruptionsAllowed": 0, "currentHealthy": 3, "desiredHealthy": 3}, 429, "The disruption budget one needs 3 healthy pods and has 3 currently", id="just-enough-healthy"),
     ],
 )  # fmt: skip
 def test_a_budget_that_allows_nothing(api, status, code, cause):
@@ -212,6 +218,18 @@ def test_a_budget_that_allows_nothing(api, status, code, cause):
     assert (response.status, shown["details"]["causes"]) == (code, [{"reason": "DisruptionBudget", "message": cause}])
     assert ("Retry-After" in response.headers) == ("processed" in cause)
     assert api.revision == before
+
+
+@pytest.mark.parametrize("confirmed", [2000, 2001])
+def test_evictions_that_wait_for_their_confirmation_are_limited(api, confirmed):
+    """`MaxDisruptedPodSize` of `registry/core/pod/storage/eviction.go`: the last one of 2001 is still made."""
+    budget(api, disruptedPods={f"p{i}": "2026-01-01T00:00:00Z" for i in range(confirmed)})
+    running(api)
+    answer = evict(api, how="call")
+    assert answer[0] == (201 if confirmed <= 2000 else 403)
+    if confirmed > 2000:
+        why = "DisruptedPods map too big - too many evictions not confirmed by PDB controller"
+        assert answer[1]["message"] == f'poddisruptionbudget.policy "one" is forbidden: {why}'
 
 
 def test_two_budgets_are_an_error(api):
@@ -229,6 +247,10 @@ def test_two_budgets_are_an_error(api):
         pytest.param({"ready": False}, {}, {"currentHealthy": 1}, True, id="unhealthy-and-enough-are-healthy"),
         pytest.param({"ready": False}, {}, {"currentHealthy": 0}, False, id="unhealthy-and-too-few-are-healthy"),
         pytest.param({"ready": False}, {"unhealthyPodEvictionPolicy": "AlwaysAllow"}, {"currentHealthy": 0}, True, id="unhealthy-ones-may-always-go"),
+        pytest.param({"ready": False}, {}, {"currentHealthy": 3, "desiredHealthy": 3}, True, id="unhealthy-and-just-enough-are-healthy"),
+        pytest.param({"ready": False}, {}, {"currentHealthy": 2, "desiredHealthy": 3}, False, id="unhealthy-and-one-too-few-is-healthy"),
+        pytest.param({"ready": False}, {}, {"currentHealthy": 2, "desiredHealthy": 0}, False, id="unhealthy-and-none-is-desired"),
+        pytest.param({"ready": False}, {"unhealthyPodEvictionPolicy": "IfHealthyBudget"}, {"currentHealthy": 0}, False, id="unhealthy-ones-go-with-a-healthy-budget"),
         pytest.param({"labels": {"app": "other"}}, {}, {}, True, id="not-the-budgets"),
         pytest.param({}, {}, {}, False, id="healthy"),
     ],

@@ -134,6 +134,7 @@ def _number_accepts(values: Validator, node: Node) -> Accepts:
     if least == -float("inf") and most == float("inf"):
         return lambda value: type(value) is int or type(value) is float
     low, high = max(least, _cut(least)), min(most, _cut(most))  # the bounds of integers are cut to integers
+    least, most = float(least), float(most)  # and those of floats rounded
     return lambda value: (type(value) is float and least < value < most) or (type(value) is int and low < value < high)
 
 

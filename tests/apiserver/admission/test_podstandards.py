@@ -122,3 +122,27 @@ def test_sysctls_are_safe_since_their_version(since):
 )  # fmt: skip
 def test_rules_begin_with_their_version(level, minor, pod, reason):
     assert [one.partition(" (")[0] for one in messages(level, minor, pod)] == ([reason] if reason else [])
+
+
+@pytest.mark.parametrize(
+    ("sysctl", "first"),
+    [
+        ("kernel.shm_rmid_forced", 0),
+        ("net.ipv4.ip_local_port_range", 0),
+        ("net.ipv4.ip_unprivileged_port_start", 0),
+        ("net.ipv4.tcp_syncookies", 0),
+        ("net.ipv4.ping_group_range", 0),
+        ("net.ipv4.ip_local_reserved_ports", 27),
+        ("net.ipv4.tcp_keepalive_time", 29),
+        ("net.ipv4.tcp_fin_timeout", 29),
+        ("net.ipv4.tcp_keepalive_intvl", 29),
+        ("net.ipv4.tcp_keepalive_probes", 29),
+        ("net.ipv4.tcp_rmem", 32),
+        ("net.ipv4.tcp_wmem", 32),
+    ],
+)
+def test_the_version_since_which_a_sysctl_is_safe(sysctl, first):
+    """`policy/check_sysctls.go`."""
+    pod = spec(securityContext={"sysctls": [{"name": sysctl}]})
+    refused = [minor for minor in range(37) if messages("baseline", minor, pod)]
+    assert refused == list(range(first))

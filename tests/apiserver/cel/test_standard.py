@@ -219,3 +219,68 @@ def test_the_extremes_of_a_list(name, found):
 )
 def test_the_version_that_added_a_function(id, minor):
     assert added_in(id) == minor
+
+
+#: Kind -> values of it in their order, none of them in the order of their text.
+SORTED = {
+    "int": [-2, -1, 0, 9, 10],
+    "uint": [UInt(0), UInt(9), UInt(10)],
+    "double": [-INFINITY, -1.5, 0.0, 9.5, 10.0, INFINITY],
+    "bool": [False, True],
+    "string": ["A", "B", "a", "aa", "b"],
+    "bytes": [b"", b"a", b"aa", b"b"],
+    "duration": [Duration(-1), Duration(0), Duration(9), Duration(10)],
+    "timestamp": [Timestamp(-1, 3600), Timestamp(0), Timestamp(9), Timestamp(10, -3600)],
+}
+
+
+@pytest.mark.parametrize("kind", SORTED)
+def test_the_order_of_values(kind):
+    items = SORTED[kind]
+    id = f"list_{kind}_{{}}"
+    for given in (items, items[::-1], items[1:] + items[:1]):
+        assert BY_ID[id.format("sort")].run(given) == items
+        names = [f"n{items.index(one)}" for one in given]
+        assert BY_ID[id.format("sortByAssociatedKeys")].run(names, given) == sorted(names)
+        assert BY_ID[id.format("is_sorted_bool")].run(given) is (given == items)
+        assert (BY_ID[f"list_{kind}_min_{kind}"].run(given), BY_ID[f"list_{kind}_max_{kind}"].run(given)) == (
+            items[0],
+            items[-1],
+        )
+    assert BY_ID[id.format("is_sorted_bool")].run([items[0], items[0], items[1]])
+    for one, other in zip(items, items[1:], strict=False):
+        runs = (standard.less, standard.less_equal, standard.greater, standard.greater_equal)
+        assert [run(one, other) for run in runs] == [True, True, False, False]
+        assert [run(one, one) for run in runs] == [False, True, False, True]
+        assert [run(other, one) for run in runs] == [False, False, True, True]
+
+
+def test_items_with_equal_keys_keep_their_order():
+    assert lists.sort_by_keys(["a", "b", "c", "d"], [1, 0, 1, 0]) == ["b", "d", "a", "c"]
+    assert lists.sort([]) == lists.sort_by_keys([], []) == []
+
+
+def test_nan_is_neither_before_nor_after_a_number():
+    """`Double.Compare` fails, which `sort` takes as not less."""
+    assert len(lists.sort([2.0, math.nan, 1.0])) == 3
+    assert lists.sort([2.0, 1.0, math.nan])[:2] == [1.0, 2.0]
+
+
+@pytest.mark.parametrize(
+    ("keys", "why"),
+    [
+        ([1, "a"], "list elements must have the same type"),
+        ([1, 1.0], "list elements must have the same type"),
+        ([1, 2, UInt(3)], "list elements must have the same type"),
+        ([1, None], "list elements must have the same type"),
+        ([None], "list elements must be comparable"),
+        ([[1], [2]], "list elements must be comparable"),
+        ([{}], "list elements must be comparable"),
+    ],
+)
+def test_keys_without_an_order(keys, why):
+    """`sortListByAssociatedKeys` of `ext/lists.go`."""
+    for run in (lists.sort, lambda keys: lists.sort_by_keys(list("abc")[: len(keys)], keys)):
+        with pytest.raises(CelError) as raised:
+            run(keys)
+        assert str(raised.value) == why

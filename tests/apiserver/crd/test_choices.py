@@ -28,6 +28,41 @@ FORMATS = [{}, {"format": "date"}, {"format": "int32"}, {"format": "float"}, {"f
 MORE = [{}, {"nullable": True}, {"enum": [1, "a"]}]
 
 
+#: Bounds of numbers, also ones that integers or a format do not have.
+BOUNDS = [0, 1, -1, 2.5, -2.5, 2**31 - 1, 2**31, -(2**31), -(2**31) - 1, 2**63 - 1, 2**63, -(2**63), -(2**63) - 1]
+
+
+@pytest.mark.parametrize("bound", BOUNDS)
+def test_quick_validation_of_numbers_near_a_bound(bound):
+    """It accepts nothing that full validation rejects, and is not needlessly slow for what is far from the bound."""
+    near = [
+        bound - 1,
+        bound,
+        bound + 1,
+        float(bound),
+        bound + 0.5,
+        bound - 0.5,
+        int(bound),
+        int(bound) + 1,
+        int(bound) - 1,
+    ]
+    for kind, form, limit, exclusive in itertools.product(
+        ("integer", "number"), ("", "int32", "int64", "double"), ("minimum", "maximum"), (False, True)
+    ):
+        schema = {
+            "type": kind,
+            limit: bound,
+            f"exclusive{limit.title()}": exclusive,
+            **({"format": form} if form else {}),
+        }
+        values = SchemaValidator(schema)
+        for value in near:
+            assert values.accepts(value) <= (not values.check(value).problems), (schema, value)
+        if abs(bound) < 100:
+            far = 1000 if limit == "minimum" else -1000
+            assert values.accepts(far) is (not values.check(far).problems), schema
+
+
 @pytest.mark.parametrize("kind", TYPES, ids=str)
 def test_quick_validation_accepts_nothing_that_full_validation_rejects(kind):
     for limit, form, more in itertools.product(LIMITS, FORMATS, MORE):

@@ -9,11 +9,12 @@ from typing import Any
 from fakekube.apiserver.cel.library.overload import Overload, overload
 from fakekube.apiserver.cel.library.standard import add, index
 from fakekube.apiserver.cel.tree import UInt
-from fakekube.apiserver.cel.values import NONE, CelError, Duration, Optional, compare, contains, equal
+from fakekube.apiserver.cel.values import NONE, CelError, Duration, Optional, compare, contains, equal, kind_of
 
 Items = list[Any]
 
 _COMPARABLE = ("int", "uint", "double", "bool", "duration", "timestamp", "string", "bytes")
+_SORTABLE = frozenset({"google.protobuf.Duration", "google.protobuf.Timestamp", *_COMPARABLE})
 _SUMMABLE: dict[str, Any] = {"int": 0, "uint": UInt(0), "double": 0.0, "duration": Duration(0)}
 
 
@@ -93,13 +94,16 @@ def range_(count: int) -> Items:
 
 
 def sort(items: Items) -> Items:
-    return sorted(items, key=functools.cmp_to_key(compare))
+    return sort_by_keys(items, items)
 
 
 def sort_by_keys(items: Items, keys: Items) -> Items:
-    compared = functools.cmp_to_key(compare)
-    places = sorted(range(len(items)), key=lambda place: compared(keys[place]))
-    return [items[place] for place in places]
+    """The items in the order of their keys, which have one type. NaN is neither before nor after another number."""
+    if keys and kind_of(keys[0]) not in _SORTABLE:
+        raise CelError("list elements must be comparable")
+    if len(set(map(kind_of, keys))) > 1:
+        raise CelError("list elements must have the same type")
+    return [items[place] for place in sorted(range(len(items)), key=keys.__getitem__)]
 
 
 # --- sets ------------------------------------------------------------------------------------------------------------
