@@ -174,7 +174,7 @@ class Catalog:
         priorities: dict[str, int] = {}
         for one in self._remote.values():
             priorities[one.group] = max(priorities.get(one.group, 0), one.group_priority)
-        for group, priority in sorted(priorities.items()):
+        for group, priority in priorities.items():
             if group and group not in names:
                 before = [name for name in names if (-priority, group) > (-self._priority(name, priorities), name)]
                 names.insert(len(before), group)

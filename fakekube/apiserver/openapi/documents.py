@@ -88,12 +88,12 @@ def roots(server: Server) -> list[str]:
     return sorted({*_own_roots(server), *server.catalog.remote_documents(3)})
 
 
-def _own_roots(server: Server) -> list[str]:
+def _own_roots(server: Server) -> Iterable[str]:
     """The paths of the documents: of groups and versions, of built-in groups, and of what is no resource."""
     resources = list(server.catalog.resources())
-    groups = {resource.group for resource in resources if not server.catalog.is_custom_group(resource.group)}
-    found = {*map(root_of, resources), *discoveryroutes.SINGLE}
-    return sorted(found | {f"apis/{group}" if group else "api" for group in groups})
+    groups = [resource.group for resource in resources if not server.catalog.is_custom_group(resource.group)]
+    roots_of_groups = (f"apis/{group}" if group else "api" for group in groups)
+    return dict.fromkeys([*map(root_of, resources), *discoveryroutes.SINGLE, *roots_of_groups])
 
 
 def group_of(root: str) -> str:

@@ -29,7 +29,7 @@ def share(paths: Object) -> Object:
                         names[key] = f"{parameter['name']}-{_hash(key)}"
                         found[names[key]] = parameter
                     parameters[index] = {"$ref": f"#/parameters/{names[key]}"}
-    return dict(sorted(found.items()))
+    return found
 
 
 def _lists(item: Object) -> Iterator[list[Object]]:

@@ -68,7 +68,7 @@ def full_name(short: str) -> str:
 
 def short_name(full: str) -> str:
     """`io.k8s.api.core.v1.Pod` -> `core.v1.Pod`."""
-    for prefix in (*sorted(_PACKAGES.values(), key=len, reverse=True), "io.k8s.api."):
+    for prefix in (*sorted(_PACKAGES.values(), reverse=True), "io.k8s.api."):
         if full.startswith(prefix):
             return full.removeprefix(prefix)
     return full

@@ -75,9 +75,9 @@ def strategy_of(resource: str, version: str, minor: int) -> Strategy:
     """The strategy of a built-in resource in an API version, as Kubernetes 1.`minor` has it."""
     found = STRATEGIES.get(f"{resource}/{version}") or STRATEGIES.get(resource, DEFAULT)
     kind = _KINDS.get(resource)
-    for last in sorted(kind.before, reverse=True) if kind is not None else ():
+    for last, before in kind.before.items() if kind is not None else ():
         if minor < last:
-            found = replace(found, **_KINDS[resource].before[last])
+            found = replace(found, **before)
     return found
 
 
@@ -95,9 +95,7 @@ def printer_of(resource: str, kind: str = "") -> columns.Printer:
     """The printer of a built-in resource; `kind` is that of a subresource with a kind of its own."""
     if kind == "Scale":
         return scale.PRINTER
-    before = _PRINTERS_BEFORE.get(resource)
-    if before:
-        for last in sorted(before):
-            if not since(last):
-                return before[last]
+    for last, printer in _PRINTERS_BEFORE[resource].items() if resource in _PRINTERS_BEFORE else ():
+        if not since(last):
+            return printer
     return PRINTERS.get(resource, columns.DEFAULT)
