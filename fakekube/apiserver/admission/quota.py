@@ -122,7 +122,7 @@ def _charged(call: Call, obj: Object, old: Object | None, quota: Object) -> Obje
     more = usage(call.resource.collection, obj)
     if old is not None and in_scope(quota, call.resource.collection, old):
         more = _beyond(more, usage(call.resource.collection, old))
-    more = {name: value for name, value in more.items() if name in hard and number_of(value)}
+    more = {name: value for name, value in more.items() if name in hard and number_of(value) > 0}
     if not more:
         return None
     after = {name: plus(used.get(name, "0"), value) for name, value in more.items()}
@@ -137,6 +137,6 @@ def _charged(call: Call, obj: Object, old: Object | None, quota: Object) -> Obje
 
 
 def _beyond(new: Usage, old: Usage) -> Usage:
-    """The positive differences of two usages."""
+    """The differences of two usages."""
     differences = {name: number_of(value) - number_of(old.get(name, "0")) for name, value in new.items()}
-    return {name: spelled(number, new[name]) for name, number in differences.items() if number > 0}
+    return {name: spelled(number, new[name]) for name, number in differences.items()}

@@ -309,3 +309,40 @@ def test_an_update_is_charged_with_what_it_adds(api):
         403,
         True,
     )
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "body"),
+    [
+        ("PATCH", f"{PODS}/p", {"metadata": {"labels": {"a": "b"}}}),
+        ("PATCH", f"{PODS}/p/status", {"status": {"phase": "Running"}}),
+        ("PATCH", f"{CONFIGMAPS}/a", {"data": {"a": "b"}}),
+        ("PATCH", f"{SERVICES}/s/status", {"status": {"conditions": []}}),
+        ("DELETE", f"{CONFIGMAPS}/a", b""),
+        ("POST", "/api/v1/namespaces", {"metadata": {"name": "n"}}),
+        ("POST", "/api/v1/namespaces/default/events", {"metadata": {"name": "e"}, "involvedObject": {"namespace": "default"}}),
+        ("POST", f"{PODS}/p/binding", {"metadata": {"name": "p"}, "target": {"name": "n"}}),
+    ],
+)  # fmt: skip
+def test_writes_that_no_quota_concerns(api, method, path, body):
+    """Updates of what is only counted, status and cluster-scoped kinds: although the quota is used up and the pod does not
+    specify what it demands."""
+    api.ok("POST", PODS, pod())
+    api.ok("POST", CONFIGMAPS, configmap())
+    api.ok("POST", SERVICES, service("ClusterIP"))
+    hard = {"requests.cpu": "0", "pods": "0", "count/configmaps": "0", "count/events": "0", "services": "0"}
+    quota(api, {**hard, "count/namespaces": "0"})
+    before = api.ok("GET", f"{QUOTAS}/q")
+    api.ok(method, path, body, **(MERGE if method == "PATCH" else {}))
+    assert api.ok("GET", f"{QUOTAS}/q") == before
+
+
+def test_an_update_that_changes_no_usage_writes_no_quota(api):
+    quota(api, {"services": "1", "services.nodeports": "5"})
+    api.ok("POST", SERVICES, service("NodePort", 2))
+    before = api.ok("GET", f"{QUOTAS}/q")
+    assert before["status"]["used"] == {"services": "1", "services.nodeports": "2"}
+    api.ok("PATCH", f"{SERVICES}/s", {"metadata": {"labels": {"a": "b"}}}, **MERGE)
+    assert api.ok("GET", f"{QUOTAS}/q") == before
+    api.ok("PATCH", f"{SERVICES}/s", {"spec": {"type": "ClusterIP"}}, **MERGE)
+    assert api.ok("GET", f"{QUOTAS}/q") == before  # less usage is the controller's to count
