@@ -1,6 +1,7 @@
 """Operators and conversions of CEL on plain values (`cel-go/common/types`): signs, limits and time zones."""
 
 import math
+from itertools import pairwise
 
 import pytest
 
@@ -248,7 +249,7 @@ def test_the_order_of_values(kind):
             items[-1],
         )
     assert BY_ID[id.format("is_sorted_bool")].run([items[0], items[0], items[1]])
-    for one, other in zip(items, items[1:], strict=False):
+    for one, other in pairwise(items):
         runs = (standard.less, standard.less_equal, standard.greater, standard.greater_equal)
         assert [run(one, other) for run in runs] == [True, True, False, False]
         assert [run(one, one) for run in runs] == [False, True, False, True]

@@ -36,3 +36,20 @@ def test_reasons():
         f'status.conditions[0].reason: Invalid value: "{"-" * 1025}": a condition reason must start'
     )
     assert found[1] == "status.conditions[0].reason: Too long: may not be more than 1024 bytes"
+
+
+def test_texts_at_their_limits():
+    longest = {"reason": "a" * 1024, "message": "m" * 32_768}
+    assert problems({**GOOD, **longest}) == []
+    for field, text in longest.items():
+        assert problems({**GOOD, field: f"{text}x"}) == [
+            f"status.conditions[0].{field}: Too long: may not be more than {len(text)} bytes"
+        ]
+
+
+def test_the_status_of_a_condition():
+    assert [problems({**GOOD, "status": status}) for status in ("True", "False", "Unknown")] == [[], [], []]
+    supported = 'supported values: "False", "True", "Unknown"'
+    assert problems({**GOOD, "status": "true"}) == [
+        f'status.conditions[0].status: Unsupported value: "true": {supported}'
+    ]
