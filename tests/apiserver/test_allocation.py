@@ -305,3 +305,54 @@ def test_allocations_are_counted_again_after_the_history_is_compacted():
         api.ok("POST", "/api/v1/namespaces/default/configmaps", {"metadata": {"name": f"c{number}"}})
         create(api, f"s{number}", clusterIP="None")
     assert api.refused("POST", SERVICES, service("t", clusterIP="10.0.0.77"))[0] == 422
+
+
+A, B = {"name": "a", "port": 80, "nodePort": 30080}, {"name": "b", "port": 81, "nodePort": 30081}
+
+
+def bare(one, **changes):
+    return {**{key: value for key, value in one.items() if key != "nodePort"}, **changes}
+
+
+@pytest.mark.parametrize(
+    ("sent", "kept"),
+    [
+        ([bare(A), bare(B)], {"a": 30080, "b": 30081}),
+        ([bare(B), bare(A)], {"a": 30080, "b": 30081}),
+        ([bare(A)], {"a": 30080}),
+        ([bare(A, port=90), bare(B)], {"a": 30080, "b": 30081}),
+        ([bare(A), bare(B, name="c")], {"a": 30080, "c": None}),
+        ([bare(A), bare(B), {"name": "c", "port": 82}], {"a": 30080, "b": 30081, "c": None}),
+        ([bare(A, nodePort=30090), bare(B)], {"a": 30090, "b": 30081}),
+        ([bare(A, nodePort=30081), bare(B)], {"a": 30081, "b": None}),
+        ([bare(A, nodePort=30081), bare(B, nodePort=30080)], {"a": 30081, "b": 30080}),
+    ],
+)
+def test_an_update_without_node_ports_keeps_those_of_the_same_names(sent, kept):
+    """`patchAllocatedValues` of `registry/core/service/storage/storage.go`; None: another port of the range."""
+    api = Api()
+    create(api, type="NodePort", ports=[A, B])
+    api.ok("PUT", f"{SERVICES}/s", service(type="NodePort", ports=sent))
+    found = {port["name"]: port["nodePort"] for port in api.ok("GET", f"{SERVICES}/s")["spec"]["ports"]}
+    assert found.keys() == kept.keys()
+    assert all(found[name] == number for name, number in kept.items() if number is not None)
+    assert all(30000 <= number < 32768 for number in found.values())
+    assert len(set(found.values())) == len(found)
+    for number in {30080, 30081} - set(found.values()):  # is free again
+        create(api, f"n{number}", type="NodePort", ports=[{"port": 80, "nodePort": number}])
+
+
+def test_an_update_of_another_type_releases_the_node_ports():
+    api = Api()
+    create(api, type="NodePort", ports=[A, B])
+    api.ok("PUT", f"{SERVICES}/s", service(type="ClusterIP", ports=[bare(A), bare(B)]))
+    assert not any("nodePort" in port for port in api.ok("GET", f"{SERVICES}/s")["spec"]["ports"])
+    assert create(api, "t", type="NodePort", ports=[A])["ports"][0]["nodePort"] == 30080
+
+
+def test_one_node_port_serves_a_port_of_two_protocols():
+    api = Api()
+    both = [{"name": "t", "port": 53}, {"name": "u", "port": 53, "protocol": "UDP"}]
+    first = create(api, type="NodePort", ports=both)["ports"]
+    assert first[0]["nodePort"] == first[1]["nodePort"]
+    assert len({port["nodePort"] for port in create(api, "o", type="NodePort", ports=[A, B])["ports"]}) == 2

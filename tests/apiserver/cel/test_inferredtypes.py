@@ -153,6 +153,7 @@ def test_the_type_of_an_expression(source):
         ("1.all(i, true)", "expression of type 'int' cannot be range of a comprehension (must be list, map, or dynamic)"),
         ("l.all(i, i)", "expected type 'bool' but found 'int'"),
         ("nope", "undeclared reference to 'nope' (in container '')"),
+        ("a.b.C{}", "undeclared reference to 'a.b.C' (in container '')"),
         ("nope()", "undeclared reference to 'nope' (in container '')"),
         ("l.nope()", "undeclared reference to 'nope' (in container '')"),
         ("[?1]", "expected type 'optional_type(int)' but found 'int'"),
