@@ -94,3 +94,41 @@ def test_a_value_is_one_of_the_choices_of_its_type(kind, choices, accepted):
     assert [repr(value) for value in found if not (kind == "integer" and isinstance(value, float))] == [
         repr(value) for value in expected
     ]
+
+
+JUNCTORS = [
+    {"not": {"enum": [1, "a"]}},
+    {"not": {"minimum": 1}},
+    {"anyOf": [{"minimum": 2}, {"maxLength": 0}]},
+    {"oneOf": [{"minimum": 0}, {"minimum": 1}]},
+    {"oneOf": [{"maxLength": 1}, {"pattern": "a"}]},
+    {"allOf": [{"minimum": 0}, {"maximum": 1}, {"pattern": "^$"}]},
+    {"allOf": [{"anyOf": [{"minimum": 2}]}, {"not": {"maximum": 0}}]},
+    {"anyOf": [{"minimum": 2}], "not": {"maximum": 2}, "oneOf": [{"maximum": 5}]},
+]
+SHAPES = [
+    *TYPES,
+    {"type": "array", "items": {"type": "integer"}},
+    {"type": "array", "items": {"type": "string"}, "minItems": 1},
+    {"type": "object", "additionalProperties": {"type": "integer"}},
+    {"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"]},
+    {"type": "object", "maxProperties": 0},
+]
+
+
+@pytest.mark.parametrize("junctor", JUNCTORS, ids=str)
+def test_quick_validation_of_junctors_accepts_nothing_that_full_validation_rejects(junctor):
+    accepted = rejected = 0
+    for shape in SHAPES:
+        whole = {**shape, **junctor}
+        for schema, wrap in (
+            (whole, lambda value: value),
+            ({"type": "object", "properties": {"a": whole}}, lambda value: {"a": value}),
+            ({"type": "array", "items": whole}, lambda value: [value]),
+        ):
+            values = SchemaValidator(schema)
+            for value in map(wrap, VALUES):
+                valid = not values.check(value).problems
+                assert values.accepts(value) <= valid, (schema, value)
+                accepted, rejected = accepted + valid, rejected + (not valid)
+    assert min(accepted, rejected) > 0
