@@ -105,6 +105,7 @@ class Catalog:
             return
         groups = {group for group, _ in (*remote, *self._remote)}
         self._remote = remote
+        self.changes += 1
         for key in [key for key in self._documents if self._of_group.get(key) in (None, *groups)]:
             del self._documents[key]
         self._encodings.clear()

@@ -180,3 +180,22 @@ def test_documents_are_built_again_when_their_resources_change():
     assert get_all()[0] == ["all", "b"]
     found = built.get("all")
     assert (found.json, found.hash) == (b'["all"]', hashlib.sha512(b'["all"]').hexdigest().upper())
+
+
+def test_every_change_of_what_is_served_is_counted():
+    """A document that is made in steps starts again if anything changes meanwhile."""
+    catalog = Catalog([resource("apps", "v1")])
+    one = resource("x.io", "v1")
+    steps = [
+        (lambda: catalog.add(one), True),
+        (lambda: catalog.document("a", dict), False),
+        (lambda: catalog.part("a", dict, group="x.io"), False),
+        (lambda: catalog.set_remote(remotes(("r.io", "v1", 1, 1))), True),
+        (lambda: catalog.set_remote(remotes(("r.io", "v1", 1, 1))), False),
+        (lambda: catalog.set_remote([]), True),
+        (lambda: catalog.remove(one), True),
+    ]
+    for step, counts in steps:
+        before = catalog.changes
+        step()
+        assert (catalog.changes > before) is counts
