@@ -82,3 +82,24 @@ def test_blank_query_values_are_kept_and_the_first_value_is_the_option():
 def test_any_path_can_be_parsed(method, path, selector):
     info = parse(Request(method, path, {"fieldSelector": ["metadata.name" + selector]}))
     assert info.path == path
+
+
+@pytest.mark.parametrize(
+    ("text", "query"),
+    [
+        ("", {}),
+        ("a=1&a=2&b", {"a": ["1", "2"], "b": [""]}),
+        ("&&a=1&", {"a": ["1"]}),
+        ("a=%41+b&%62=c", {"a": ["A b"], "b": ["c"]}),
+        ("a=1;b=2", {}),
+        ("a=1;b=2&c=3", {"c": ["3"]}),
+        ("c=%43&a=1;b", {"c": ["C"]}),
+        ("a=%zz&b=2", {"b": ["2"]}),
+        ("a=%4&b=2", {"b": ["2"]}),
+        ("%zz=1", {}),
+        ("a=b=c", {"a": ["b=c"]}),
+    ],
+)
+def test_malformed_pairs_of_a_query_are_ignored(text, query):
+    """`url.ParseQuery`, whose error `URL.Query` drops."""
+    assert parse_query(text) == query

@@ -3,6 +3,7 @@
 import sys
 import tracemalloc
 
+import orjson
 import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
@@ -316,3 +317,36 @@ def test_what_is_removed_frees_its_bytes(monkeypatch):
     for _ in range(3):  # as many as there is room for
         before = store.update("pods", "a/x", before, {"metadata": {}, "value": "x" * 150}).after
     assert len(store.changes()) == 5
+
+
+@pytest.mark.parametrize("window", [1, 2, 3, 4, 5, 8, 11, 12])
+def test_the_history_is_cut_to_its_window_when_it_is_a_quarter_longer(window):
+    store, kept = Store(window=window), 0
+    for number in range(40):
+        name = f"o{number % 3}"
+        entry = store.get("configmaps", name)
+        if entry is None:
+            store.create("configmaps", name, obj(number))
+        else:
+            store.update("configmaps", name, entry, obj(number))
+        kept += 1
+        if kept > window + window // 4:
+            kept = window
+        assert store.compacted == (store.revision - kept if number >= kept else 0)
+
+
+@pytest.mark.parametrize(
+    "sizes", [[400, 400, 200], [400, 400, 201], [250] * 9, [1001, 1], [900, 800, 10, 10], [1, 2, 3] * 99, [749, 251, 1]]
+)
+def test_the_history_is_cut_to_three_quarters_of_its_bytes(sizes, monkeypatch):
+    monkeypatch.setattr(storage, "MAX_HISTORY_BYTES", 1000)
+    store, twin, kept = Store(), Store(), []
+    for number, size in enumerate(sizes):
+        twin.create("configmaps", f"o{number}", obj(""))
+        empty = len(orjson.dumps(twin.get("configmaps", f"o{number}").object))
+        store.create("configmaps", f"o{number}", obj("a" * (size - empty)))
+        kept.append(max(size, empty))
+        if sum(kept) > 1000:
+            while len(kept) > 1 and sum(kept) > 750:
+                kept.pop(0)
+        assert store.compacted == (store.revision - len(kept) if number >= len(kept) else 0)

@@ -198,7 +198,6 @@ def _binding(policies: str, *, swapped: bool) -> Check:
         verb = "get" if name else "list"
         policy = write.server.store.get(policies, spec["policyName"])
         kind = policy.object["spec"].get("paramKind") if policy is not None else None
-        served = True
         if kind is not None:
             info, served = _request(write, kind, verb, namespace, name)
         else:
@@ -212,7 +211,7 @@ def _binding(policies: str, *, swapped: bool) -> Check:
         why = f'user {user} does not have "{verb}" permission on the object referenced by paramRef'
         if policy is None:
             why = f"unable to get policy {spec['policyName']} to determine minimum required permissions {everything}"
-        elif not served and kind is not None:
+        elif kind is not None and not served:
             shown = f"&{{{kind['apiVersion']} {kind['kind']}}}"
             why = f"unable to resolve paramKind {shown} to determine minimum required permissions {everything}"
         elif swapped:
