@@ -132,3 +132,42 @@ def test_quick_validation_of_junctors_accepts_nothing_that_full_validation_rejec
                 assert values.accepts(value) <= valid, (schema, value)
                 accepted, rejected = accepted + valid, rejected + (not valid)
     assert min(accepted, rejected) > 0
+
+
+#: Schemas whose valid values quick validation recognizes, which large lists need: only others are validated in full.
+PLAIN = [
+    {"type": "string", "minLength": 1, "maxLength": 2},
+    {"type": "string", "maxLength": 0},
+    {"type": "string", "pattern": "^a+$"},
+    {"type": "string", "enum": ["a", "1"]},
+    {"type": "string", "nullable": True},
+    {"type": "boolean"},
+    {"type": "boolean", "enum": [True]},
+    {"type": "integer", "minimum": 0, "maximum": 1},
+    {"type": "integer", "minimum": -3, "exclusiveMinimum": True},
+    {"type": "integer", "maximum": 1, "exclusiveMaximum": True},
+    {"type": "integer", "format": "int32"},
+    {"type": "number"},
+    {"type": "array", "items": {"type": "integer"}, "minItems": 1, "maxItems": 2},
+    {"type": "array", "items": {"type": "string"}, "maxItems": 0},
+    {"type": "object", "additionalProperties": {"type": "integer"}, "minProperties": 1, "maxProperties": 2},
+    {"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"]},
+    {"type": "object", "properties": {"a": {"type": "integer"}, "b": {"type": "string"}}, "maxProperties": 1},
+    {"type": "object", "maxProperties": 0},
+    {"type": "string", "anyOf": [{"type": "string", "maxLength": 0}, {"type": "string", "pattern": "^a"}]},
+    {"type": "string", "allOf": [{"type": "string", "maxLength": 1}, {"type": "string", "pattern": "^a"}]},
+]
+MORE_VALUES = [
+    *VALUES, "aa", "aaa", "b", 2, -1, -2, -4, 2**31 - 1, 2**31, -(2**31), -(2**31) - 1, [1, 2], [1, 2, 3], ["a"], [None],
+    {"a": 1, "b": 2}, {"a": 1, "b": "x"}, {"a": "x"}, {"b": 1}, {"a": 1, "b": 2, "c": 3}, {"a": None},
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("schema", PLAIN, ids=str)
+def test_quick_validation_of_plain_schemas_accepts_what_full_validation_accepts(schema):
+    values = SchemaValidator(schema)
+    # a whole float is an integer, which is not recognized
+    usual = [one for one in MORE_VALUES if not (isinstance(one, float) and schema["type"] == "integer")]
+    valid = [value for value in usual if not values.check(value).problems]
+    assert [value for value in usual if values.accepts(value)] == valid
+    assert valid

@@ -274,7 +274,9 @@ def test_a_definition_is_deleted_after_its_objects(served: Api) -> None:
     assert served.call("GET", WIDGETS)[0] == 404
 
 
-def test_a_conflicting_name_is_accepted_after_its_owner_is_deleted(served: Api) -> None:
+@pytest.mark.parametrize("held", [False, True])
+def test_a_conflicting_name_is_accepted_after_its_owner_is_deleted(served: Api, held: bool) -> None:
+    """At once, or with the last object that keeps the owner."""
     second = widgets()
     second["metadata"] = {"name": "gadgets.example.com"}
     second["spec"]["names"] = {"plural": "gadgets", "kind": "Widget", "singular": "gadget", "listKind": "GadgetList"}
@@ -287,7 +289,12 @@ def test_a_conflicting_name_is_accepted_after_its_owner_is_deleted(served: Api) 
 
     assert accepted() == ("KindConflict", '"Widget" is already in use')
     assert served.call("GET", "/apis/example.com/v1/gadgets")[0] == 404
+    if held:
+        served.ok("POST", WIDGETS, widget("held", metadata={"finalizers": ["example.com/x"]}))
     served.ok("DELETE", f"{CRDS}/widgets.example.com")
+    if held:
+        assert accepted()[0] == "KindConflict"
+        served.ok("PATCH", f"{WIDGETS}/held", {"metadata": {"finalizers": None}}, **MERGE)
     assert accepted() == ("NoConflicts", "no conflicts found")
     assert served.call("GET", "/apis/example.com/v1/gadgets")[0] == 200
 

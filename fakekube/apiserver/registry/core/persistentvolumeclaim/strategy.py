@@ -38,7 +38,7 @@ def _one_source(spec: Object, before: Object) -> Object:
     kept = {key: value for key, value in spec.items() if key not in ("dataSource", "dataSourceRef")}
     if reference is not None and reference.get("namespace") and before.get("dataSourceRef") is None:
         reference = None
-    if source is not None and reference is None and before.get("dataSource") is None:
+    if source is not None and reference is None and not (before.get("dataSource") or before.get("dataSourceRef")):
         named = (source.get("apiGroup") or "", source.get("kind") or "")
         source = source if named in OLD_SOURCES else None
     if source is not None and reference is None:
