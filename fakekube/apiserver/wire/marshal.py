@@ -126,7 +126,7 @@ def _map(number: int, type: str) -> Marshal:
 
     def write(entries: Mapping[str, Any]) -> bytes:
         found = []
-        for name in sorted(entries, key=str.encode):
+        for name in sorted(entries):
             item = entries[name]
             found.append(delimited(number, key(name) + (b"" if item is None else value(item))))
         return b"".join(found)

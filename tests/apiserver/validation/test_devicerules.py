@@ -232,7 +232,9 @@ def test_a_status_of_a_claim_needs_the_permissions_to_bind_and_for_its_drivers()
     body = named("ResourceClaim", "c", **claim(request()))
     api.ok("POST", path, body)
     result = {"request": "r", "driver": "d.example.com", "pool": "p", "device": "x"}
-    allocated = {**body, "status": {"allocation": {"devices": {"results": [result]}}}}
+    others = [{"driver": f"{name}.example.com", "pool": "p", "device": name} for name in "zay"]
+    results = [result, *({"request": "r", **one} for one in others)]
+    allocated = {**body, "status": {"allocation": {"devices": {"results": results}}}}
     state = {"driver": "d.example.com", "pool": "p", "device": "x"}
     ready = {**body, "status": {**allocated["status"], "devices": [state]}}
 
@@ -251,6 +253,9 @@ def test_a_status_of_a_claim_needs_the_permissions_to_bind_and_for_its_drivers()
         '"scheduler" cannot arbitrary-node:update resource "resourceclaims/driver" in API group "resource.k8s.io" in '
         'the namespace "default"'
     )
+    several = {**body, "status": {**allocated["status"], "devices": others}}
+    why = api.refused("PUT", f"{path}/c/status", several, user=scheduler)[2]
+    assert [part.partition(".example.com")[0] for part in why.split('claims.resource.k8s.io "')[1:]] == ["a", "y", "z"]
     api.ok("PUT", f"{path}/c/status", ready, user=driver)
     api.ok("PUT", f"{path}/c/status", ready, user=reporter)
 
