@@ -580,6 +580,39 @@ def test_streams_are_web_sockets(api):
     assert upgrade.session.opened()[0] == b"\x01hello"
 
 
+WEBSOCKET = {"connection": "Upgrade", "upgrade": "websocket"}
+
+
+@pytest.mark.parametrize(
+    ("query", "ports"),
+    [
+        ("", []),
+        ("?ports=1", [1]),
+        ("?ports=65535", [65535]),
+        ("?ports=80,443", [80, 443]),
+        ("?ports=80&ports=443,9", [80, 443, 9]),
+    ],
+)
+def test_each_forwarded_port_has_two_channels_which_begin_with_its_number(api, query, ports):
+    waiting(api)
+    api.apiserver.kubelet.forward = lambda request: request.data + bytes([request.port % 256])
+    session = api.answer("GET", f"{PODS}/a/portforward{query}", **WEBSOCKET).upgrade.session
+    numbered = [bytes([2 * i + part]) + port.to_bytes(2, "little") for i, port in enumerate(ports) for part in (0, 1)]
+    assert session.opened() == numbered
+    for i, port in enumerate(ports):
+        assert session.received(bytes([2 * i]) + b"x") == [bytes([2 * i]) + b"x" + bytes([port % 256])]
+        assert session.received(bytes([2 * i + 1]) + b"x") == []
+    assert session.received(b"") == session.received(bytes([2 * len(ports)]) + b"x") == []
+
+
+@pytest.mark.parametrize("port", ["0", "65536", "-1", "x", "", "1.5", "٣", "080808"])
+def test_ports_that_cannot_be_forwarded(api, port):
+    waiting(api)
+    api.apiserver.kubelet.forward = lambda request: b""
+    found = api.refused("GET", f"{PODS}/a/portforward?ports=80,{port}", **WEBSOCKET)
+    assert found == (400, "BadRequest", f'unable to parse "{port}" as a port: it must be between 1 and 65535')
+
+
 SERVICES = "/api/v1/namespaces/default/services"
 
 

@@ -95,9 +95,11 @@ def read_page(call: Call, options: ListOptions) -> Generator[Need, Any, Page]:
     collection = store.collection(call.resource.collection)
     found: builtins.list[Entry] = []
     last = ""
-    if call.converted is not None and selection.shown is not None:
-        yield from conversion.read(call, [entry for _, entry in collection.scan(selection.prefix, start, exact)])
     scan = collection.scan(selection.prefix, start, exact)
+    if call.converted is not None and selection.shown is not None:
+        every = tuple(scan)
+        yield from conversion.read(call, [entry for _, entry in every])
+        scan = iter(every)
     for path, entry in scan:
         if not selection.takes(path, entry):
             continue
