@@ -2,6 +2,9 @@
 
 import pytest
 
+from fakekube import data
+from fakekube.apiserver import versions
+from fakekube.apiserver.catalog import builtin_resources
 from fakekube.apiserver.resource import version_priority
 from fakekube.apiserver.versions import UnknownVersion
 from fakekube.server import bootstrap
@@ -99,3 +102,28 @@ def test_old_versions_list_groups_and_versions_in_the_same_order(version):
         assert found == sorted(found, key=version_priority)
         rows = [row.version for row in catalog.resources() if row.group == group]
         assert rows == sorted(rows, key=version_priority)
+
+
+@pytest.mark.parametrize("version", ["1.25", "1.31", "1.35", "1.37"])
+def test_the_resources_of_another_version_are_in_the_order_of_discovery(version):
+    """Groups in the order of 1.36, those that it does not have after them, and in each the versions by their priority."""
+    recorded = builtin_resources(data.load(bootstrap.DISCOVERY))
+    found = versions.resources(recorded, Api(version=version).apiserver.schemas)
+    order = list(dict.fromkeys(row.group for row in recorded))
+    groups = list(dict.fromkeys(row.group for row in found))
+    known = [group for group in groups if group in order]
+    assert known == [group for group in order if group in groups]
+    assert groups[: len(known)] == known
+    for group in groups:
+        rows = [row.version for row in found if row.group == group]
+        assert rows == sorted(rows, key=version_priority)
+    places = [groups.index(row.group) for row in found]
+    assert places == sorted(places)
+
+
+def test_the_resources_of_the_recorded_version_are_as_recorded():
+    recorded = builtin_resources(data.load(bootstrap.DISCOVERY))
+    found = versions.resources(recorded, Api().apiserver.schemas)
+    assert [(row.group, row.version, row.plural) for row in found] == [
+        (row.group, row.version, row.plural) for row in recorded
+    ]

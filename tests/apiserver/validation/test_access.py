@@ -158,3 +158,57 @@ def test_a_series_has_two_events_at_least():
         'series.count: Invalid value: "": should be at least 2',
         "series.lastObservedTime: Required value",
     ]
+
+
+LATER = {"count": 2, "lastObservedTime": "2026-01-01T00:00:01.000000Z"}
+
+
+@pytest.mark.parametrize(
+    ("stored", "sent", "errors"),
+    [
+        (None, LATER, []),
+        (LATER, None, []),
+        (LATER, {**LATER, "count": 3}, []),
+        (LATER, {**LATER, "count": 1}, ["series.count"]),
+        (LATER, {"count": 2}, ["series.lastObservedTime"]),
+        (None, {"count": 1}, ["series.count", "series.lastObservedTime"]),
+        ({"count": 1}, {"count": 1}, []),
+        ({"count": 1}, {"count": 0}, ["series.count", "series.lastObservedTime"]),
+    ],
+)
+def test_only_a_series_that_changes_is_validated(stored, sent, errors):
+    """`ValidateEventUpdate` of `pkg/apis/core/validation/events.go`."""
+    event = {key: value for key, value in EVENT.items() if key != "metadata"}
+    meta = {"name": "e", "namespace": "default", "resourceVersion": "1"}
+    old, new = ({**event, "metadata": meta, **({"series": one} if one else {})} for one in (stored, sent))
+    found = STRATEGIES["events.events.k8s.io"].validate_update(new, old)
+    assert [str(error).partition(":")[0] for error in found] == errors
+
+
+@pytest.mark.parametrize(
+    ("change", "field"),
+    [
+        ({"regarding": {**EVENT["regarding"], "name": "other"}}, "involvedObject"),
+        ({"reason": "Other"}, "reason"),
+        ({"note": "other"}, "message"),
+        ({"deprecatedSource": {"component": "c"}}, "source"),
+        ({"deprecatedFirstTimestamp": "2026-01-01T00:00:00Z"}, "firstTimestamp"),
+        ({"deprecatedLastTimestamp": "2026-01-01T00:00:00Z"}, "lastTimestamp"),
+        ({"deprecatedCount": 3}, "count"),
+        ({"type": "Warning"}, "type"),
+        ({"eventTime": "2027-01-01T00:00:00.000000Z"}, "eventTime"),
+        ({"action": "Other"}, "action"),
+        ({"related": {"kind": "Pod", "name": "r"}}, "related"),
+        ({"reportingController": "example.com/other"}, "reportingController"),
+        ({"reportingInstance": "other"}, "reportingInstance"),
+    ],
+)
+def test_no_other_field_of_the_newer_version_changes(change, field):
+    meta = {"name": "e", "namespace": "default", "resourceVersion": "1"}
+    old = {**EVENT, "metadata": meta}
+    found = [str(error) for error in STRATEGIES["events.events.k8s.io"].validate_update({**old, **change}, old)]
+    assert {error.partition(":")[0] for error in found if error.endswith("field is immutable")} == {field}
+    assert (
+        STRATEGIES["events.events.k8s.io"].validate_update({**old, "metadata": {**meta, "labels": {"a": "b"}}}, old)
+        == []
+    )
