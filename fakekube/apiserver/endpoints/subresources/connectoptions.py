@@ -38,10 +38,7 @@ _FIELDS: Mapping[str, Mapping[str, Callable[[Request, str], Any]]] = {
 
 
 def connect_options(kind: str, request: Request, path: str) -> Object:
-    """The options of a connection as an object, without its zero values; `path` is that of a proxied request.
-
-    Raises 400 for a value of the wrong type.
-    """
+    """The options of a connection as an object, without its zero values; `path` is that of a proxied request."""
     fields = _FIELDS.get(kind)
     values = {"path": path} if fields is None else {name: read(request, name) for name, read in fields.items()}
     return {name: value for name, value in values.items() if value}
