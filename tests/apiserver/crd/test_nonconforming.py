@@ -277,3 +277,38 @@ def test_replicas_below_null_are_absent(api: Api) -> None:
     assert api.ok(
         "POST", WIDGETS, b'{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"name":"w"},"spec":null}'
     )
+
+
+# --- parts that a path does not write --------------------------------------------------------------------------------
+
+PAIRS: Object = {
+    "type": "array", "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["k"],
+    "items": {"type": "object", "required": ["k"], "properties": {"k": {"type": "string"}}},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("path", "ignored", "owned"),
+    [
+        ("", {"status": {"pairs": [{"k": "a"}, {"k": "a"}]}}, True),
+        ("", {"status": {"pairs": [{"k": "a"}, {"k": "b"}]}}, True),
+        ("", {"status": {"pairs": "x"}}, False),
+        ("/status", {"spec": {"pairs": [{"k": "a"}, {"k": "a"}]}}, True),
+        ("/status", {"spec": {"pairs": "x"}}, False),
+    ],
+)
+def test_what_a_path_ignores_may_repeat_keys_but_has_the_types_of_the_schema(
+    api: Api, path: str, ignored: Object, owned: bool
+) -> None:
+    """A write whose object cannot be converted to a typed value has no managedFields of its own (`TypedValue`)."""
+    part = {"type": "object", "properties": {"pairs": PAIRS, "n": {"type": "integer"}}}
+    schema = {"type": "object", "properties": {"spec": part, "status": part}}
+    made = {"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": schema}}
+    define(api, {**made, "subresources": {"status": {}}})
+    stored = api.ok("POST", WIDGETS, widget(spec={"n": 1}))
+    written = {"status" if path else "spec": {"n": 2}}
+    sent = {**stored, **ignored, **written}
+    answer = api.ok("PUT", f"{WIDGETS}/w{path}?fieldManager=other", sent)
+    assert answer.get("status" if path else "spec") == {"n": 2}
+    managers = [entry["manager"] for entry in answer["metadata"].get("managedFields", ())]
+    assert ("other" in managers) is owned
