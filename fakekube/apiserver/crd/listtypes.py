@@ -59,8 +59,6 @@ def _map_errors(items: list[Any], schema: Structural, path: str) -> list[FieldEr
 
 def repeated(items: list[Any]) -> list[int]:
     """The positions of the second occurrences of values."""
-    if len(items) <= 1:
-        return []
     seen: dict[Any, int] = {}
     found: list[int] = []
     for i, item in enumerate(items):

@@ -39,6 +39,11 @@ OBJECT = {
         pytest.param(".spec.numbers[0,2]", [1, 3], id="a-union"),
         pytest.param(".metadata.*", [{"example.com/x": "1"}, "a"], id="all-fields"),
         pytest.param("..type", ["Ready", "Gone"], id="at-any-depth"),
+        pytest.param(
+            ".spec..",
+            [OBJECT["spec"], OBJECT["spec"]["list"], *OBJECT["spec"]["list"], [1, 2, 3, 4]],
+            id="all-that-contain-others",
+        ),
         pytest.param('.status.conditions[?(@.type=="Ready")].status', ["True"], id="a-filter"),
         pytest.param(".status.conditions[?(@.type!='Ready')].status", ["False"], id="a-filter-by-what-it-is-not"),
         pytest.param(".status.conditions[?(@.count>2)].type", ["Ready"], id="a-filter-by-a-number"),
