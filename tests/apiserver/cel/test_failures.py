@@ -266,6 +266,9 @@ CONSTANT = [
     ("uint(-1) > 0u", "unsigned integer overflow"),
     ("string(b'\\xff') == self.s", "invalid UTF-8 in bytes, cannot convert to string"),
     ("self.i == int(dyn(true))", "no such overload: int(bool)"),
+    ("self.i == int(dyn([1]))", "no such overload: int(list)"),
+    ("self.i == int(dyn({'a': [1]}))", "no such overload: int(map)"),
+    ("self.i == int(dyn([]))", "no such overload: int(list)"),
     ("self.s.find('(') == ''", "error parsing regexp: missing closing ): `(`"),
     ("matches(self.s, '(')", "error parsing regexp: missing closing ): `(`"),
     ("{}[timestamp(0)] == self.i", "invalid qualifier type: types.Timestamp"),
@@ -416,3 +419,11 @@ def test_h8_why_a_text_is_no_network(text: str, why: str) -> None:
 )
 def test_why_a_text_is_no_version(call: str, why: str) -> None:
     assert why in problems(f"{call}.major() == 1")[0]
+
+
+@pytest.mark.parametrize(
+    "rule",
+    ["int(dyn([self.i])) == 1", "int(dyn({'a': self.i})) == 1", "int(dyn([1][0])) == 1", "int(dyn(self.i == 1)) == 1"],
+)
+def test_a_part_with_a_variable_or_an_operator_is_not_evaluated_in_advance(rule: str) -> None:
+    assert refusal(rule) == ""

@@ -182,3 +182,28 @@ def test_an_expression_without_a_type(source, why):
 def test_the_variables_of_an_expression(source, used):
     """A name that a macro declares hides a variable."""
     assert check(source, parse(source, BINDINGS), VARIABLES)[1] == set(used)
+
+
+@pytest.mark.parametrize("before", [None, INT])
+def test_a_failed_match_leaves_no_binding(before):
+    """Type parameters are bound again and again while arguments are matched; a failure undoes all of it."""
+    checker = Checker({})
+    unknown, other = checker.variable(), checker.variable()
+    if before is not None:
+        assert checker.assignable(unknown, before)
+    bound = dict(checker.bound)
+    assert not checker.all_assignable((unknown, unknown, other, INT), (INT, DYN, STRING, STRING))
+    assert checker.bound == bound
+    assert not checker.all_assignable((unknown,), (INT, INT))
+    assert checker.all_assignable((unknown, unknown, other), (INT, DYN, STRING))
+    assert (checker.known(unknown), checker.known(other)) == (DYN, STRING)
+
+
+def test_a_type_parameter_is_never_bound_to_a_type_that_contains_it():
+    checker = Checker({})
+    unknown = checker.variable()
+    assert not checker.assignable(list_of(unknown), unknown)
+    assert not checker.assignable(unknown, map_of(STRING, list_of(unknown)))
+    assert checker.assignable(unknown, unknown)
+    assert checker.known(unknown) == unknown
+    assert checker.known(list_of(unknown), final=True) == list_of(DYN)

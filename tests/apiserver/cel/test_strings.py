@@ -87,3 +87,10 @@ def test_why_a_function_fails(call, why):
     with pytest.raises(CelError) as raised:
         call()
     assert str(raised.value) == why
+
+
+def test_results_of_sixteen_megabytes_are_made():
+    most = 16_777_216
+    assert len(strings.replace("ab", "b", "x" * (most - 2))) == most - 1
+    with pytest.raises(OverBudget):
+        strings.replace("ab", "b", "x" * (most - 1))
