@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.apiserver.api import CONFIGMAPS, DEPLOYMENTS, PODS
+from tests.apiserver.api import CONFIGMAPS, DEPLOYMENTS, PODS, configmap
 
 MERGE = {"content_type": "application/merge-patch+json"}
 NAMESPACES = "/api/v1/namespaces"
@@ -181,3 +181,16 @@ def test_an_immutable_claim_template_is_shown_in_the_internal_type(api):
     shown = '{"labels":{"a":"b"},"Spec":{"Devices":{"Requests":null,"Constraints":null,"Config":null}}}'
     message = api.refused("PATCH", f"{path}/t", change, **MERGE)[2]
     assert message.endswith(f"spec: Invalid value: {shown}: field is immutable")
+
+
+@pytest.mark.parametrize(
+    ("path", "body"),
+    [(CONFIGMAPS, configmap()), ("/api/v1/namespaces/default/events", {"metadata": {"name": "a"}, "involvedObject": {"namespace": "default"}})],
+)  # fmt: skip
+def test_a_get_of_the_present_revision_is_answered_and_of_a_later_one_is_not(api, path, body):
+    made = api.ok("POST", path, body)
+    for revision in ("", "0", "1", str(api.revision - 1), str(api.revision)):
+        assert api.ok("GET", f"{path}/a?resourceVersion={revision}") == made
+    code, reason, message = api.refused("GET", f"{path}/a?resourceVersion={api.revision + 1}")
+    assert (code, reason) == (504, "Timeout")
+    assert message.endswith(f"Too large resource version: {api.revision + 1}, current: {api.revision}")

@@ -116,6 +116,28 @@ def test_invalid_json_patches(patch, code, message):
     assert (refused.value.code, refused.value.message) == (code, message)
 
 
+@pytest.mark.parametrize(
+    "operation",
+    [
+        op("add", "/b", value="x"), op("add", "/list/0", value=[1]), op("remove", "/a"), op("replace", "/a", value={"x": 1}),
+        op("replace", "", value={"x": 1}), op("test", "/a", value={"b": 1}), op("test", "", value={"a": {"b": 1}, "list": []}),
+        op("move", "/c", **{"from": "/a"}), op("copy", "/c", **{"from": "/none"}),
+    ],
+    ids=lambda one: f"{one['op']}{one['path']}",
+)  # fmt: skip
+def test_only_copies_count_as_copied(operation, monkeypatch):
+    document = {"a": {"b": 1}, "list": []}
+    monkeypatch.setattr(json_patch, "MAX_COPIED", 0)
+    json_patch.apply(document, [operation])
+    with pytest.raises(StatusError):
+        json_patch.apply(document, [op("copy", "/c", **{"from": "/a"})])
+    monkeypatch.setattr(json_patch, "MAX_COPIED", 14)
+    twice = [op("copy", f"/{name}", **{"from": "/a"}) for name in "cd"]
+    assert json_patch.apply(document, twice)["d"] == {"b": 1}
+    with pytest.raises(StatusError):
+        json_patch.apply(document, [*twice, op("copy", "/e", **{"from": "/a/b"})])
+
+
 def test_the_copied_bytes_of_a_json_patch_are_limited():
     doubling = [op("copy", f"/{i}", **{"from": ""}) for i in range(60)]
     with pytest.raises(StatusError) as refused:

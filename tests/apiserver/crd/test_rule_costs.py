@@ -140,3 +140,19 @@ def test_equal_nodes_are_compiled_once_but_not_for_the_root():
     rooted, inner = compiler.compiled(node, root=True), compiler.compiled(dict(node), root=False)
     assert compiler.compiled(dict(node), root=True) is rooted
     assert (rooted[1][0].problem == "", "undefined field 'metadata'" in inner[1][0].problem) == (True, True)
+
+
+@pytest.mark.parametrize(
+    "node",
+    [
+        {"type": "array"},
+        {},
+        {"x-kubernetes-preserve-unknown-fields": True},
+        {"type": "array", "items": {"type": "array"}},
+    ],
+)
+def test_a_node_without_a_type_in_expressions_has_one_error(node):
+    found = errors(context(node={**node, "x-kubernetes-validations": [POSITIVE, POSITIVE]}))
+    what = "failed to construct type information for x-kubernetes-validations rules"
+    why = "unable to convert structural schema to CEL declarations"
+    assert found == [("p.x-kubernetes-validations", f"Internal error: internal error: {what}: {why}")]
