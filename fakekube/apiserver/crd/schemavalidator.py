@@ -148,7 +148,7 @@ class SchemaValidator:
                 return ValidationResult([wrong_type(path, ",".join(types), "null")])
             return ValidationResult(matches=1)
         found, go_format = _type_of(value)
-        integral = found == "number" and float(value).is_integer() and abs(value) <= 2**53 and "integer" in types
+        integral = found == "number" and "integer" in types and _is_nearly_integer(value)
         fits = found in types or integral or (found == "integer" and "number" in types)
         textual = isinstance(value, str | list)
         if not textual and form and not (fits or go_format == form):
@@ -322,8 +322,8 @@ class SchemaValidator:
             result.merge(best)
 
 
-#: The largest number of the format `float`.
-FLOAT32 = 3.4028234663852886e38
+#: The smallest number that is not rounded to one of the format `float`.
+FLOAT32 = 2.0**128 - 2.0**103
 
 
 def _exceeds(value: float, kind: str, form: str) -> bool:
@@ -333,7 +333,7 @@ def _exceeds(value: float, kind: str, form: str) -> bool:
         return (
             not float(value).is_integer() or not -limit <= value < limit or (type(value) is float and value == -INT64)
         )
-    return form == "float" and abs(value) > FLOAT32
+    return form == "float" and abs(value) >= FLOAT32
 
 
 def _format(name: str, types: tuple[str, ...], literal: bool) -> str:
@@ -386,8 +386,12 @@ def _bounded(key: str, value: float, bound: float, node: Node, path: str) -> Val
 def _is_multiple(value: float, factor: float) -> bool:
     if isinstance(value, int) and isinstance(factor, int):
         return value % factor == 0
-    quotient = 1 / factor * value if factor < 1 else value / factor
-    if abs(quotient) > 2**53:
+    return _is_nearly_integer(1 / factor * value if factor < 1 else value / factor)
+
+
+def _is_nearly_integer(value: float) -> bool:
+    """Whether a float is an integer that JSON can exchange (go-openapi `swag/conv`, IsFloat64AJSONInteger)."""
+    if not abs(value) < 2**53:
         return False
-    nearest = round(quotient)
-    return abs(quotient - nearest) < 1e-9 * max(1.0, abs(quotient))
+    nearest = round(value)
+    return value == nearest or abs(value - nearest) < 1e-9 * abs(nearest)

@@ -36,6 +36,13 @@ LIMITS: list[Any] = [
     ({**WHOLE, "format": "int32"}, 2**31 - 1, 2**31),
     ({**WHOLE, "format": "int32"}, -(2**31), -(2**31) - 1),
     (WHOLE, 2**63 - 1, 1.5),
+    ({**NUMBER, "multipleOf": 1}, 2.0**53 - 1, 2.0**53),  # `IsFloat64AJSONInteger` of go-openapi `swag/conv`
+    ({**NUMBER, "multipleOf": 0.5}, 2.0**51, 2.0**52),
+    ({**NUMBER, "multipleOf": 1.5}, 0.0, 1e-12),
+    ({**NUMBER, "multipleOf": 1.5}, 3 + 1e-10, 3 + 1e-8),
+    ({**NUMBER, "multipleOf": 3}, 3e9 + 1, 3e8 + 1),
+    ({**NUMBER, "format": "float"}, 3.4028235e38, 3.4028236e38),  # what `ParseFloat` rounds to a float32
+    ({**NUMBER, "format": "float"}, -3.4028235e38, -(2.0**128 - 2.0**103)),
     (WHOLE, -(2**63), True),
     ({**NUMBER, "minimum": 1.5}, 1.6, 1.4),
     ({**NUMBER, "maximum": 1.5}, 1.4, 1.75),
