@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from tests.apiserver.api import CRDS, Api
+from tests.apiserver.api import CRDS, Api, definition
 
 Object = dict[str, Any]
 
@@ -203,6 +203,11 @@ REFUSED: list[Any] = [
             ("spec.version", 'Invalid value: "V 1": ' + LABEL),
         ],
         id="bad version name",
+    ),
+    pytest.param(
+        {"spec.versions": [VERSION | {"deprecated": True, "deprecationWarning": "x" * 257}]},
+        [("spec.versions[0].deprecationWarning", f'Invalid value: "{"x" * 257}": must be <= 256 characters long')],
+        id="a-warning-of-257-bytes",
     ),
     pytest.param(
         {"spec.versions": [VERSION | {"deprecationWarning": "x"}]},
@@ -628,3 +633,9 @@ def test_an_established_definition_needs_a_valid_ca_bundle(api: Api) -> None:
 
 def _version(api: Api, path: str) -> Object:
     return {"resourceVersion": api.ok("GET", path)["metadata"]["resourceVersion"]}
+
+
+@pytest.mark.parametrize("warning", ["x", "x" * 256, "ä" * 128])
+def test_warnings_of_deprecated_versions(api, warning):
+    version = {**VERSION, "deprecated": True, "deprecationWarning": warning}
+    api.ok("POST", CRDS, definition(versions=[version]))

@@ -128,6 +128,11 @@ POLICIES = [
         '.validRange.max: Invalid value: "8": min is larger than max: 7',
         '.validRange.max: Invalid value: "9": default is more than max: 7',
     ]),
+    ({"default": "10Gi", "validRange": {"min": "10Gi", "max": "10Gi"}}, []),
+    ({"default": "2", "validRange": {"min": "2", "max": "10Gi"}}, []),
+    ({"default": "2", "validRange": {"min": "2", "step": "10737418238"}}, []),
+    ({"default": "2", "validRange": {"min": "2", "step": "10737418239"}},
+     ['.validRange.step: Invalid value: "10737418239": one step 10737418241 is larger than capacity value: 10Gi']),
     ({"default": "12Gi", "validRange": {"min": "11Gi"}},
      ['.validRange.min: Invalid value: "11Gi": min is larger than capacity value: 10Gi']),
 ]  # fmt: skip

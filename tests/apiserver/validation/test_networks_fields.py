@@ -292,3 +292,9 @@ def test_changed(kind, old, change, expected):
 @pytest.mark.parametrize(("kind", "obj", "status", "before", "expected"), STATUSES)
 def test_status(kind, obj, status, before, expected):
     check_status(kind, obj, status, before, expected)
+
+
+def test_ranges_of_addresses_that_were_stored_are_not_validated_again():
+    """`ValidateServiceCIDRUpdate` validates only ranges that get a second one."""
+    for cidrs in (["10.0.0.1/24"], ["10.0.0.0/24", "10.0.1.0/24"]):
+        check_update("ServiceCIDR", {"spec": {"cidrs": cidrs}}, {"metadata": {"labels": {"a": "b"}}}, [])

@@ -9,7 +9,16 @@ from fakekube.apiserver.cel.environment import CompilationError
 from fakekube.apiserver.registry.admissionregistration.matching import Environment
 from fakekube.apiserver.registry.admissionregistration.validatingadmissionpolicy import validate
 from fakekube.apiserver.registry.generic.validation.field import Field
-from tests.apiserver.validation.support import as_new, check_new, check_status, check_update, complete, merged, texts
+from tests.apiserver.validation.support import (
+    as_new,
+    check_new,
+    check_status,
+    check_update,
+    complete,
+    merged,
+    problems,
+    texts,
+)
 
 RULE = {"operations": ["CREATE"], "apiGroups": [""], "apiVersions": ["v1"], "resources": ["pods"]}
 HOOK = {
@@ -305,3 +314,25 @@ def test_expressions_of_a_policy_are_compiled_in_their_environments():
         "said": Environment("string", params=True, authorizer=False, variables=(a, b)),
         "noted": Environment("string or null", params=True, variables=(a, b)),
     }
+
+
+VERBS = ("create", "delete", "deletecollection", "get", "list", "patch", "proxy", "update", "watch")
+
+
+@pytest.mark.parametrize(
+    ("verbs", "errors"),
+    [
+        ([*VERBS], 0),
+        ([VERBS[0]], 0),
+        (["*"], 0),
+        (["*", "get"], 1),
+        ([*VERBS, "other"], 1),
+        (["other"], 1),
+        (["Get"], 1),
+        ([], 1),
+    ],
+)
+def test_the_verbs_of_a_flow_schema(verbs, errors):
+    rules = [{"subjects": SCHEMA["spec"]["rules"][0]["subjects"]}]
+    rules[0]["resourceRules"] = [{"verbs": verbs, "apiGroups": [""], "resources": ["pods"], "clusterScope": True}]
+    assert len(problems("FlowSchema", merged(SCHEMA, {"spec": {"rules": rules}}))) == errors

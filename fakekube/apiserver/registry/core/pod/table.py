@@ -49,9 +49,7 @@ class _Summary:
 
     def count_restarts(self, container: Object) -> None:
         self.restarts += container.get("restartCount") or 0
-        ended = get(container, "lastState.terminated.finishedAt", "")
-        if ended and (not self.last_restart or ended > self.last_restart):
-            self.last_restart = ended
+        self.last_restart = max(self.last_restart, get(container, "lastState.terminated.finishedAt", ""))
 
     def restarts_cell(self, ages: Ages) -> str:
         if self.restarts and self.last_restart:
