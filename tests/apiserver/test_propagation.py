@@ -74,3 +74,26 @@ def test_kinds_without_garbage_collection_ignore_the_policy(api):
     api.ok("POST", EVENTS, event)
     api.ok("DELETE", f"{EVENTS}/e", {"propagationPolicy": "Foreground"})
     assert api.ok("GET", f"{EVENTS}/e")["metadata"]["finalizers"] == [OWN]
+
+
+def test_a_second_deletion_shows_the_object_that_is_still_there(api):
+    """A namespace with finalizers, and a pod whose grace period is not shortened."""
+    api.ok("POST", "/api/v1/namespaces", {"metadata": {"name": "n"}})
+    pods = "/api/v1/namespaces/default/pods"
+    api.ok("POST", pods, {"metadata": {"name": "p"}, "spec": {**TEMPLATE["spec"], "nodeName": "n"}})
+    for path, kind in (("/api/v1/namespaces/n", "Namespace"), (f"{pods}/p", "Pod")):
+        first = api.ok("DELETE", path)
+        assert (first["kind"], "deletionTimestamp" in first["metadata"]) == (kind, True)
+        before = api.revision
+        assert api.ok("DELETE", path) == first
+        assert api.ok("DELETE", path, {"gracePeriodSeconds": 300}) == first
+        assert api.revision == before
+        assert api.ok("GET", path) == first
+        code, shown = api.call("DELETE", path, {"orphanDependents": False})
+        assert (code, shown) == (202, first)  # accepted, but not yet done
+
+
+def test_a_deletion_that_removes_the_object_says_so(api):
+    api.ok("POST", CONFIGMAPS, configmap())
+    code, shown = api.call("DELETE", f"{CONFIGMAPS}/a", {"orphanDependents": False})
+    assert (code, shown["kind"], shown["status"], shown["details"]["name"]) == (200, "Status", "Success", "a")

@@ -2,6 +2,7 @@
 
 import pytest
 
+from fakekube.apiserver.admission import podsecurity
 from fakekube.apiserver.admission.podsecurity import Standard, policy_of
 from fakekube.apiserver.admission.podstandards import BASELINE, RESTRICTED, checks, violations
 from tests.apiserver.api import PODS
@@ -300,3 +301,42 @@ def test_a_future_version_is_the_latest(api):
 
     old = pod(securityContext={"sysctls": [{"name": "net.ipv4.tcp_notsent_lowat"}]})["spec"]
     assert len(Standard("baseline", "v1.99").violations(Call, {}, old)) == 1
+
+
+def test_existing_pods_are_checked_in_the_order_of_their_controllers(api, monkeypatch):
+    """One pod of each controller, and pods without one, are checked before the others (`prioritizePods`)."""
+    monkeypatch.setattr(podsecurity, "PODS_CHECKED", 4)
+
+    def owned(name, controller, owner="", **broken):
+        refs = [
+            {"apiVersion": "v1", "kind": "X", "name": one, "uid": one, "controller": one == controller}
+            for one in (owner, controller)
+            if one
+        ]
+        made = pod(name, **broken)
+        made["metadata"]["ownerReferences"] = refs
+        api.ok("POST", PODS, made)
+
+    owned("a1", "x", hostPID=True)
+    owned("a2", "x", hostPID=True)
+    owned("a3", "x", hostPID=True)
+    owned("b1", "y", owner="x", hostPID=True)
+    owned("c1", "", owner="x", hostPID=True)
+    owned("c2", "", hostPID=True)
+    owned("d1", "y", hostPID=True)
+
+    def warnings():
+        change = {"metadata": {"labels": labels(enforce="baseline")}}
+        how = {"content_type": "application/merge-patch+json"}
+        return api.answer("PATCH", f"{NAMESPACES}/default?dryRun=All", change, **how).warnings
+
+    assert warnings() == [
+        "new PodSecurity enforce level only checked against the first 4 of 7 existing pods",
+        'existing pods in namespace "default" violate the new PodSecurity enforce level "baseline:latest"',
+        "a1 (and 3 other pods): host namespaces",
+    ]
+    for checked, shown in ((1, "a1: host"), (2, "a1 (and 1 other pod): host"), (5, "a1 (and 4 other pods): host")):
+        monkeypatch.setattr(podsecurity, "PODS_CHECKED", checked)
+        assert warnings()[-1] == f"{shown} namespaces"
+    names = [one["metadata"]["name"] for one in podsecurity._one_of_each(api.ok("GET", PODS)["items"])]
+    assert names == ["a1", "b1", "c1", "c2", "a2", "a3", "d1"]

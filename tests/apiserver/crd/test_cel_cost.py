@@ -158,3 +158,12 @@ def test_items_of_a_list_are_as_small_as_their_required_fields_allow(required, d
 def test_how_far_a_cost_is_over_its_budget(cost: int, factor: str) -> None:
     text = over_budget("estimated rule cost", cost, 1_000_000)
     assert text.startswith(f"estimated rule cost exceeds budget by factor of {factor} (")
+
+
+@pytest.mark.parametrize("make", [array, mapping], ids=["lists", "maps"])
+def test_a_value_of_unknown_type_keeps_its_size(make):
+    """`dyn` costs the same for values of any size."""
+    schemas = [make(text(9), most) for most in (3, 50, 700)]
+    costs = [[cost(schema, f"{named}.all(x, true)") for named in ("self", "dyn(self)")] for schema in schemas]
+    assert len({other - plain for plain, other in costs}) == 1
+    assert all(0 < other - plain < 20 for plain, other in costs)

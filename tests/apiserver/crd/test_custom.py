@@ -410,3 +410,12 @@ def test_the_storage_version_hash_is_that_of_the_stored_version(api: Api) -> Non
     redefine(api, version("v1", storage=False), version("v2"), version("v3", storage=False))
     redefine(api, version("v1", storage=False), version("v2", storage=False), version("v3", served=False))
     assert hashes() == [None, None]
+
+
+@pytest.mark.parametrize(("named", "kind"), [({"listKind": "ManyWidgets"}, "ManyWidgets"), ({}, "WidgetList")])
+def test_the_kind_of_a_list(api: Api, named: Object, kind: str) -> None:
+    made = widgets(version())
+    made["spec"]["names"] = {"plural": "widgets", "kind": "Widget", "singular": "widget", **named}
+    api.ok("POST", CRDS, made)
+    assert api.ok("GET", WIDGETS)["kind"] == kind
+    assert [one.list_kind for one in api.apiserver.catalog.resources() if one.custom] == [kind]
