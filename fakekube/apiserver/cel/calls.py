@@ -146,7 +146,7 @@ def _fits(wanted: Type, value: Any) -> bool:
     if kind == "null":
         return value is None
     name = {"timestamp": "google.protobuf.Timestamp", "duration": "google.protobuf.Duration"}.get(kind, wanted.name)
-    return kind_of(value) == name
+    return name in (getattr(value, "cel_type", ""), kind_of(value))
 
 
 #: Functions whose time depends on the size of their arguments.

@@ -11,7 +11,7 @@ from fakekube.apiserver.cel.evaluate import Program
 from fakekube.apiserver.cel.library.authorization import AUTHORIZER
 from fakekube.apiserver.cel.parser import parse
 from fakekube.apiserver.cel.tree import BadExpression
-from fakekube.apiserver.cel.types import BOOL, DYN, STRING, DeclType, Type, list_of, map_of, messages, runtime_text
+from fakekube.apiserver.cel.types import ANY, BOOL, DYN, STRING, DeclType, Type, list_of, map_of, messages, runtime_text
 from fakekube.apiserver.cel.values import CelError
 from fakekube.apiserver.features import minor, since
 
@@ -138,9 +138,20 @@ def _types(environment: Environment) -> dict[str, Type]:
     for i, (name, expression) in enumerate(environment.variables):
         before = replace(environment, result="any", variables=tuple(environment.variables[:i]))
         try:
-            fields[name] = DeclType(compiled(expression, before)[1], key=name)
+            fields[name] = DeclType(_composed(compiled(expression, before)[1]), key=name)
         except CompilationError:
             fields[name] = DeclType(DYN, key=name)
     if environment.variables:
         found["variables"] = Type("struct", (), "kubernetes.variables", fields)
     return found
+
+
+#: The kinds of types that a variable keeps.
+_KEPT = frozenset({"bool", "bytes", "double", "duration", "int", "null", "string", "timestamp", "uint"})
+
+
+def _composed(one: Type) -> Type:
+    """The type of the variable of an expression: objects and opaque values are dyn (`convertCelTypeToDeclType`)."""
+    if one.kind in ("list", "map"):
+        return Type(one.kind, tuple(map(_composed, one.params)))
+    return one if one.kind in _KEPT or one == ANY else DYN

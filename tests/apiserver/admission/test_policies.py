@@ -131,6 +131,26 @@ def test_variables_of_expressions(api):
     assert denied(api, {"data": {"x": "2"}}, f"{CONFIGMAPS}/a", "PATCH", **MERGE) == ""
 
 
+def test_variables_of_objects_have_any_fields(api):
+    variables = [
+        {"name": "who", "expression": "request.userInfo"},
+        {"name": "all", "expression": "[request.userInfo]"},
+        {"name": "pods", "expression": "authorizer.group('').resource('pods')"},
+        {"name": "may", "expression": "authorizer"},
+        {"name": "healthz", "expression": "authorizer.path('/healthz').check('get')"},
+    ]
+    seen = [
+        "variables.who.username == 'kubernetes-admin' && !has(variables.who.nothing)",
+        "!has(variables.all[0].nothing)",
+        "variables.pods.check('get').allowed()",
+        "variables.may.group('').resource('pods').subresource('log').check('get').allowed()",
+        "variables.may.requestResource.check('get').allowed()",
+        "variables.healthz.allowed() && variables.healthz.reason() != 'x' && !variables.healthz.errored()",
+    ]
+    policy(api, *seen, variables=variables)
+    assert denied(api) == ""
+
+
 @pytest.mark.parametrize(
     ("conditions", "failure", "message"),
     [

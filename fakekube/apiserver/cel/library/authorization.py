@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, ClassVar
 
 from fakekube.apiserver.cel.library.overload import overload
 from fakekube.apiserver.cel.types import DeclType, Type
@@ -19,6 +19,7 @@ _PREFIX = "kubernetes.authorization."
 class AuthorizationDecision:
     """The decision of a check."""
 
+    cel_type: ClassVar[str] = f"{_PREFIX}Decision"
     allowed: bool
     reason: str = ""
 
@@ -32,6 +33,12 @@ class AuthorizationCheck:
     path: str = ""
     fields: dict[str, str] = field(default_factory=dict)
 
+    @property
+    def cel_type(self) -> str:
+        """The name of its type in expressions."""
+        kind = "ResourceCheck" if "resource" in self.fields else "GroupCheck" if self.fields else "PathCheck"
+        return f"{_PREFIX}{kind}"
+
     def having(self, name: str, value: str) -> AuthorizationCheck:
         return replace(self, fields={**self.fields, name: value})
 
@@ -39,6 +46,7 @@ class AuthorizationCheck:
 class Authorizer(dict[str, Any]):
     """The variable `authorizer`; `requestResource` is the check for the resource of the request."""
 
+    cel_type: ClassVar[str] = f"{_PREFIX}Authorizer"
     start: AuthorizationCheck
     as_account: Callable[[str, str], Any]
 
