@@ -81,7 +81,7 @@ CONTROLLERS: Sequence[Descriptor] = (
     Descriptor(
         "legacy-serviceaccount-token-cleaner-controller", "legacy-service-account-token-cleaner", "core.legacytokens"
     ),
-    Descriptor("validatingadmissionpolicy-status-controller", "validatingadmissionpolicy-status"),
+    Descriptor("validatingadmissionpolicy-status-controller", "validatingadmissionpolicy-status", "core.policystatus"),
     Descriptor("volumeattributesclass-protection-controller", "", "persistentvolumes.attributesclassprotection"),
     Descriptor("service-cidr-controller", "", "core.servicecidrs"),
     Descriptor("storage-version-migrator-controller"),

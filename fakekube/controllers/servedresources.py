@@ -21,6 +21,7 @@ class ServedResource:
     kind: str
     namespaced: bool
     verbs: frozenset[str]
+    singular: str = ""
 
     @property
     def api_version(self) -> str:
@@ -46,6 +47,15 @@ class ServedResources:
     def find(self, api_version: str, kind: str) -> ServedResource | None:
         """The resource of a kind, or None."""
         return self.resources.get((api_version, kind))
+
+    def kinds(self, group: str, version: str, name: str) -> Iterator[tuple[str, str, str]]:
+        """The groups, versions and kinds of a resource by its plural or singular name, in any case of letters.
+
+        Without a group, those of all groups that have the version, as of `events` (DefaultRESTMapper.KindsFor).
+        """
+        for one in self.resources.values():
+            if group in ("", one.group) and version == one.version and name.lower() in (one.plural, one.singular):
+                yield one.group, one.version, one.kind
 
     def supporting(self, *verbs: str) -> Sequence[ServedResource]:
         """The resources of preferred versions that have all `verbs`."""
@@ -95,4 +105,5 @@ def _resources(group: str, version: Mapping[str, Any]) -> Iterator[ServedResourc
         if kind:
             verbs = frozenset(row.get("verbs") or ())
             namespaced = row.get("scope") == "Namespaced"
-            yield ServedResource(group, version["version"], row["resource"], kind, namespaced, verbs)
+            singular = row.get("singularResource") or kind.lower()
+            yield ServedResource(group, version["version"], row["resource"], kind, namespaced, verbs, singular)

@@ -36,6 +36,7 @@ WORKERS = {
     "ephemeral-volume-controller": 5,
     "resourceclaim-controller": 50,
     "service-cidr-controller": 5,
+    "validatingadmissionpolicy-status-controller": 5,
     "kubelet": 10,
     "kubelet-node": 10,
     "external-provisioner": 4,

@@ -113,6 +113,30 @@ def _compiled(text: str, environment: Environment, version: int) -> tuple[Progra
         raise CompilationError(f"program instantiation failed: {problem}", internal=True) from None
 
 
+def typed_variables(environment: Environment, declared: Mapping[str, Type]) -> Mapping[str, Type]:
+    """The types of variables where `object`, `oldObject` and `params` have declared types instead of dyn.
+
+    A variable of the environment whose expression does not compile is dyn (`CompileAndStoreVariables`).
+    """
+    fields: dict[str, DeclType] = {}
+    found = {**_variables(environment), **declared, "variables": Type("struct", (), "kubernetes.variables", fields)}
+    for name, expression in environment.variables:
+        try:
+            fields[name] = DeclType(_composed(check(expression, parse(expression), found)[0]), key=name)
+        except BadExpression:
+            fields[name] = DeclType(DYN, key=name)
+    return found
+
+
+def type_problem(text: str, variables: Mapping[str, Type]) -> str:
+    """What is wrong with the types of an expression, "" if nothing is. Its result may be of any type."""
+    try:
+        check(text, parse(text), variables)
+    except BadExpression as problem:
+        return str(problem)
+    return ""
+
+
 def problem_of(text: str, environment: Environment) -> CompilationError | None:
     """The error of an expression; None if it compiles."""
     try:
@@ -126,7 +150,7 @@ def _hashable(environment: Environment) -> Environment:
     return replace(environment, variables=tuple(environment.variables))
 
 
-def _types(environment: Environment) -> dict[str, Type]:
+def _variables(environment: Environment) -> dict[str, Type]:
     found = {"object": DYN, "oldObject": DYN, "request": REQUEST, "namespaceObject": NAMESPACE}
     if environment.patches:
         found |= _MESSAGES
@@ -134,6 +158,11 @@ def _types(environment: Environment) -> dict[str, Type]:
         found["params"] = DYN
     if environment.authorizer:
         found["authorizer"] = AUTHORIZER
+    return found
+
+
+def _types(environment: Environment) -> dict[str, Type]:
+    found = _variables(environment)
     fields: dict[str, DeclType] = {}
     for i, (name, expression) in enumerate(environment.variables):
         before = replace(environment, result="any", variables=tuple(environment.variables[:i]))
