@@ -73,9 +73,9 @@ class DelayWithReset:
     def next(self, now: float, fraction: float = 0.0) -> float:
         """Return the next delay in seconds."""
         self.calls += 1
-        if self.backoff.factor > 0 and self.interval <= 0:
+        if self.interval <= 0:
             return self.backoff.copy().step(fraction)
-        if self.backoff.factor > 0 and now - self._since > self.interval:
+        if now - self._since > self.interval:
             self._current, self._since = self.backoff.copy(), now
         return self._current.step(fraction)
 

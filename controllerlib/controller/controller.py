@@ -67,7 +67,7 @@ class ControllerOptions:
     def over(self, wider: "ControllerOptions") -> "ControllerOptions":
         """Return these options, completed by those of `wider` where they are None."""
         mine = {f.name: value for f in fields(self) if (value := getattr(self, f.name)) is not None}
-        if (mine.get("max_concurrent_reconciles") or 1) <= 0:
+        if mine.get("max_concurrent_reconciles", 1) <= 0:
             del mine["max_concurrent_reconciles"]
         return replace(wider, **mine)
 

@@ -12,7 +12,7 @@ from controllerlib.controller.reconcile import Outcome, Request, Result, Run
 from controllerlib.controller.source import Source
 from controllerlib.manager.builder import Builder
 from controllerlib.manager.manager import Manager
-from controllerlib.observer import InformerEvent, Observer
+from controllerlib.observer import InformerEvent, Observer, current_run
 from controllerlib.random import FixedRandom
 from controllerlib.workqueue.cause import Cause
 from tests.controllerlib.fakeapi import FakeApi
@@ -27,6 +27,7 @@ class Notes(Observer):
         self.outcomes: list[tuple[Run, Outcome]] = []
         self.enqueues: list[tuple[str, str, int | None]] = []
         self.informers: list[InformerEvent] = []
+        self.current: list[Run | None] = []
 
     def enqueued(
         self, controller: str, request: Any, cause: Cause | None, after: float | None, priority: int | None
@@ -35,9 +36,11 @@ class Notes(Observer):
 
     def reconcile_started(self, run: Run) -> None:
         self.runs.append(run)
+        self.current.append(current_run())
 
     def reconcile_finished(self, run: Run, outcome: Outcome) -> None:
         self.outcomes.append((run, outcome))
+        self.current.append(current_run())
 
     def informer(self, event: InformerEvent) -> None:
         self.informers.append(event)

@@ -121,6 +121,10 @@ def test_bl_06_workers_for_a_kind() -> None:
     other = operator.controller("d").for_(*DEPLOYMENT).complete(acting())
     found = [controller.options.max_concurrent_reconciles for controller in (by_kind, explicit, core, other)]
     assert found == [5, 1, 3, 1]
+    for number, workers in ((0, 5), (-1, 5), (None, 5)):
+        made = operator.controller(f"e{number}").for_(*BACKUP).with_options(max_concurrent_reconciles=number)
+        controller = made.complete(acting())
+        assert controller.options.max_concurrent_reconciles == workers
 
 
 async def test_bl_07_two_controllers_share_an_informer() -> None:

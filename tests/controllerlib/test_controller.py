@@ -484,3 +484,28 @@ async def test_the_causes_of_a_reconcile() -> None:
     rig = await Rig(acting(OOPS, Result(requeue_after=5), None)).add("x")
     await rig.run(60)
     assert rig.notes.causes() == ["generic", "retry", "requeue_after"]
+
+
+#: Upper bounds of histograms in seconds: controller-runtime's ReconcileTime, and workqueue's exponential ones.
+BOUNDS = {
+    "controller_runtime_reconcile_time_seconds": (
+        "0.005 0.01 0.025 0.05 0.1 0.15 0.2 0.25 0.3 0.35 0.4 0.45 0.5 0.6 0.7 0.8 0.9 1 1.25 1.5 1.75 2 2.5 3 3.5 4 4.5 "
+        "5 6 7 8 9 10 15 20 25 30 40 50 60 +Inf"
+    ),
+    "workqueue_queue_duration_seconds": "1e-08 1e-07 1e-06 1e-05 0.0001 0.001 0.01 0.1 1 10 100 1000 +Inf",
+    "workqueue_work_duration_seconds": "1e-08 1e-07 1e-06 1e-05 0.0001 0.001 0.01 0.1 1 10 100 1000 +Inf",
+}
+
+
+@pytest.mark.parametrize("name", BOUNDS)
+async def test_the_bounds_of_histograms(name: str) -> None:
+    rig = await Rig(acting()).add("x")
+    await rig.run(1)
+    lines = [line for line in rig.controller.registry.text().splitlines() if line.startswith(f"{name}_bucket")]
+    found = [line.partition('le="')[2].partition('"')[0] for line in lines]
+    assert [float(one) for one in found] == [float(one) for one in BOUNDS[name].split()]
+
+
+async def test_what_follows_a_reconcile_does_not_belong_to_it() -> None:
+    rig = await played(OOPS, None)
+    assert rig.notes.current == [*rig.notes.runs[:1], None, *rig.notes.runs[1:], None]
