@@ -2,6 +2,7 @@
 
 import pytest
 
+from fakekube.controllers.serviceendpoints.mirroring import Skipped, desired_endpoints
 from tests.controllers.test_endpoints import service, slices
 
 pytestmark = pytest.mark.fakekube(controllers=["endpointslicemirroring"])
@@ -83,6 +84,42 @@ def test_a_second_slice_of_the_same_ports_is_deleted(fakekube):
     fakekube.create({**first, "metadata": twin})
     fakekube.advance(1)
     assert len(slices(fakekube)) == 1
+
+
+@pytest.mark.parametrize(
+    ("ready", "waiting", "kept", "skipped"),
+    [
+        ((), (), [], Skipped(0, 0)),
+        (("10.1.0.1",), (), ["10.1.0.1"], Skipped(0, 0)),
+        (("10.1.0.1", "x", "10.1.0.300"), ("y",), ["10.1.0.1"], Skipped(3, 3)),
+        (("10.1.0.1",), ("10.1.0.2",), ["10.1.0.1", "10.1.0.2"], Skipped(0, 0)),
+        (("10.1.0.1", "10.1.0.2"), ("10.1.0.3",), ["10.1.0.1", "10.1.0.2"], Skipped(1, 0)),
+        (("1.x", "10.1.0.1", "10.1.0.2"), ("10.1.0.3",), ["10.1.0.1", "10.1.0.2"], Skipped(2, 1)),
+        (("10.1.0.1", "10.1.0.2", "10.1.0.3"), ("x",), ["10.1.0.1", "10.1.0.2"], Skipped(2, 0)),
+        (("010.001.000.001", "FD00:0::1"), (), ["10.1.0.1", "fd00::1"], Skipped(0, 0)),
+    ],
+)
+def test_the_first_valid_addresses_of_a_subset_are_mirrored(ready, waiting, kept, skipped):
+    """`reconciler.go`: with at most two; the rest is counted, and only invalid ones before the limit as invalid."""
+    desired, counted = desired_endpoints(endpoints(*ready, waiting=waiting), 2)
+    found = {
+        one["addresses"][0]: (kind, one["conditions"]["ready"])
+        for (kind, _), (_, all) in desired.items()
+        for one in all.values()
+    }
+    assert sorted(found) == kept
+    assert counted == skipped
+    assert all(kind == ("IPv6" if ":" in one else "IPv4") for one, (kind, _) in found.items())
+    assert [one for one, (_, is_ready) in found.items() if not is_ready] == [one for one in kept if one in waiting]
+
+
+def test_the_limit_is_of_each_subset_and_others_have_none():
+    made = {**endpoints(), "subsets": []}
+    for port, numbers in ((80, (1, 2)), (81, (3, 4, 5))):
+        addresses = [{"ip": f"10.1.0.{number}"} for number in numbers]
+        made["subsets"].append({"ports": [{"port": port}], "addresses": addresses})
+    assert desired_endpoints(made, 2)[1] == Skipped(1, 0)
+    assert desired_endpoints({"metadata": {}}, 2) == ({}, Skipped(0, 0))
 
 
 @pytest.mark.slow

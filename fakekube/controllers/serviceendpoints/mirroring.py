@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import ipaddress
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from controllerlib import Request, Result
 from controllerlib.client import selector_from_set
 from controllerlib.controller import RequestQueue
 from controllerlib.workqueue import ItemExponentialFailureRateLimiter
+from fakekube.apiserver.registry.generic.validation.content import Address, parse_ip
 from fakekube.controllers.context import ControllerContext
 from fakekube.controllers.lister import StaleCache
 from fakekube.controllers.objectevents import object_events
@@ -49,6 +49,13 @@ WORKERS, RETRIES = 5, 15
 
 Object = Mapping[str, Any]
 Desired = dict[tuple[str, bytes], tuple[list[Object], dict[Any, Endpoint]]]
+
+
+class Skipped(NamedTuple):
+    """How many addresses are not mirrored, and how many of them because they are invalid."""
+
+    all: int
+    invalid: int
 
 
 def add(context: ControllerContext) -> None:
@@ -107,7 +114,8 @@ class EndpointSliceMirroringController:
         existing: dict[tuple[str, bytes], list[Object]] = {}
         for one in slices:
             existing.setdefault((one["addressType"], ports_key(one.get("ports") or ())), []).append(one)
-        changes, desired = SliceChanges(), self._desired(endpoints)
+        changes, (desired, skipped) = SliceChanges(), desired_endpoints(endpoints)
+        self._skipped(endpoints, skipped)
         for key, (ports, found) in desired.items():
             present = existing.get(key, [])
             if not found:
@@ -124,38 +132,42 @@ class EndpointSliceMirroringController:
         changes.recycle()
         return changes
 
-    def _desired(self, endpoints: Object) -> Desired:
-        """The endpoints by type of address and ports. Addresses beyond the limit are skipped with an Event."""
-        desired: Desired = {}
-        invalid = skipped = 0
-        for subset in repacked(endpoints.get("subsets") or ()):
-            ports = in_slice_order(_port(one) for one in subset.get("ports") or ())
-            for kind in ("IPv4", "IPv6"):
-                desired.setdefault((kind, ports_key(ports)), (ports, {}))
-            listed = [(one, True) for one in subset.get("addresses") or ()]
-            listed += [(one, False) for one in subset.get("notReadyAddresses") or ()]
-            added = 0
-            for address, ready in listed:
-                if added >= MOST:
-                    break
-                endpoint = _endpoint(address, ready)
-                if endpoint is None:
-                    invalid += 1
-                    continue
-                added += 1
-                kind = "IPv6" if ":" in endpoint["addresses"][0] else "IPv4"
-                desired[kind, ports_key(ports)][1][endpoint_key(endpoint)] = endpoint
-            skipped += len(listed) - added
-        if invalid:
-            text = f"Skipped {invalid} invalid IP addresses when mirroring to EndpointSlices"
+    def _skipped(self, endpoints: Object, skipped: Skipped) -> None:
+        """Record Events about the addresses that are not mirrored."""
+        if skipped.invalid:
+            text = f"Skipped {skipped.invalid} invalid IP addresses when mirroring to EndpointSlices"
             self._recorder.event(endpoints, "Warning", "InvalidIPAddress", text)
-        if skipped > invalid:
+        if skipped.all > skipped.invalid:
             text = (
                 f"A max of {MOST} addresses can be mirrored to EndpointSlices per Endpoints subset. "
-                f"{skipped} addresses were skipped"
+                f"{skipped.all} addresses were skipped"
             )
             self._recorder.event(endpoints, "Warning", "TooManyAddressesToMirror", text)
-        return desired
+
+
+def desired_endpoints(endpoints: Object, most: int = MOST) -> tuple[Desired, Skipped]:
+    """The endpoints by type of address and ports: of each subset, the first `most` addresses that are valid."""
+    desired: Desired = {}
+    invalid = skipped = 0
+    for subset in repacked(endpoints.get("subsets") or ()):
+        ports = in_slice_order(_port(one) for one in subset.get("ports") or ())
+        for kind in ("IPv4", "IPv6"):
+            desired.setdefault((kind, ports_key(ports)), (ports, {}))
+        listed = [(one, True) for one in subset.get("addresses") or ()]
+        listed += [(one, False) for one in subset.get("notReadyAddresses") or ()]
+        added = 0
+        for address, ready in listed:
+            if added >= most:
+                break
+            ip = parse_ip(address["ip"])
+            if ip is None:
+                invalid += 1
+                continue
+            added += 1
+            endpoint = _endpoint(ip, address, ready)
+            desired[f"IPv{ip.version}", ports_key(ports)][1][endpoint_key(endpoint)] = endpoint
+        skipped += len(listed) - added
+    return desired, Skipped(skipped, invalid)
 
 
 def _is_mirrored(endpoints: Object) -> bool:
@@ -188,11 +200,7 @@ def _port(port: Object) -> dict[str, Any]:
     return {**found, "appProtocol": port["appProtocol"]} if port.get("appProtocol") else found
 
 
-def _endpoint(address: Object, ready: bool) -> Endpoint | None:
-    try:
-        ip = ipaddress.ip_address(address["ip"])
-    except ValueError:
-        return None
+def _endpoint(ip: Address, address: Object, ready: bool) -> Endpoint:
     found: Endpoint = {"addresses": [str(ip)], "conditions": {"ready": ready}}
     return found | {name: address[name] for name in ("targetRef", "nodeName", "hostname") if address.get(name)}
 
