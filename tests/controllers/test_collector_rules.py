@@ -265,6 +265,7 @@ def test_a_virtual_owner_that_was_observed_or_forgotten_is_not_attempted(known):
 def test_a_virtual_owner_that_does_not_exist_makes_its_dependents_garbage():
     made, result = attempted(HeldServer(), node(virtual=True, dependents=[node("d", reference("a"))]))
     assert (result, made._queue.items) == (None, [("delete", "d", False)])
+    assert made._queue.cause[:5] == ("generic", "v1", "ConfigMap", "ns", "a")
     assert identity("a") in made._graph.absent
 
 

@@ -94,6 +94,28 @@ def test_an_owner_without_a_scale_fails_safe(fakekube):
     assert event["message"] == f"Failed to calculate the number of expected pods: {message}"
 
 
+def test_a_budget_that_fails_allows_nothing_and_keeps_its_counts(fakekube):
+    """`disruption.go`: failSafe."""
+    fakekube.create(deployment(2))
+    fakekube.create(budget(maxUnavailable=1))
+    fakekube.settle()
+    make_all_ready(fakekube)
+    assert counts(fakekube) == (2, 1, 2, 1)
+    fakekube.advance(5)
+    owner = {"apiVersion": "v1", "kind": "ConfigMap", "name": "c", "uid": "u", "controller": True}
+    stray = bare_pod("stray")
+    stray["metadata"]["ownerReferences"] = [owner]
+    fakekube.create(stray)
+    fakekube.settle()
+    assert counts(fakekube) == (2, 1, 2, 0)
+    found = condition(fakekube.get("policy/v1", "PodDisruptionBudget", "pdb"), "DisruptionAllowed")
+    assert (found["status"], found["reason"], found["observedGeneration"]) == ("False", "SyncFailed", 1)
+    assert found["lastTransitionTime"] == "2026-01-01T00:00:05Z"
+    fakekube.delete("v1", "Pod", "stray")
+    fakekube.settle()
+    assert (counts(fakekube), reason(fakekube)) == ((2, 1, 2, 1), "SufficientPods")
+
+
 def test_an_evicted_pod_that_is_not_deleted_counts_again_after_two_minutes(fakekube):
     fakekube.create(deployment(2))
     fakekube.create(budget(minAvailable=1))

@@ -110,6 +110,18 @@ def test_a_second_taint_does_not_extend_a_planned_eviction(fakekube):
 
 
 @EVICTION
+@pytest.mark.parametrize(("seconds", "at"), [(-5, 0), (0, 0), (1, 1), (2, 2)])
+def test_a_pod_stays_for_the_seconds_of_its_toleration(fakekube, seconds, at):
+    """`taint_eviction.go`: getMinTolerationTime, negative seconds are none."""
+    tolerating(fakekube, ("a", seconds))
+    begun = fakekube.clock.now()
+    set_taints(fakekube, "a")
+    fakekube.advance_until(lambda: is_deleted(fakekube), "1m")
+    assert elapsed(fakekube, begun) == timedelta(seconds=at)
+    assert evictions(fakekube) == ["Marking for deletion Pod default/p"]
+
+
+@EVICTION
 def test_a_toleration_that_is_added_cancels_an_eviction(fakekube):
     tolerating(fakekube, ("a", 60))
     set_taints(fakekube, "a")

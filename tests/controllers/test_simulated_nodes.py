@@ -124,6 +124,46 @@ def test_pressure_and_readiness_are_reported_at_once(fakekube):
 
 
 @pytest.mark.fakekube(nodes=1)
+@pytest.mark.parametrize(
+    ("pressure", "kind", "good", "bad", "events"),
+    [
+        (
+            "memory",
+            "MemoryPressure",
+            ("KubeletHasSufficientMemory", "kubelet has sufficient memory available"),
+            ("KubeletHasInsufficientMemory", "kubelet has insufficient memory available"),
+            ["NodeHasInsufficientMemory", "NodeHasSufficientMemory"],
+        ),
+        (
+            "disk",
+            "DiskPressure",
+            ("KubeletHasNoDiskPressure", "kubelet has no disk pressure"),
+            ("KubeletHasDiskPressure", "kubelet has disk pressure"),
+            ["NodeHasDiskPressure", "NodeHasNoDiskPressure"],
+        ),
+        (
+            "pid",
+            "PIDPressure",
+            ("KubeletHasSufficientPID", "kubelet has sufficient PID available"),
+            ("KubeletHasInsufficientPID", "kubelet has insufficient PID available"),
+            ["NodeHasInsufficientPID", "NodeHasSufficientPID"],
+        ),
+    ],
+)
+def test_the_condition_and_the_events_of_a_pressure(fakekube, pressure, kind, good, bad, events):
+    """`nodestatus/setters.go`: MemoryPressureCondition and its neighbours."""
+    node, seen = fakekube.nodes["node-1"], []
+    for under in (False, True, False):
+        fakekube.advance(1)
+        node.pressure(pressure, under=under)
+        found = condition(fakekube, kind)
+        seen.append((found["status"], (found["reason"], found["message"]), found["lastTransitionTime"][17:19]))
+    assert seen == [("False", good, "00"), ("True", bad, "02"), ("False", good, "03")]
+    reasons = [one["reason"] for one in fakekube.events() if one["involvedObject"]["kind"] == "Node"]
+    assert [one for one in reasons if one not in ("Starting", "NodeReady")] == events
+
+
+@pytest.mark.fakekube(nodes=1)
 def test_nodes_are_added_with_what_they_have(fakekube):
     taints = ["dedicated=db:NoSchedule", {"key": "k", "effect": "NoExecute"}]
     made = fakekube.nodes.add(
