@@ -19,7 +19,7 @@ from fakekube.controllers.workload.nodefit import matches_node, matches_term, to
 from fakekube.controllers.workload.objectfinalizers import is_deletion_candidate, with_finalizers
 from fakekube.controllers.workload.podcontrol import pod_from_template, pods_prefix
 from fakekube.controllers.workload.podrequests import DEFAULT_CPU, DEFAULT_MEMORY, amount, pod_requests
-from fakekube.controllers.workload.podstatuspatch import disruption_target
+from fakekube.controllers.workload.podstatuspatch import disruption_target, patch_pod_status
 from fakekube.controllers.workload.retries import limited, rate_limiter
 from fakekube.controllers.workload.selectortext import selector_query, selector_text
 from fakekube.controllers.workload.semantic import is_equal
@@ -543,3 +543,46 @@ def test_errors_of_a_terminating_namespace_are_dropped(cause):
 def test_retries_are_delayed_by_failures_of_their_key():
     limiter = rate_limiter(0.2, 1.0)
     assert [limiter.when("a", 0.0) for _ in range(4)] == [0.2, 0.4, 0.8, 1.0]
+
+
+class Patches:
+    """A client that keeps the patches it is told to send."""
+
+    def __init__(self):
+        self.sent = []
+
+    async def patch(self, obj, patch, *, type, subresource):
+        assert (type, subresource) == ("strategic", "status")
+        self.sent.append(patch)
+
+
+HELD = {"type": "Ready", "status": "True", "reason": "R", "message": "m", "lastTransitionTime": "t1"}
+
+
+@pytest.mark.parametrize(
+    ("wanted", "fields", "status"),
+    [
+        pytest.param(None, {}, None, id="nothing"),
+        pytest.param(None, {"phase": "Running"}, None, id="the-same-phase"),
+        pytest.param(None, {"phase": "Failed"}, {"phase": "Failed"}, id="another-phase"),
+        pytest.param(None, {"phase": "Running", "reason": "x"}, {"reason": "x"}, id="one-of-two-fields"),
+        pytest.param(HELD, {}, None, id="the-same-condition"),
+        pytest.param(HELD | {"lastTransitionTime": "t2"}, {}, None, id="another-time"),
+        pytest.param(HELD | {"status": "False"}, {}, {"conditions": [HELD | {"status": "False"}]}, id="another-status"),
+        pytest.param(HELD | {"reason": "S"}, {}, {"conditions": [HELD | {"reason": "S"}]}, id="another-reason"),
+        pytest.param(HELD | {"message": "n"}, {}, {"conditions": [HELD | {"message": "n"}]}, id="another-message"),
+        pytest.param(HELD | {"type": "Other"}, {}, {"conditions": [HELD | {"type": "Other"}]}, id="a-new-condition"),
+        pytest.param(
+            HELD | {"status": "False"},
+            {"phase": "Failed"},
+            {"phase": "Failed", "conditions": [HELD | {"status": "False"}]},
+            id="both",
+        ),
+    ],
+)
+def test_a_patch_of_a_pods_status_has_what_differs(wanted, fields, status):
+    """`pkg/util/pod`: PatchPodStatus sends no patch without a change, and the uid with each."""
+    client = Patches()
+    pod = {"metadata": {"uid": "u"}, "status": {"phase": "Running", "conditions": [HELD]}}
+    asyncio.run(patch_pod_status(client, pod, condition=wanted, **fields))
+    assert client.sent == ([] if status is None else [{"metadata": {"uid": "u"}, "status": status}])

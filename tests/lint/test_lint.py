@@ -159,6 +159,38 @@ def test_defects_and_where_they_are(lint, texts, defects):
     assert code == int(any(": warning: " not in one and ": skipped: " not in one for one in defects))
 
 
+POD = "apiVersion: v1\nkind: Pod\nmetadata: {name: p, namespace: team}\nspec: {SPECcontainers: [{name: c, image: i}]}\n"
+LIMITS = "apiVersion: v1\nkind: LimitRange\nmetadata: {name: l, namespace: team}\nspec: {limits: [{type: Pod, max: {cpu: 1}}]}\n"
+PRIORITY = "apiVersion: scheduling.k8s.io/v1\nkind: PriorityClass\nmetadata: {name: high}\nvalue: 5\n"
+NO_CONFIG_MAPS = QUOTA.replace("requests.cpu: 1", 'count/configmaps: "0"')
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "said"),
+    [
+        pytest.param(
+            DEPLOYMENT.replace("spec:\n  sel", "spec:\n  replicas: 5\n  sel"),
+            POLICY,
+            "denied request: at most three replicas",
+            id="a-policy",
+        ),
+        pytest.param(POD.replace("SPEC", ""), LIMITS, "No limit is specified", id="a-limit-range"),
+        pytest.param(POD.replace("SPEC", ""), QUOTA, "must specify requests.cpu", id="a-quota"),
+        pytest.param(
+            CONFIG_MAP.replace("name: a", "name: a, namespace: team"), NO_CONFIG_MAPS, "exceeded quota: q", id="a-count"
+        ),
+        pytest.param(POD.replace("SPEC", "priorityClassName: high, "), PRIORITY, "", id="a-priority-class"),
+        pytest.param(POD.replace("SPEC", "serviceAccountName: s, "), "", "", id="nothing"),
+        pytest.param(WIDGET.replace("SIZE", "3"), DEFINITION, "", id="a-definition"),
+    ],
+)
+def test_what_judges_an_object_is_made_before_it(lint, first, second, said):
+    for texts in ((first, second), (second, first)):
+        code, found = lint(*filter(None, texts))
+        assert [code, len(found)] == ([1, 1] if said else [0, 0]), found
+        assert not said or said in found[0]
+
+
 def test_policies_that_the_cluster_has(lint):
     code, found = lint(
         DEPLOYMENT.replace("spec:\n  sel", "spec:\n  replicas: 5\n  sel"), p=POLICY, options=["--policies", "p.yaml"]
