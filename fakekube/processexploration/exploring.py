@@ -69,7 +69,7 @@ class Outcome:
 
 
 class Exploration:
-    """Runs a process under plans. `say` prints a line; `environment`: of the process."""
+    """Runs a process under plans. `say` prints a line; `environment`: of the process, which `process` makes."""
 
     def __init__(
         self,
@@ -78,9 +78,10 @@ class Exploration:
         environment: Mapping[str, str],
         say: Callable[[str], None],
         log: Path,
+        process: Callable[[Sequence[str], Mapping[str, str], Path], OperatorProcess] = OperatorProcess,
     ) -> None:
         self._steering, self._runner, self._setting = steering, steering.runner, setting
-        self._environment, self._say, self._log = environment, say, log
+        self._environment, self._say, self._log, self._process = environment, say, log, process
         self._kinds = Kinds(_Resources(steering))
 
     async def explore(self, atoms: Sequence[str], budget: int, *, stop_at_first: bool) -> Outcome:
@@ -148,7 +149,7 @@ class Exploration:
         await self._call("DELETE", "/requests")
         record = RunRecord(self._runner, self._kinds, self._setting.agent)
         self._log.write_bytes(b"")
-        process = OperatorProcess(command_of(self._setting.start), self._environment, self._log)
+        process = self._process(command_of(self._setting.start), self._environment, self._log)
         live = _Live(self, process, record, plan)
         unsettled = ""
         try:
