@@ -1,11 +1,13 @@
 """The control API over requests to it, in stepped time."""
 
 import asyncio
+import re
 
 import orjson
 import pytest
 
 from fakekube.control import journal
+from fakekube.control.requestfields import camel
 from fakekube.control.steering import ON_THE_WIRE
 from fakekube.harness.detectors.knowndetectors import DEFAULTS
 from fakekube.server.controldoor import Asked
@@ -90,6 +92,34 @@ async def test_the_document_lists_every_operation(it):
     fault = found["paths"]["/_fakekube/v1/faults"]["post"]["requestBody"]["content"]["application/json"]["schema"]
     assert fault["properties"]["userAgent"] == {"type": "string"}
     assert "watch" in {one["name"] for one in found["paths"]["/_fakekube/v1/requests"]["get"]["parameters"]}
+    assert (found["openapi"], found["info"]["title"]) == ("3.0.3", "fakekube control API")
+
+
+@stepped
+async def test_the_document_says_what_each_operation_needs_and_answers(it):
+    """The rules of OpenAPI 3: parameters of a path are required, and bodies and answers have a media type."""
+    answer = await it.control.answer(Asked("GET", "/_fakekube/openapi.json", {}, HERE, b"", "127.0.0.1"))
+    found = orjson.loads(answer.body)
+    for one in it.control.operations:
+        described = found["paths"][f"/_fakekube/v1{one.path}"][one.method.lower()]
+        parameters = described.get("parameters", [])
+        in_path = {row["name"]: row["required"] for row in parameters if row["in"] == "path"}
+        assert in_path == dict.fromkeys(re.findall(r"{(\w+)}", one.path), True)
+        required = {camel(name) for name in one.required}
+        queried = {row["name"]: row["required"] for row in parameters if row["in"] == "query"}
+        body = described.get("requestBody", {}).get("content", {})
+        if one.method == "GET":
+            assert (queried, body) == ({name: name in required for name in one.fields}, {})
+        else:
+            schema = body["application/json"]["schema"] if one.fields else {}
+            assert (queried, set(schema.get("required", ()))) == ({}, required)
+            assert schema.get("additionalProperties", False) is False
+            assert set(schema.get("properties", ())) == set(one.fields)
+        answers = described["responses"]
+        assert set(answers) == {str(one.code), "default"}
+        assert set(answers[str(one.code)].get("content", ())) == ({one.content_type} if one.code != 204 else set())
+        assert answers["default"]["content"]["application/json"]["schema"] == {"$ref": "#/components/schemas/Status"}
+    assert set(found["components"]["schemas"]["Status"]["properties"]) == {"code", "reason", "message"}
 
 
 # --- faults

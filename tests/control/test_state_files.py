@@ -78,6 +78,25 @@ async def test_the_state_of_the_start_is_restored_without_what_came_later(it):
 
 
 @stepped
+async def test_the_places_of_objects_are_those_of_their_kinds(it):
+    def obj(kind, api_version="v1", **meta):
+        return {"apiVersion": api_version, "kind": kind, **({"metadata": meta} if meta else {})}
+
+    objects = [
+        obj("ConfigMap", name="a", namespace="team"),
+        obj("ConfigMap", name="b"),
+        obj("Namespace", name="team", namespace="ignored"),
+        obj("Deployment", "apps/v1", name="web"),
+        obj("Widget", "example.com/v1", name="w"),
+        obj("ConfigMap"),
+    ]
+    assert statefile.places(it.runner.apiserver, objects) == [
+        ("configmaps", "team/a"), ("configmaps", "default/b"), ("namespaces", "team"), ("deployments.apps", "default/web"),
+        ("configmaps", "default/"),
+    ]  # fmt: skip
+
+
+@stepped
 async def test_manifests_are_read_too(it):
     text = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a, namespace: team}\n---\napiVersion: v1\nkind: Namespace\nmetadata: {name: team}\n"
     assert (await it.call("PUT", "/state", {"text": text}))[1]["objects"] == 2
