@@ -186,6 +186,30 @@ def test_adopted_pods_get_the_finalizer_and_are_counted(fakekube):
     assert condition_types(fakekube)[-1] == "Complete"
 
 
+@pytest.mark.parametrize(
+    ("verb", "error", "counted"),
+    [
+        # the finalizer stays: the pod counts as ready
+        ("patch", 500, [2, 2, 0]),
+        # the pod is not deleted, but no longer counted as ready
+        ("delete", 500, [2, 1, 0]),
+        # it is gone
+        ("delete", 404, [1, 1, 1]),
+    ],
+)
+def test_the_counts_when_a_pod_too_many_cannot_be_deleted(fakekube, verb, error, counted):
+    """`job_controller.go`: deleteJobPods."""
+    started(fakekube, completions=None, parallelism=2)
+    for pod in pods(fakekube):
+        set_ready(fakekube, pod)
+    fakekube.advance("5s")
+    assert counts(fakekube)[:3] == [2, 2, 0]
+    fakekube.fault(verb=verb, resource="pods", subresource="", error=error, times=1, unrealistic=error == 404)
+    fakekube.patch("batch/v1", "Job", "j", {"spec": {"parallelism": 1}})
+    fakekube.settle()
+    assert [number or 0 for number in counts(fakekube)[:3]] == counted
+
+
 def test_a_stale_cache_of_pods_creates_no_second_one(fakekube):
     fakekube.settle()
     fakekube.faults.disturb_watches(resource="pods", delay="20s")

@@ -459,8 +459,20 @@ def test_the_time_of_a_large_cluster_has_a_hysteresis(number):
 
 
 def test_the_times_of_the_steps():
-    assert [row[2] for row in STEPS] == [0, 15, 30, 60, 300]
-    assert [row[:2] for row in STEPS[:4]] == [(0, 100), (90, 500), (450, 1000), (900, 2000)]
+    """`ttl_controller.go`: ttlBoundaries, which overlap so that a cluster does not change between two of them."""
+    size, grown, shrunk = ClusterSize(), {}, {}
+    for _ in range(2500):
+        before = size.seconds
+        size.added()
+        if size.seconds != before:
+            grown[size.nodes] = size.seconds
+    for _ in range(2500):
+        before = size.seconds
+        size.removed()
+        if size.seconds != before:
+            shrunk[size.nodes] = size.seconds
+    assert grown == {101: 15, 501: 30, 1001: 60, 2001: 300}
+    assert shrunk == {1799: 60, 899: 30, 449: 15, 89: 0}
 
 
 @pytest.mark.fakekube(controllers=["ttl-controller"])

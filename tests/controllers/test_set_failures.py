@@ -29,6 +29,7 @@ def test_what_is_said_about_pods_and_claims(fakekube):
 
 
 @SETS
+@pytest.mark.parametrize("management", ["OrderedReady", "Parallel"])
 @pytest.mark.parametrize(
     ("verb", "resource", "reason", "text"),
     [
@@ -38,9 +39,9 @@ def test_what_is_said_about_pods_and_claims(fakekube):
         ("update", "pods", "FailedUpdate", f"Update {POD} failed error: "),
     ],
 )
-def test_a_write_that_fails_is_an_event_and_is_tried_again(fakekube, verb, resource, reason, text):
+def test_a_write_that_fails_is_an_event_and_is_tried_again(fakekube, verb, resource, reason, text, management):
     rule = fakekube.fault(verb=verb, resource=resource, subresource="", user_agent=MANAGER, error=500)
-    fakekube.create(stateful_set(1, volumeClaimTemplates=[claim_template()]))
+    fakekube.create(stateful_set(1, volumeClaimTemplates=[claim_template()], podManagementPolicy=management))
     fakekube.settle()
     if verb == "update":
         make_all_ready(fakekube)
