@@ -113,7 +113,7 @@ class FaultDesk:
         on = fault.get("on") or kind_of(fault)
         options: Any = {name: value for name, value in fault.items() if name != "on"}
         allowed = {snake(name) for name in KINDS[on]}
-        if wrong := sorted(options.keys() - allowed):
+        if wrong := sorted(map(camel, options.keys() - allowed)):
             raise ValueError(f"{wrong[0]} is no field of a fault of {on} (accepted: {', '.join(KINDS[on])})")
         rules = self._steering.rules
         if on == "webhooks":

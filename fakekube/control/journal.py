@@ -45,7 +45,7 @@ def _fits(record: RequestRecord, name: str, value: Any) -> bool:
     found = getattr(record, name)
     if name == "code":
         return fnmatchcase(str(found), str(value).replace("x", "?"))
-    if isinstance(value, str) and isinstance(found, str):
+    if isinstance(value, str):
         return value == found or fnmatchcase(found, value)
     return bool(found == value)
 

@@ -162,6 +162,26 @@ def test_what_a_fault_is_about(body, rule):
     ask()
 
 
+@pytest.mark.parametrize(
+    ("fault", "field", "kind"),
+    [
+        ({"stale": 1, "error": 500, "body": "cut"}, "error", "bodies"),
+        ({"on": "requests", "error": 500, "holdAfter": 1, "cutAfter": 1}, "cutAfter", "requests"),
+        ({"cutAfter": 1, "stale": 1, "error": 500}, "error", "watches"),
+        ({"webhook": "w", "stale": 1, "cutAfter": 1}, "cutAfter", "webhooks"),
+        ({"on": "watches", "userAgent": "a", "stale": 1}, "stale", "watches"),
+    ],
+)
+def test_the_first_field_that_a_fault_does_not_have_is_named(fault, field, kind):
+    @stepped
+    async def ask(it):
+        code, message = await it.refused("POST", "/faults", fault)
+        assert (code, message.partition(" (accepted: ")[0]) == (400, f"{field} is no field of a fault of {kind}")
+        assert (await it.call("GET", "/faults"))[1] == {"items": []}
+
+    ask()
+
+
 @stepped
 async def test_all_faults_are_replaced_or_none(it):
     await it.call("POST", "/faults", {"error": 500, "verb": "get"})
@@ -491,6 +511,8 @@ async def test_the_timeline_of_the_last_minute_and_its_last_entries(it):
     whole = await shown()
     assert [one[-1] for one in whole] == ["a", "b", "c"]
     assert await shown(since="1m") == whole[1:]
+    assert await shown(since="90s") == whole  # the first one is just so old
+    assert await shown(since="89s") == whole[1:]
     assert await shown(since="1m", last=1) == whole[2:]
     assert "/c" in (await it.call("GET", "/timeline.html", since="1m"))[1]
     assert (await it.refused("GET", "/timeline", since="soon"))[0] == 400

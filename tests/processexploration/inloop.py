@@ -129,14 +129,24 @@ class Explored(NamedTuple):
 
 
 async def explore(
-    steered, folder, *, atoms=("crash",), after=(SITE,), budget=50, first=False, agent="*", kind=Operator, **operator
+    steered,
+    folder,
+    *,
+    atoms=("crash",),
+    after=(SITE,),
+    budget=50,
+    first=False,
+    agent="*",
+    quiet="1s",
+    kind=Operator,
+    **operator,
 ):
     """Explore an Operator while time moves by itself. `after`: the texts of the steps. Raises CannotServe."""
     (folder / "after").mkdir()
     for number, text in enumerate(after):
         (folder / "after" / f"{number}.yaml").write_text(text)
     steps = steps_of(steered.runner.apiserver, [folder / "after"])
-    setting = Setting("run it", agent=agent, quiet="1s", patience="2s", steps=steps)
+    setting = Setting("run it", agent=agent, quiet=quiet, patience="2s", steps=steps)
     made, said, processes = kind(steered, **operator), [], []
 
     def process(command, environment, log):

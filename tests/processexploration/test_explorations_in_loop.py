@@ -107,6 +107,7 @@ async def test_a_failure_that_a_second_run_does_not_repeat_is_not_reported(explo
             {"after": [SITE.replace("shop", "Shop")]},
             'the run without faults fails: PATCH /api/v1/namespaces/default/configmaps/Shop: ConfigMap "Shop" is invalid',
         ),
+        ({"quiet": "soon"}, "/quiet: not a duration: 'soon'"),
         (
             {"after": [SITE, SITE.replace("ConfigMap", "Sight")]},
             "the cluster has no kind 'Sight' in 'v1'",
