@@ -158,6 +158,12 @@ def test_a_process_that_ends_is_started_again_a_few_times(tmp_path):
     assert process.tail(3) == "two\none\ntwo"
 
 
+def has_ended(process):
+    """Whether a process of the system is gone, or waits only for its parent."""
+    state = Path("/proc", process, "stat")
+    return not state.exists() or state.read_text().rpartition(")")[2].split()[0] == "Z"
+
+
 def test_a_process_is_killed_with_what_it_has_started(tmp_path):
     process = OperatorProcess(command_of("sleep 60 & echo $!; wait"), {}, tmp_path / "log")
 
@@ -167,8 +173,7 @@ def test_a_process_is_killed_with_what_it_has_started(tmp_path):
         await until(process.tail)
         assert (await process.kept(), process.restarts) == (True, 0)
         await process.kill()
+        await until(lambda: has_ended(process.tail()))
 
     on_fast_loop(main)
     assert process.ended == -signal.SIGKILL
-    state = Path("/proc", process.tail(), "stat")
-    assert not state.exists() or state.read_text().rpartition(")")[2].split()[0] == "Z"
