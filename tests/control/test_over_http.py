@@ -3,12 +3,18 @@
 import asyncio
 import http.client
 import json
+import os
+import tempfile
 import urllib.error
 import urllib.request
 from functools import partial
+from pathlib import Path
 
 import pytest
+import yaml
+from click.testing import CliRunner
 
+from fakekube.cli import main as command
 from fakekube.control.api import ControlApi
 from fakekube.control.guard import Guard
 from fakekube.control.steering import Beside, Steering
@@ -93,3 +99,52 @@ async def test_connections_are_cut_by_user_agent(found, ask):
     assert json.loads(body) == {"cut": 1}
     with pytest.raises((ConnectionError, http.client.IncompleteRead)):
         await watching
+
+
+CONFIGMAPS = "/api/v1/namespaces/default/configmaps"
+
+
+@served
+async def test_the_snapshot_command_saves_restores_and_exports(found, ask):
+    url = found.server.url
+
+    def told(*arguments, file="state", at=("--server", f"{url}/")):
+        done = CliRunner().invoke(command, ["snapshot", arguments[0], str(folder / file), *arguments[1:], *at])
+        return done.exit_code, done.output
+
+    with tempfile.TemporaryDirectory() as name:
+        folder, told = Path(name), partial(asyncio.to_thread, told)
+        await ask("POST", CONFIGMAPS, {"metadata": {"name": "kept"}, "data": {"x": "1"}})
+        assert await told("save") == (0, "")
+        saved = (folder / "state").read_text().splitlines()
+        assert json.loads(saved[0])["objects"] == len(saved) - 1
+        await ask("DELETE", f"{CONFIGMAPS}/kept")
+        await ask("POST", CONFIGMAPS, {"metadata": {"name": "later"}})
+        assert await told("restore") == (0, f"{len(saved) - 1} objects\n")
+        names = [one["metadata"]["name"] for one in json.loads((await ask("GET", CONFIGMAPS))[1])["items"]]
+        assert (("kept" in names), ("later" in names)) == (True, False)
+        assert await told("export", "--clean", file="changed") == (0, "")
+        (made,) = [
+            one for one in yaml.safe_load_all((folder / "changed").read_text()) if (one or {}).get("data") == {"x": "1"}
+        ]
+        assert (made["metadata"]["name"], "uid" in made["metadata"]) == ("kept", False)
+        assert await told("export", file="whole") == (0, "")
+        assert "uid: " in (folder / "whole").read_text()
+
+        (folder / "torn").write_text("{")
+        code, said = await told("restore", file="torn")
+        assert (code, said.startswith(f"Error: {folder}/torn: the file is ")) == (1, True)
+        code, said = await told("save", file="none/state")
+        assert (code, said) == (1, f"Error: {folder}/none/state: No such file or directory\n")
+
+        # by a kubeconfig, whose address --server replaces
+        user = {"name": "u", "user": {"token": "t"}}
+        cluster = {"name": "c", "cluster": {"server": url}}
+        (folder / "kubeconfig").write_text(yaml.safe_dump({"clusters": [cluster], "users": [user]}))
+        by_file = ("--kubeconfig", str(folder / "kubeconfig"))
+        os.remove(folder / "state")
+        assert (await told("save", at=by_file))[0] == 0
+        assert (folder / "state").exists()
+        found.server.runner.control = None
+        code, said = await told("save")
+        assert (code, said) == (1, f"Error: 404: the server at {url} has no control API\n")
