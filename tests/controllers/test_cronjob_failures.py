@@ -188,3 +188,8 @@ def test_the_last_success_is_that_of_the_job_that_succeeded_last(fakekube):
     assert len(set(times)) == 2
     assert status(fakekube)["lastSuccessfulTime"] == max(times)
     assert "active" not in status(fakekube)
+    written = len(fakekube.requests(verb="update", resource="cronjobs"))
+    for number in range(3):
+        fakekube.patch("batch/v1", "CronJob", "c", {"metadata": {"labels": {"again": f"{number}"}}})
+        fakekube.advance("5s")
+    assert len(fakekube.requests(verb="update", resource="cronjobs")) == written  # it was noted once

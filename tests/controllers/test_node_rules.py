@@ -358,6 +358,22 @@ def test_a_node_that_says_that_it_is_not_ready_is_tainted_for_eviction_and_its_p
 
 
 @NODES
+@pytest.mark.parametrize(("status", "key"), [("False", "not-ready"), ("Unknown", "unreachable")])
+def test_a_node_gets_only_the_taint_of_its_status(fakekube, status, key):
+    """`node_lifecycle_controller.go`: doNoExecuteTaintingPass."""
+    for name in ("n1", "n2"):
+        fakekube.create(node(name))
+    fakekube.settle()
+    patch = {"status": {"conditions": [{"type": "Ready", "status": status}]}}
+    fakekube.patch("v1", "Node", "n1", patch, "", subresource="status")
+    fakekube.advance("20s")
+    seen = set()
+    for _, found in fakekube.state.versions("v1", "Node", "n1", namespace=""):
+        seen.update(one["key"] for one in found["spec"].get("taints") or () if one["effect"] == "NoExecute")
+    assert seen == {f"node.kubernetes.io/{key}"}
+
+
+@NODES
 def test_nodes_of_a_zone_are_tainted_ten_seconds_apart(fakekube):
     for number in range(1, 6):
         fakekube.create(node(f"n{number}"))

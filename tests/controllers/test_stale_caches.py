@@ -55,3 +55,36 @@ def test_nothing_is_written_again_before_the_cache_has_what_was_written(fakekube
     assert errors
     fakekube.advance("25s")
     assert [one.code for one in fakekube.requests(verb="update", resource=resource)[before:]] == [200, 200]
+
+
+@pytest.mark.parametrize(
+    ("controller", "kind", "resource", "objects"),
+    [
+        case("replicaset", "ReplicaSet", "replicasets", [replica_set(2)]),
+        case("statefulset", "StatefulSet", "statefulsets", [stateful_set(2, podManagementPolicy="Parallel")]),
+        case("daemonset", "DaemonSet", "daemonsets", [node("n1"), node("n2"), daemon_set()], also=["nodelifecycle"]),
+    ],
+)
+def test_pods_that_the_cache_does_not_have_yet_are_waited_for(fakekube, controller, kind, resource, objects):
+    *others, owner = objects
+    for one in others:
+        fakekube.create(one)
+    fakekube.advance("1s")
+    fakekube.faults.disturb_watches(resource="pods", delay="20s")
+    fakekube.faults.cut_watches()
+    fakekube.advance("5s")
+    fakekube.create(owner)
+    fakekube.settle()
+    made = len(fakekube.requests(verb="create", resource="pods"))
+    before = len(fakekube.requests(verb="update", resource=resource))
+    name = owner["metadata"]["name"]
+    for number in range(3):
+        fakekube.patch("apps/v1", kind, name, {"metadata": {"labels": {"again": f"{number}"}}})
+        fakekube.advance("1s")
+    errors = [str(error) for error in fakekube.controllers[controller].errors()]
+    assert errors
+    assert all("is not as new as written version: " in one and one.endswith("for Pod objects") for one in errors)
+    assert len(fakekube.requests(verb="create", resource="pods")) == made == 2
+    assert len(fakekube.requests(verb="update", resource=resource)) == before
+    fakekube.advance("25s")
+    assert len(fakekube.requests(verb="create", resource="pods")) == 2
