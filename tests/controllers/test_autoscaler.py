@@ -228,6 +228,19 @@ def test_limits_hold_without_metrics(fakekube, replicas_now, expected, kind, why
     assert reason(fakekube, kind) == why
 
 
+@pytest.mark.parametrize("limits", [{"minReplicas": 4}, {"maxReplicas": 4}])
+def test_at_a_limit_the_metrics_are_looked_at(fakekube, limits):
+    fakekube.pods.metrics.set_resource("cpu", "50m", pods="app=web")
+    begin(fakekube, 4, **limits)
+    fakekube.advance("15s")
+    assert replicas(fakekube) == 4
+    assert (reason(fakekube, "ScalingActive"), reason(fakekube, "AbleToScale")) == (
+        "ValidMetricFound",
+        "ReadyForNewScale",
+    )
+    assert reason(fakekube, "ScalingLimited") == "DesiredWithinRange"
+
+
 def test_a_target_that_is_missing_is_a_condition(fakekube):
     fakekube.create(autoscaler())
     fakekube.advance("15s")

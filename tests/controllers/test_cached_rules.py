@@ -685,6 +685,42 @@ def test_the_revision_of_a_template(claimed, pods, kept, old, writes):
     assert (found["revision"], [one["metadata"]["name"] for one in others], client.writes) == (kept, old, writes)
 
 
+class HeldCollisions(HeldWrites):
+    """A server that has a revision of each name, with other data, and a DaemonSet."""
+
+    def __init__(self, daemon_set):
+        super().__init__()
+        self.daemon_set = daemon_set
+
+    async def create(self, obj):
+        raise ApiError(409, "AlreadyExists", "x")
+
+    async def get(self, api_version, kind, name, namespace):
+        return self.daemon_set if kind == "DaemonSet" else {"data": {"spec": {}}}
+
+    async def update_status(self, obj):
+        self.writes.append(obj["status"])
+
+
+@pytest.mark.parametrize(
+    ("known", "live", "written"),
+    [
+        (None, {"numberReady": 3}, [{"numberReady": 3, "collisionCount": 1}]),
+        (2, {"numberReady": 3, "collisionCount": 2}, [{"numberReady": 3, "collisionCount": 3}]),
+        (None, None, [{"collisionCount": 1}]),
+        (None, {"collisionCount": 1}, []),
+        (1, {"collisionCount": 2}, []),
+    ],
+)
+def test_a_collision_is_counted_unless_it_was(known, live, written):
+    """`update.go`: snapshot counts it in the status of the live object, if that is as the cache has it."""
+    status = {} if known is None else {"status": {"collisionCount": known}}
+    client = HeldCollisions({**DAEMON_SET, **({} if live is None else {"status": live})})
+    with pytest.raises(ApiError, match="x"):
+        run(DaemonHistory(client, {**DAEMON_SET, **status}).construct([], []))
+    assert client.writes == written
+
+
 def test_a_revision_without_the_label_gets_its_name_as_label():
     history = DaemonHistory(HeldWrites(), DAEMON_SET)
     assert run(history._labelled(revision("b", 1, labels={"x": "1"})))["metadata"]["labels"] == {

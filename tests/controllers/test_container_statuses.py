@@ -52,6 +52,18 @@ def test_an_end_without_fields_is_a_success():
     assert (one.state, one.ended) == ("ended", Ended(0, "", "", None, None, ""))
 
 
+@pytest.mark.parametrize("without", ["", "message", "containerID"])
+def test_an_end_is_reported_as_it_was_restored(without):
+    times = {"startedAt": "2026-01-01T11:30:00Z", "finishedAt": "2026-01-01T11:40:00Z"}
+    full = {"exitCode": 7, "reason": "Error", "message": "m", **times, "containerID": "x"}
+    end = {name: value for name, value in full.items() if name != without}
+    _, found = restored(state={"terminated": end})
+    assert found["state"] == {"terminated": end}
+    _, found = restored(state=RUNNING, lastState={"terminated": end})
+    assert found["lastState"] == {"terminated": end}
+    assert found["state"] == RUNNING
+
+
 def test_the_end_before_is_that_of_a_container_that_waits():
     full = {"exitCode": 7, "reason": "Error", "message": "m", "containerID": "x"}
     ended = Ended(7, "Error", "m", None, None, "x")

@@ -50,10 +50,10 @@ class JobSync:
     now: datetime
     status: dict[str, Any]
     active: Sequence[Pod] = ()
-    ready: int = 0
-    terminating: int = 0
-    succeeded: int = 0
-    failed: int = 0
+    ready: int = field(init=False)
+    terminating: int = field(init=False)
+    succeeded: int = field(init=False)
+    failed: int = field(init=False)
     new_succeeded: Sequence[Pod] = ()
     new_failed: Sequence[Pod] = ()
     uncounted_before: Mapping[str, frozenset[str]] = field(default_factory=dict)
