@@ -38,9 +38,6 @@ OF_TOOLS = frozenset({"kustomize.config.k8s.io", "helm.sh", "kind.x-k8s.io"})
 
 _WARNING = re.compile(r'299 \S+ "((?:[^"\\]|\\.)*)"')
 
-#: The answers after which another try may succeed: a kind or a namespace may come later.
-_LATER = 404
-
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
@@ -102,7 +99,7 @@ class _Linter:
             self._defects += found
 
     async def _create(self, placed: Placed, transport: DirectTransport) -> tuple[bool, list[Defect]]:
-        """Create an object: whether another try may succeed, and what is wrong."""
+        """Create an object: whether another try may succeed, as its kind may come later, and what is wrong."""
         obj, at = placed.object, _place(placed)
         kind, api_version = obj["kind"], obj["apiVersion"]
         if api_version.partition("/")[0] in OF_TOOLS:
@@ -131,7 +128,7 @@ class _Linter:
             if first is None:  # an object of every cluster
                 return False, found
             return False, [*found, replace(at, level="warning", message=f"it is defined already: {first}")]
-        return code == _LATER, [*found, *of_status(at, body)]
+        return False, [*found, *of_status(at, body)]
 
     async def _count_quota(self, path: str, obj: Object) -> None:
         """Write the status of a quota, as its controller does: without one, it limits nothing yet."""

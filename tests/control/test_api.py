@@ -2,15 +2,20 @@
 
 import asyncio
 import re
+import socket
 
 import orjson
 import pytest
 
+from fakekube import commandserver
 from fakekube.control import journal
 from fakekube.control.requestfields import camel
 from fakekube.control.steering import ON_THE_WIRE
 from fakekube.harness.detectors.knowndetectors import DEFAULTS
 from fakekube.server.controldoor import Asked
+from fakekube.server.process.listening import CannotServe
+from fakekube.server.process.pacedloop import PacedLoop
+from fakekube.server.standalone import Options
 from tests.control.rig import CONFIGMAPS, HERE, stepped
 
 
@@ -160,6 +165,76 @@ def test_what_a_fault_is_about(body, rule):
         assert {name: getattr(made, name) for name in rule} == rule
 
     ask()
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        (None, "No such file or directory"),
+        ("{verb: list}", "expected a list of faults, each a map"),
+        ("[1]", "expected a list of faults, each a map"),
+        ("[", "while parsing a flow node"),
+        ("[{error: 1}]", "error=1 "),
+        ("[{error: 503}, {colour: red}]", "unknown field 'colour'"),
+    ],
+)
+def test_a_file_of_faults_that_cannot_be_armed_is_named(tmp_path, text, problem):
+    file = tmp_path / "faults.yaml"
+    if text is not None:
+        file.write_text(text)
+
+    @stepped
+    async def arm(it):
+        with pytest.raises(CannotServe) as refused:
+            commandserver._arm(it.control, file)
+        assert str(refused.value).startswith(f"--faults {file}: ")
+        assert problem in str(refused.value)
+        assert (await it.call("GET", "/faults"))[1] == {"items": []}
+
+    arm()
+
+
+def test_faults_of_a_file_are_armed(tmp_path):
+    file = tmp_path / "faults.yaml"
+    file.write_text("- {verb: create, error: 503, times: 1}\n- {verb: get, error: 500}\n")
+
+    @stepped
+    async def arm(it):
+        commandserver._arm(it.control, file)
+        assert [one["error"] for one in (await it.call("GET", "/faults"))[1]["items"]] == [503, 500]
+        assert [(await it.make("a"))[0] for _ in range(2)] == [503, 201]
+
+    arm()
+
+
+@pytest.mark.parametrize(
+    ("control", "with_faults", "reports", "steered", "answers"),
+    [
+        ("on", False, False, True, True),
+        ("off", False, False, False, False),
+        ("off", True, False, True, False),
+        ("off", False, True, True, False),
+        ("on", True, True, True, True),
+    ],
+)
+def test_a_server_records_for_its_control_api_faults_or_reports(
+    tmp_path, control, with_faults, reports, steered, answers
+):
+    file = tmp_path / "faults.yaml"
+    file.write_text("- {verb: create, error: 503}\n")
+    options = Options(control=control, faults=file if with_faults else None)
+
+    async def look(found):
+        return found.steering is not None, found.running.server.runner.control is not None
+
+    async def main():
+        with socket.create_server(("127.0.0.1", 0)) as sock:
+            return await commandserver.served(
+                options, commandserver.Selected((), None, (), 0, "text"), sock, look, reports=reports
+            )
+
+    with asyncio.Runner(loop_factory=PacedLoop) as runner:
+        assert runner.run(main()) == (steered, answers)
 
 
 @pytest.mark.parametrize(
@@ -388,7 +463,25 @@ async def test_the_permissions_that_a_user_needs(it):
     assert found["missing"] == ["create configmaps in default"]  # the name alone has no role
     assert found["minimalRoles"][0]["rules"] == [{"apiGroups": [""], "resources": ["configmaps"], "verbs": ["create"]}]
     code, text = await it.call("GET", "/rbac", user="kubernetes-admin", format="yaml")
-    assert text.startswith("apiVersion: rbac.authorization.k8s.io/v1\nkind: Role\n")
+    assert (code, text.startswith("apiVersion: rbac.authorization.k8s.io/v1\nkind: Role\n")) == (200, True)
+
+
+@stepped
+async def test_requests_of_the_last_time_and_the_last_ones(it):
+    for seconds in (0, 60, 30):
+        await it.loop.advance(seconds)
+        await it.make(f"a{seconds}")
+
+    async def shown(**query):
+        return [one["name"] for one in (await it.call("GET", "/requests", verb="create", **query))[1]["items"]]
+
+    names = ["a0", "a60", "a30"]
+    assert await shown() == names
+    for since, count in (("0s", 1), ("29s", 1), ("30s", 2), ("1m", 2), ("89s", 2), ("90s", 3), ("1h", 3)):
+        assert await shown(since=since) == names[-count:], since
+    assert await shown(since="30s", limit=1) == names[-1:]
+    for limit, found in ((0, []), (1, names[2:]), (2, names[1:]), (3, names), (9, names)):
+        assert await shown(limit=limit) == found, limit
 
 
 @stepped

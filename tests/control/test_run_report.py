@@ -6,7 +6,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from fakekube.control.runreport import Ended, files_of, junit, lines, status_of, write
+from fakekube.control.runreport import PRINTED, Ended, files_of, junit, lines, status_of, write
 from fakekube.harness.detectors.finding import Finding
 from fakekube.server.process.listening import CannotServe
 
@@ -36,6 +36,13 @@ def test_findings_are_printed_the_first_ones_of_each_detector():
     assert (found[0], len(found), found[-1]) == (
         "fakekube run: 13 findings about the clients:", 13, "  [noop-write] and 2 more",
     )  # fmt: skip
+
+
+@pytest.mark.parametrize("number", [1, PRINTED - 1, PRINTED, PRINTED + 1])
+def test_what_is_not_printed_is_counted(number):
+    shown = [f"  {one}" for one in NOOP[: min(number, PRINTED)]]
+    more = ["  [noop-write] and 1 more"] if number > PRINTED else []
+    assert lines(NOOP[:number])[1:] == [*shown, *more]
 
 
 @pytest.mark.parametrize(

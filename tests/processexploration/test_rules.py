@@ -71,6 +71,22 @@ def test_the_fault_of_an_atom(atom, fault):
     assert FaultPlan(atom, WRITE).fault == {**WRITE.match, **fault}
 
 
+@pytest.mark.parametrize(
+    ("atom", "kills", "skips", "calls"),
+    [
+        ("crash", True, True, []),
+        ("before", True, True, []),
+        ("503", False, False, []),
+        ("down", False, True, [("/server:down", {"for": "5s"})]),
+        ("cut", False, True, [("/compact", {}), ("/connections:cut", {"userAgent": "mine/*"})]),
+        ("pause", False, True, []),
+    ],
+)
+def test_what_belongs_to_a_fault(atom, kills, skips, calls):
+    plan = FaultPlan(atom, WRITE)
+    assert (plan.kills, plan.skips, plan.calls("mine/*")) == (kills, skips, calls)
+
+
 def state(**objects):
     final = {f"cm/{name}": {"metadata": {"name": name}, **obj} for name, obj in objects.items()}
     return Observation(0, final=final)
