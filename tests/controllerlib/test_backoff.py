@@ -8,7 +8,7 @@ import pytest
 from controllerlib.backoff import REFLECTOR, Backoff, DelayWithReset, KeyedBackoff
 from controllerlib.client.errors import ApiError
 from controllerlib.client.retry import DEFAULT_BACKOFF, retry_on_conflict
-from controllerlib.clock import SystemClock
+from controllerlib.clock import SystemClock, monotonic_reader
 from controllerlib.random import FixedRandom
 from controllerlib.ticker import Ticker
 from controllerlib.wait import TimedOut, exponential_backoff, poll, until
@@ -229,3 +229,12 @@ async def test_polling_at_the_deadline_is_too_late() -> None:
         await poll(lambda: bool(seen.append(loop().time())), 1.0, 3.0)
     assert seen == [0.0, 1.0, 2.0]
     assert loop().time() == 3.0
+
+
+async def test_a_clock_of_the_user_is_read_instead_of_the_loop() -> None:
+    class Fixed(SystemClock):
+        def monotonic(self) -> float:
+            return 7.0
+
+    assert monotonic_reader(Fixed())() == 7.0
+    assert monotonic_reader(SystemClock()) == asyncio.get_running_loop().time
