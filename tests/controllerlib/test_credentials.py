@@ -115,6 +115,27 @@ def test_users_of_a_kubeconfig(home: Home, user: dict[str, Any], token: str, pee
     assert [home.tokens, home.peers] == [[token], [peer]]
 
 
+@pytest.mark.parametrize(
+    ("changes", "token"),
+    [
+        pytest.param({}, "t", id="named"),
+        pytest.param({"users": None}, "", id="no-users"),
+        pytest.param({"contexts": [{"name": "c", "context": {"cluster": "c"}}]}, "", id="no-user-in-the-context"),
+        pytest.param({"users": None, "contexts": [{"name": "c", "context": {"cluster": "c"}}]}, "", id="neither"),
+        pytest.param({"users": [{"name": "other", "user": {"token": "x"}}]}, "", id="another-user"),
+        pytest.param({"users": [{"name": "u", "user": None}]}, "", id="an-empty-user"),
+    ],
+)
+def test_a_context_without_a_user_is_anonymous(home: Home, changes: dict[str, Any], token: str) -> None:
+    path = Path(home.kubeconfig("http://127.0.0.1:1", {"token": "t"}))
+    content = {**yaml.safe_load(path.read_text()), **changes}
+    path.write_text(yaml.safe_dump({name: value for name, value in content.items() if value is not None}))
+    cluster, user, folder = credentials._entries(str(path), None)
+    assert cluster["server"] == "http://127.0.0.1:1"
+    assert user.get("token", "") == token
+    assert folder == (str(home.folder) if user else "")
+
+
 def test_another_context(home: Home) -> None:
     async def test(server: Server) -> None:
         path = home.kubeconfig(server.url, {"token": "secret"})
