@@ -179,7 +179,6 @@ class Reflector:
         self._bookmark: Callable[[str], None] | None = getattr(store, "bookmark", None)
         self._updated: Callable[[str], None] | None = getattr(store, "update_resource_version", None)
         self._bounded = cast(BoundedStore, store) if hasattr(store, "is_crowded") else None
-        self._is_crowded = self._bounded.is_crowded if self._bounded is not None else None
         self._page_size = self._options.page_size
         self._paginated = self._unavailable = False
         self._lists = self._watches = 0
@@ -393,7 +392,7 @@ class Reflector:
                 self.resource_version = after
                 if self._updated is not None:
                     self._updated(after)
-            if self._is_crowded is not None and self._bounded is not None and self._is_crowded():
+            if self._bounded is not None and self._bounded.is_crowded():
                 await self._bounded.room()
         self._check_short(watch.began, count)
 

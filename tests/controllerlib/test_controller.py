@@ -10,6 +10,7 @@ from controllerlib.client.errors import ApiError, not_found
 from controllerlib.clock import SystemClock, sleep
 from controllerlib.controller.controller import Controller, ControllerOptions
 from controllerlib.controller.handler import RequestQueue
+from controllerlib.controller.invocation import Caller
 from controllerlib.controller.reconcile import (
     ReconcileError,
     Request,
@@ -457,8 +458,7 @@ async def test_cr_38_an_event_takes_the_place_of_a_retry() -> None:
 
 
 async def test_sync_reconcilers_run_in_threads() -> None:
-    import threading
-
+    
     threads: list[bool] = []
 
     def reconcile(request: Any) -> Result | None:
@@ -509,3 +509,13 @@ async def test_the_bounds_of_histograms(name: str) -> None:
 async def test_what_follows_a_reconcile_does_not_belong_to_it() -> None:
     rig = await played(OOPS, None)
     assert rig.notes.current == [*rig.notes.runs[:1], None, *rig.notes.runs[1:], None]
+
+
+async def test_threads_are_made_again_after_they_were_shut_down() -> None:
+    called: list[str] = []
+    caller = Caller(called.append, None, 1)
+    for request in ("x", "y"):
+        await caller.call(request)
+        caller.close()
+        caller.close()
+    assert called == ["x", "y"]

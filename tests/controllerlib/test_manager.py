@@ -199,6 +199,23 @@ async def test_the_graceful_shutdown_timeout(grace: float, lasts: float, error: 
     assert now() == pytest.approx(1 + lasts)
 
 
+async def test_a_runnable_that_ignores_its_first_cancellation_is_cancelled_again_after_the_grace_period() -> None:
+    operator, cancelled = Operator(graceful_shutdown_timeout=1.0), list[float]()
+
+    async def work() -> None:
+        while len(cancelled) < 2:
+            try:
+                await forever()
+            except asyncio.CancelledError:
+                cancelled.append(now())
+
+    operator.manager.add(Part([], "slow", leader=False, work=work))
+    await operator.run(1)
+    with pytest.raises(GraceExpired, match="slow"):
+        await operator.stop()
+    assert cancelled == [pytest.approx(1.0), pytest.approx(2.0)]
+
+
 async def test_mg_07_a_runnable_that_does_not_end() -> None:
     operator = Operator(graceful_shutdown_timeout=0.0)
     hanging: list[bool] = [True]

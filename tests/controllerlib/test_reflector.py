@@ -501,3 +501,18 @@ async def test_f9_the_default_handler_says_what_is_watched_and_why_it_fails(capl
     task.cancel()
     (record,) = [one for one in caplog.records if one.levelname == "ERROR"]
     assert record.getMessage() == "failed to watch v1/Secret: failed to list v1/Secret: no"
+
+
+async def test_a_reflector_waits_while_its_store_is_crowded() -> None:
+    class Crowded(Noting):
+        def is_crowded(self) -> bool:
+            return len(self.log) == 2
+
+        async def room(self) -> None:
+            self._note("room", "")
+            await sleep(SystemClock(), 5)
+
+    store = Crowded()
+    await Under(listing([modified(pod("foo", version)) for version in (2, 3, 4)]), store).run(60)
+    assert [line.split()[0] for line in store.log[:5]] == ["replace", "update", "room", "update", "update"]
+    assert [at - store.at[0] for at in store.at[:5]] == [0, 0, 0, 5, 5]
