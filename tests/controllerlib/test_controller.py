@@ -458,7 +458,8 @@ async def test_cr_38_an_event_takes_the_place_of_a_retry() -> None:
 
 
 async def test_sync_reconcilers_run_in_threads() -> None:
-    
+    import threading
+
     threads: list[bool] = []
 
     def reconcile(request: Any) -> Result | None:
