@@ -106,6 +106,11 @@ def test_a_failed_job_ends_when_its_pods_could_be_deleted(fakekube):
     fakekube.advance("15s")
     assert "Failed" not in condition_types(fakekube)
     assert counts(fakekube)[0] == 2
+    written = len(fakekube.requests(verb="update", resource="jobs"))
+    tried = fakekube.controllers["job"].reconciles("default/j")
+    fakekube.advance("30s")
+    assert fakekube.controllers["job"].reconciles("default/j") > tried
+    assert len(fakekube.requests(verb="update", resource="jobs")) == written  # nothing has changed
     rule.disarm()
     fakekube.advance("3m")
     assert condition_types(fakekube) == ["FailureTarget", "Failed"]

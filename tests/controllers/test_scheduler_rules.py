@@ -176,6 +176,36 @@ def test_room(cpu, present, most, expected):
     assert (found and (found.reasons, found.resolvable)) == expected
 
 
+@pytest.mark.parametrize(
+    ("has", "used", "wanted", "expected"),
+    [
+        (None, 0, 1, False),
+        (None, 0, 0, None),
+        (0, 0, 1, False),
+        (1, 0, 1, None),
+        (1, 0, 2, False),
+        (1, 1, 1, True),
+        (2, 1, 1, None),
+        (2, 1, 2, True),
+        (3, 2, 0, None),
+    ],
+)
+def test_room_for_what_few_nodes_have(has, used, wanted, expected):
+    """`noderesources/fit.go`: fitsRequest; what a node does not have at all, no preemption frees."""
+    gpu = "example.com/gpu"
+    one = node("a")
+    if has is not None:
+        one["status"]["allocatable"][gpu] = str(has)
+
+    def using(name, number):
+        return pod(name, containers=[{"name": "c", "resources": {"requests": {gpu: str(number)}}}])
+
+    placed = [using("x", used)] if used else []
+    found = noderoom.resources(using("p", wanted))(view([one], a=placed).nodes["a"])
+    assert (found and found.resolvable) is expected
+    assert found is None or found.reasons == (f"Insufficient {gpu}",)
+
+
 def test_resources_are_named_in_order_and_requests_of_0_are_not_looked_at():
     requests = {"example.com/b": "1", "memory": "9Gi", "cpu": "9", "example.com/a": "1", "example.com/c": "0"}
     one = pod("p", containers=[{"name": "c", "resources": {"requests": requests}}])
