@@ -697,6 +697,11 @@ def candidate(name, *rows, violations=0):
         (candidate("a", (0, 1)), candidate("b", (0, 5), (0, 5))),
         (candidate("a", (-5, 1)), candidate("b", (-5, 5), (-5, 5))),  # the sum counts each victim
         (candidate("a", (5, 1)), candidate("b", (5, 5), (-3, 5))),
+        # three victims are less than two if their priorities are low enough
+        (
+            candidate("a", (10**9, 1), (-(10**9) - 5 * 10**8, 1), (-(10**9) - 5 * 10**8, 1)),
+            candidate("b", (10**9, 5), (10**9, 5)),
+        ),
         (candidate("a", (3, 5), (1, 0)), candidate("b", (3, 4), (1, 9))),  # the later start of the most important one
         (candidate("a", (3, 5), (3, 6)), candidate("b", (3, 4), (3, 9))),
         (candidate("a", (3, 5)), candidate("b", (3, 5))),  # the first one
