@@ -228,6 +228,20 @@ def test_limits_hold_without_metrics(fakekube, replicas_now, expected, kind, why
     assert reason(fakekube, kind) == why
 
 
+@pytest.mark.parametrize(
+    ("value", "expected", "active"),
+    [(2, 2, "FailedGetResourceMetric"), (5, 2, "ValidMetricFound"), (6, 3, "ValidMetricFound")],
+)
+def test_a_metric_beside_one_that_fails_counts_unless_it_scales_down(fakekube, value, expected, active):
+    """`horizontal.go`: computeReplicasForMetrics refuses to scale down with invalid metrics, and nothing else."""
+    rps = {"type": "Pods", "pods": {"metric": {"name": "rps"}, "target": {"type": "AverageValue", "averageValue": 5}}}
+    fakekube.pods.metrics.set_pods("rps", value, pods="app=web")
+    begin(fakekube, 2, [CPU, rps])
+    fakekube.advance("15s")
+    assert replicas(fakekube) == expected
+    assert reason(fakekube, "ScalingActive") == active
+
+
 @pytest.mark.parametrize("limits", [{"minReplicas": 4}, {"maxReplicas": 4}])
 def test_at_a_limit_the_metrics_are_looked_at(fakekube, limits):
     fakekube.pods.metrics.set_resource("cpu", "50m", pods="app=web")

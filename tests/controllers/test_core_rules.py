@@ -34,8 +34,25 @@ from fakekube.controllers.signingrequests.requests import (
     kubelet_client_problem,
     kubelet_serving_problem,
 )
+from fakekube.controllers.signingrequests.signing import _serial
 from tests.controllers.test_disruption import bare_pod, budget, counts
 from tests.controllers.workloads import NOW, deployment, make_all_ready, pods, set_ready, stamp
+
+
+@pytest.mark.parametrize(
+    ("draws", "serial"),
+    [
+        ((0.0, 0.0), 1),
+        ((0.0, 2**-52), 1),
+        ((0.0, 0.5), 2**51),
+        ((2**-52, 0.0), 2**52),
+        ((0.5, 0.5), 2**103 + 2**51),
+        ((1 - 2**-52, 1 - 2**-52), 2**104 - 1),
+    ],
+)
+def test_a_serial_number_has_the_bits_of_two_draws_and_is_not_0(draws, serial):
+    assert _serial(*draws) == serial
+
 
 # --- namespaces
 

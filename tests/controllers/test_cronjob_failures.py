@@ -162,6 +162,24 @@ def test_a_history_that_cannot_be_deleted_stops_nothing(fakekube, code, ended):
     assert ("Normal", "SuccessfulDelete", f"Deleted job c-{FIRST}") in distinct_events_about(fakekube, "CronJob")
 
 
+@pytest.mark.parametrize("owners", [[], [{"apiVersion": "batch/v1", "kind": "CronJob", "name": "other", "uid": "u"}]])
+def test_a_job_that_another_controls_is_looked_for_and_stays_in_the_list_while_it_exists(fakekube, owners):
+    fakekube.create(cron_job())
+    fakekube.advance("61m")
+    (name,) = active(fakekube)
+    found = fakekube.get("batch/v1", "Job", name)
+    references = [{**one, "controller": True} for one in owners]
+    fakekube.update({**found, "metadata": {**found["metadata"], "ownerReferences": references}})
+    fakekube.settle()
+    assert [one.name for one in fakekube.requests(verb="get", resource="jobs", user_agent="*cronjob-controller")] == [
+        name
+    ]
+    assert active(fakekube) == [name]
+    fakekube.delete("batch/v1", "Job", name, propagationPolicy="Background")
+    fakekube.advance("1h")
+    assert name not in active(fakekube)
+
+
 @with_jobs
 def test_what_is_said_about_times_without_a_job(fakekube):
     fakekube.create(cron_job(concurrencyPolicy="Forbid", startingDeadlineSeconds=3605))

@@ -113,6 +113,19 @@ def test_rolling_update_replaces_the_highest_ordinal_first(fakekube):
     assert [one["revision"] for one in fakekube.list("apps/v1", "ControllerRevision")] in ([1, 2], [2, 1])
 
 
+def test_a_pod_that_is_replaced_is_none_of_the_current_revision(fakekube):
+    """`stateful_set_control.go`: the count goes down with the deletion, before the pod is gone."""
+    fakekube.create(stateful_set(3))
+    fakekube.settle()
+    make_all_ready(fakekube)
+    before = len(fakekube.state.versions("apps/v1", "StatefulSet", "web"))
+    change(fakekube, template=template("nginx:2"))
+    make_all_ready(fakekube)
+    later = [found["status"] for _, found in fakekube.state.versions("apps/v1", "StatefulSet", "web")][before:]
+    counts = [one.get("currentReplicas", 0) for one in later if one["currentRevision"] != one["updateRevision"]]
+    assert list(dict.fromkeys(counts)) == [2, 1, 0]
+
+
 def test_a_former_template_gets_its_revision_again(fakekube):
     fakekube.create(stateful_set(1))
     fakekube.settle()
