@@ -93,7 +93,7 @@ def _on_node(
     """What has to go on a node (SelectVictimsOnNode). The view is as before afterwards."""
     lower = sorted((one for one in node.pods.values() if one.priority < pod.priority), key=_importance)
     if not lower:
-        return Rejection("DefaultPreemption", (_NO_VICTIMS,), resolvable=False)
+        return Rejection("DefaultPreemption", (_NO_VICTIMS,))
     for one in lower:
         view.take_away(one.uid)
     rejection = _rejection(pod, node.name, view, around, nominated)
@@ -114,7 +114,7 @@ def _on_node(
         view.place(one, node.name)
     if not victims:
         text = f'expected at least one victim pod on node "{node.name}"'
-        return Rejection("DefaultPreemption", (text,), resolvable=False)
+        return Rejection("DefaultPreemption", (text,))
     return Candidate(node.name, tuple(sorted(victims, key=_importance)), violations)
 
 
