@@ -4,7 +4,7 @@ import pytest
 
 API_VERSION, KIND = "admissionregistration.k8s.io/v1", "ValidatingAdmissionPolicy"
 
-pytestmark = pytest.mark.fakekube(controllers=["validatingadmissionpolicy-status"])
+pytestmark = pytest.mark.fakekube(controllers=["validatingadmissionpolicy-status"], rbac=True)
 
 WIDGETS = {
     "apiVersion": "apiextensions.k8s.io/v1",
