@@ -467,6 +467,21 @@ async def test_the_permissions_that_a_user_needs(it):
 
 
 @stepped
+async def test_a_verb_or_a_resource_that_no_request_can_have_is_refused(it):
+    await it.make("a")
+    for wanted, said in (
+        ({"verb": "post", "resource": "pods"}, "verb='post' matches no verb of the API: did you mean 'create'?"),
+        ({"verb": "frob"}, "verb='frob' matches no verb of the API: "),
+        ({"resource": "pod"}, "resource='pod'"),
+        ({"verb": "create", "resource": "configmap"}, "resource='configmap'"),
+    ):
+        code, message = await it.refused("GET", "/requests", **wanted)
+        assert (code, message.startswith(said)) == (400, True)
+    for wanted in ({"userAgent": "none"}, {"verb": "delete"}, {"resource": "pods"}, {"name": "b"}):
+        assert await it.call("GET", "/requests", **wanted) == (200, {"items": []})
+
+
+@stepped
 async def test_requests_of_the_last_time_and_the_last_ones(it):
     for seconds in (0, 60, 30):
         await it.loop.advance(seconds)
@@ -587,7 +602,21 @@ async def test_quiet_waits_for_the_last_write_and_names_who_goes_on(it):
         await it.make(f"c{number}", user_agent="busy/1")
     code, found = await waiting
     assert (code, found["message"]) == (417, f"not quiet for 3 s within 5 s: busy/1: create {CONFIGMAPS}")
-    assert found["details"]["writers"][0]["userAgent"] == "busy/1"
+    (writer,) = found["details"]["writers"]
+    assert (writer["userAgent"], writer["what"]) == ("busy/1", f"create {CONFIGMAPS}")
+    assert writer["times"] == 2  # since the last pause
+
+
+@stepped
+async def test_quiet_counts_the_writes_of_each_client(it):
+    waiting = asyncio.ensure_future(it.call("POST", "/quiet", {"for": "30s", "within": "20s"}))
+    await it.loop.advance(1)
+    for number in range(3):
+        await it.make(f"a{number}", user_agent="busy/1")
+    await it.make("b", user_agent="idle/1")
+    await it.loop.advance(30)
+    _, found = await waiting
+    assert [(one["userAgent"], one["times"]) for one in found["details"]["writers"]] == [("busy/1", 3), ("idle/1", 1)]
 
 
 @stepped

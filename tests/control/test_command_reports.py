@@ -1,5 +1,7 @@
 """What `fakekube run` reports when its command has ended, in this process and in stepped time."""
 
+import asyncio
+import socket
 from types import SimpleNamespace
 from xml.etree import ElementTree
 
@@ -7,7 +9,10 @@ import pytest
 
 from fakekube import commandserver
 from fakekube.control.runreport import Reports
+from fakekube.server.direct import DirectTransport
 from fakekube.server.process.child import CannotRun
+from fakekube.server.process.pacedloop import PacedLoop
+from fakekube.server.standalone import Options
 from tests.control.rig import CONFIGMAPS, stepped
 
 
@@ -76,3 +81,20 @@ def test_the_files_of_the_reports(capsys, tmp_path):
     assert "make it" in (tmp_path / "timeline.html").read_text()
     assert "- create\n" in (tmp_path / "admin.yaml").read_text()
     assert "create" not in (tmp_path / "alice.yaml").read_text()
+
+
+@pytest.mark.parametrize(("verbose", "shown"), [(0, []), (1, ["mine/1"]), (2, ["mine/1", "fakekube/own"])])
+def test_the_requests_that_a_server_prints(capsys, verbose, shown):
+    async def ask(found):
+        for agent in ("mine/1", "fakekube/own"):
+            transport = DirectTransport(found.running.server.runner, headers={"User-Agent": agent})
+            await transport.request("GET", CONFIGMAPS)
+
+    async def main():
+        with socket.create_server(("127.0.0.1", 0)) as sock:
+            selected = commandserver.Selected((), None, (), verbose, "text")
+            await commandserver.served(Options(control="off"), selected, sock, ask)
+
+    with asyncio.Runner(loop_factory=PacedLoop) as runner:
+        runner.run(main())
+    assert [line.split()[1] for line in capsys.readouterr().err.splitlines()] == shown

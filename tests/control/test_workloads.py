@@ -111,7 +111,9 @@ async def scenes(it):
     assert await it.call("POST", "/nodes/node-1:lose") == (204, "")
 
     # a reset: the node registers again, and nothing comes back that is gone
+    began = it.loop.time()
     assert (await it.call("POST", "/reset"))[0] == 200
+    assert it.loop.time() - began < 5  # the controllers watch again at once
     await it.advance("10s")
     assert await it.pods() == []
     _, _, nodes = await it.client().request("GET", "/api/v1/nodes")
@@ -120,6 +122,11 @@ async def scenes(it):
     await it.client().request("POST", "/apis/apps/v1/namespaces/default/replicasets", body=REPLICA_SET)
     await it.advance("10s")
     assert [pod["status"]["phase"] for pod in await it.pods()] == ["Running", "Running"]
+    spec = {"containers": [CONTAINER]}
+    await it.client().request("POST", PODS, body={"metadata": {"name": "n", "labels": {"app": "none"}}, "spec": spec})
+    await it.advance("1m")
+    _, _, unscripted = await it.client().request("GET", f"{PODS}/n")
+    assert [one["restartCount"] for one in unscripted["status"]["containerStatuses"]] == [0]
 
 
 def test_pods_nodes_controllers_and_metrics_are_steered():

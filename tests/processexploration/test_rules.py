@@ -6,9 +6,12 @@ import subprocess
 import pytest
 
 from fakekube.apiserver.requestlog import RequestRecord
+from fakekube.processexploration import explorecommand
 from fakekube.processexploration.changesteps import Call, Step
+from fakekube.processexploration.exploring import Outcome
 from fakekube.processexploration.faultplans import FaultPlan, Write, plans, writes_of
 from fakekube.processexploration.reproduction import Failure, Setting, checked, condition, script, verification
+from fakekube.server.process.listening import CannotServe
 from fakekube.simulation.anchor import parse_anchor
 from fakekube.simulation.observation import Commit, Observation, Violation
 from fakekube.simulation.statemask import Mask
@@ -127,3 +130,27 @@ def test_a_script_is_one_of_the_shell_and_has_its_steps_in_order(atom):
     order = [text.index(part) for part in ("\nstart\n", "# 1.yaml", f"\n# {atom}@", "# 2.yaml", "if holds")]
     assert order == sorted(order)
     assert shlex.quote("./it's $HOME") in text
+
+
+@pytest.mark.parametrize("failures", [[], ["one"], ["one", "two"]])
+def test_what_an_exploration_reports(tmp_path, capsys, failures):
+    violation = Violation("O2", "cm/a", "is absent")
+    found = [(Failure(FaultPlan("crash", WRITE), [violation], phase=1, lease=False), text) for text in failures]
+    report = tmp_path / "made" / "report"
+    for _ in range(2):  # the directory may exist
+        assert explorecommand._reported(Outcome(found, 5, 4, 9), report) == int(bool(failures))
+    said = capsys.readouterr().out.splitlines()
+    assert said[0] == f"5 runs, 4 reached their fault, {len(failures)} defects, 4 not tried"
+    files = [report / f"failure-{number}.sh" for number, _ in enumerate(failures, 1)]
+    assert said[1 : 1 + 2 * len(files)] == [
+        line for file in files for line in (f"{file}: {found[0][0].plan}", f"  {violation}")
+    ]
+    assert [file.read_text() for file in files] == failures
+    assert all(file.stat().st_mode & 0o777 == 0o755 for file in files)
+
+
+def test_a_report_that_cannot_be_written_is_named(tmp_path):
+    (tmp_path / "file").write_text("")
+    failure = Failure(FaultPlan("crash", WRITE), [Violation("O2", "cm/a", "is absent")], phase=1, lease=False)
+    with pytest.raises(CannotServe, match=f"--report {tmp_path}/file/failure-1.sh: "):
+        explorecommand._reported(Outcome([(failure, "x")], 1, 1, 1), tmp_path / "file")
