@@ -223,11 +223,7 @@ class WorkloadDesk:
         for gate in found.gates.values():
             gate.release()
         if "kubelet" in found.parts:
-            from fakekube.controllers.kubelet.stage import PodSelector
-
-            scope = self._scope()
-            everything = PodSelector()
-            scope.scripts.forget_scripts(everything, [run.uid for run, _ in scope.scripts.select(everything)])
+            self._scope().scripts.forget_all()
 
 
 async def _nothing() -> None:

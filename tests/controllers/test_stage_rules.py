@@ -112,6 +112,16 @@ def test_stages_are_forgotten_by_their_selector_or_the_uids_of_their_pods():
     assert left((ours, ["u", "v"])) == ["run", "run", "run"]
 
 
+def test_a_reset_keeps_the_configured_stages_in_their_order():
+    configured = [Stage("first", "running", Exit(1), container="x*"), Stage("second", "running", Exit(2))]
+    stages = Stages(SeededRandom(1), configured)
+    stages.add(Stage("added", "running", Exit(3), PodSelector(name="p")))
+    found = [stages.find("running", a_pod(), container(name=name))[0].name for name in ("x", "y")]
+    stages.reset()
+    found += [stages.find("running", a_pod(), container(name=name))[0].name for name in ("x", "y")]
+    assert found == ["added", "added", "first", "second"]
+
+
 def test_scripts_are_the_added_actions_of_probes():
     stages = Stages(SeededRandom(1))
     bad, good = ProbeResult("readiness", False), ProbeResult("readiness", True)

@@ -61,9 +61,8 @@ class Kubelets:
         self._context = context
         self.nodes = NodeQueue(context, self._adopt_pods)
         self.agents = self.nodes.agents
-        self.stages = Stages(context.manager.random)
-        for stage in (one for path in context.settings.stages for one in reversed(stages_of(path))):
-            self.stages.add(stage)
+        configured = [one for path in reversed(context.settings.stages) for one in stages_of(path)]
+        self.stages = Stages(context.manager.random, configured)
         self.answers = PodAnswers()
         self._effects = Effects(context)
         self.runs: dict[str, PodRun] = {}

@@ -19,11 +19,17 @@ Pod = Mapping[str, Any]
 class Stages:
     """The stages that were added, the latest first, before the default ones."""
 
-    def __init__(self, random: Random) -> None:
-        self._random, self._added = random, list[Stage]()
+    def __init__(self, random: Random, configured: Iterable[Stage] = ()) -> None:
+        """`configured`: those that `reset` keeps, the first one before the others."""
+        self._random, self._configured = random, list(configured)
+        self._added = list(self._configured)
 
     def add(self, stage: Stage) -> None:
         self._added.insert(0, stage)
+
+    def reset(self) -> None:
+        """Remove the stages that were added."""
+        self._added = list(self._configured)
 
     def forget(self, selector: PodSelector, uids: Iterable[str]) -> None:
         """Remove the stages with this selector, and those of the pods with these uids."""

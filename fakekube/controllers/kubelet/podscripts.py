@@ -40,6 +40,13 @@ class PodScripts:
         self.rescript(uids)
         self.plan_ends(uids)
 
+    def forget_all(self) -> None:
+        """Forget all stages that were added; pods go on as by default."""
+        self._kubelets.stages.reset()
+        uids = list(self._kubelets.runs)
+        self.rescript(uids)
+        self.plan_ends(uids)
+
     def plan_ends(self, uids: Sequence[str]) -> None:
         """The stages have changed: plan again how containers that run end by themselves."""
         for machine in self._machines(uids):
