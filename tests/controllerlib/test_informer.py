@@ -55,6 +55,16 @@ async def informer(source: Scripted, handler: Any, seconds: float = 0.0, **more:
     return store
 
 
+def test_deltas_of_all_objects_beside_others_are_applied_in_order() -> None:
+    store = store_of(pod("a", 1))
+    deltas = (Delta("Added", pod("b", 2)), Delta("SyncAll", SyncAll()), Delta("Updated", pod("a", 3)))
+    assert process(store, *deltas) == ["add b@2", "update a@1>1", "update b@2>2", "update a@1>3"]
+    deltas = (Delta("ReplacedAll", ReplacedAll("4", [pod("c", 4)])), Delta("Added", pod("d", 5)))
+    assert process(store, *deltas) == ["delete a@3?", "delete b@2?", "add c@4", "add d@5"]
+    assert process(store, Delta("Bookmark", Bookmark("9")), Delta("Deleted", pod("c", 9))) == ["delete c@9"]
+    assert [named(one) for one in store.list()] == ["d@5"]
+
+
 async def test_ct_01_only_the_first_list_is_initial() -> None:
     lists = [([pod("pod-1", 1)], "1"), ([pod("pod-1", 2), pod("pod-2", 3)], "3")]
     handler = HandlerLog()

@@ -516,3 +516,15 @@ async def test_a_reflector_waits_while_its_store_is_crowded() -> None:
     await Under(listing([modified(pod("foo", version)) for version in (2, 3, 4)]), store).run(60)
     assert [line.split()[0] for line in store.log[:5]] == ["replace", "update", "room", "update", "update"]
     assert [at - store.at[0] for at in store.at[:5]] == [0, 0, 0, 5, 5]
+
+
+async def test_a_streamed_list_without_its_closing_bookmark_is_a_warning_every_ten_seconds(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """client-go, Reflector: initialEventsEndBookmarkWarningInterval."""
+    under = Under(streaming([added(pod("p1")), Wait(35), bookmark(1, "true")]))
+    counts = []
+    for seconds in (9.9, 0.1, 9.9, 0.1, 10, 30):
+        await under.run(seconds)
+        counts.append(sum("no closing bookmark" in one.message for one in caplog.records))
+    assert counts == [0, 1, 1, 2, 3, 3]
