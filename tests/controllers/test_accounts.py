@@ -73,6 +73,18 @@ def test_an_item_is_retried_ten_times(fakekube):
     assert len(controller.errors("secret default/t")) == 10
 
 
+@pytest.mark.fakekube(controllers=["serviceaccount-token"])
+@pytest.mark.parametrize("verb", ["get", "update"])
+def test_an_item_whose_request_fails_is_retried_with_the_error_of_the_server(fakekube, verb):
+    fakekube.create(account())
+    fakekube.fault(verb=verb, resource="secrets", error=500, times=2)
+    fakekube.create(token_secret())
+    fakekube.advance("1s")
+    errors = fakekube.controllers["serviceaccount-token"].errors("secret default/t")
+    assert [getattr(one, "code", one) for one in errors] == [500, 500]
+    assert "token" in fakekube.get("v1", "Secret", "t")["data"]
+
+
 @pytest.mark.slow
 @pytest.mark.fakekube(controllers=["legacy-service-account-token-cleaner"])
 def test_an_unused_token_of_an_old_cluster_is_marked_and_deleted_a_year_later(fakekube):

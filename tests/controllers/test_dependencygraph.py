@@ -68,6 +68,38 @@ def test_an_observed_object_corrects_what_its_dependents_say():
     assert observe(replaced, "owner") == [("report", "wrong"), ("delete", "wrong")]
 
 
+BLOCKS, FREE, SILENT = {"blockOwnerDeletion": True}, {"blockOwnerDeletion": False}, {}
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "freed"),
+    [
+        (BLOCKS, FREE, True),
+        (BLOCKS, SILENT, True),
+        (BLOCKS, None, True),
+        (BLOCKS, BLOCKS, False),
+        (BLOCKS, {**BLOCKS, "controller": True}, False),
+        (FREE, BLOCKS, False),
+        (FREE, SILENT, False),
+        (FREE, None, False),
+        (SILENT, None, False),
+        (SILENT, {"controller": True}, False),
+        (None, BLOCKS, False),
+    ],
+)
+def test_an_owner_is_looked_at_when_a_dependent_no_longer_blocks_it(before, after, freed):
+    """`graph_builder.go`: addUnblockedOwnersToDeleteQueue."""
+    graph = DependencyGraph()
+    observe(graph, "owner")
+    old, new = ([] if more is None else [reference("owner", **more)] for more in (before, after))
+    observe(graph, "child", *old)
+    assert observe(graph, "child", *new) == ([("delete", "owner")] if freed else [])
+    assert [one.identity.name for one in graph.find("owner").dependents] == ([] if after is None else ["child"])
+    assert [one.identity.name for one in graph.find("owner").blocking_dependents()] == (
+        ["child"] if after is not None and after.get("blockOwnerDeletion") else []
+    )
+
+
 @pytest.mark.parametrize("finalizer", ["orphan", "foregroundDeletion"])
 def test_a_deletion_with_a_finalizer_begins_once(finalizer):
     graph = DependencyGraph()
