@@ -10,7 +10,7 @@ import pytest
 from fakekube import commandserver
 from fakekube.control import journal
 from fakekube.control.requestfields import camel
-from fakekube.control.steering import ON_THE_WIRE
+from fakekube.control.steering import ON_THE_WIRE, Beside
 from fakekube.harness.detectors.knowndetectors import DEFAULTS
 from fakekube.server.controldoor import Asked
 from fakekube.server.process.listening import CannotServe
@@ -127,6 +127,25 @@ async def test_the_document_says_what_each_operation_needs_and_answers(it):
     assert set(found["components"]["schemas"]["Status"]["properties"]) == {"code", "reason", "message"}
 
 
+# --- time
+
+
+@stepped
+async def test_a_mode_does_not_change_while_time_is_moved(it):
+    moved = it.loop.advance(10)
+    assert await it.refused("PUT", "/clock", {"mode": "real"}) == (409, "time is being advanced")
+    assert await it.refused("POST", "/clock:advance", {"by": "1s"}) == (409, "time is being advanced")
+    await moved
+
+
+@stepped
+async def test_the_time_of_another_loop_is_not_moved(it):
+    it.steering.beside = Beside()
+    assert (await it.call("GET", "/clock"))[1]["mode"] == "real"
+    for method, path, body in (("PUT", "/clock", {"mode": "real"}), ("POST", "/clock:advance", {"by": "1s"})):
+        assert await it.refused(method, path, body) == (409, "the time of this server is not its own")
+
+
 # --- faults
 
 
@@ -173,6 +192,7 @@ def test_what_a_fault_is_about(body, rule):
         (None, "No such file or directory"),
         ("{verb: list}", "expected a list of faults, each a map"),
         ("[1]", "expected a list of faults, each a map"),
+        ("[{error: 503}, 1]", "expected a list of faults, each a map"),
         ("[", "while parsing a flow node"),
         ("[{error: 1}]", "error=1 "),
         ("[{error: 503}, {colour: red}]", "unknown field 'colour'"),
