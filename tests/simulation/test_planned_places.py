@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fakekube.simulation.anchor import Occurrences, changed_fields
+from fakekube.simulation.anchor import Anchor, Occurrences, changed_fields
 from fakekube.simulation.atoms import FAULTS, LAG, LONGEST, OPT_IN, Crash, Dup, Jump, Order
 from fakekube.simulation.observation import Commit, Delivery, Observation
 from fakekube.simulation.plan import Plan
@@ -23,8 +23,8 @@ class Trace:
         self._watched, self._occurrences, self._objects = watched, Occurrences(), {}
         self.commits = []
 
-    def add(self, actor, verb, target, content=None, *, at=None, **more):
-        """`content`: the object afterwards, without its name."""
+    def add(self, actor, verb, target, content=None, *, at=None, revision=None, **more):
+        """`content`: the object afterwards, without its name. A change of an external API has the last `revision`."""
         before = self._objects.get(target)
         after = None if verb == "delete" else {**(before or {}), **(content or {})}
         self._objects[target] = after
@@ -34,8 +34,8 @@ class Trace:
         number = len(self.commits) + 1
         self.commits.append(
             Commit(
-                number, float(number) if at is None else at, self._occurrences.next(verb, target, fields), kind,
-                namespace if slash else "default", name, actor, before=before, after=after, **more,
+                revision or number, float(number) if at is None else at, self._occurrences.next(verb, target, fields),
+                kind, namespace if slash else "default", name, actor, before=before, after=after, **more,
             )
         )  # fmt: skip
         return self
@@ -142,6 +142,25 @@ def test_a_change_after_which_nothing_is_written_ends_no_replica():
     assert surges(resting) == ["(until=reconcile)@create cm/a#1"]
 
 
+def test_a_change_outside_of_the_cluster_ends_no_replica_by_what_was_written_before_it():
+    trace = Trace().by("create", "cm/a").test("create", "external/b/x", revision=1)
+    assert surges(trace) == ["(until=reconcile)@create cm/a#1"]
+
+
+def test_an_operator_is_frozen_only_while_the_test_changes_something():
+    trace = Trace().by("create", "cm/a").add("cluster", "create", "pod/a").test("create", "store/a")
+    assert trace.planned("pause") == ["pause(until=create store/a#1)@create cm/a#1"]
+
+
+def test_answers_of_writes_and_of_reads_are_late():
+    trace = Trace().test("create", "store/a").by("create", "cm/a")
+    reads = [Anchor("get", f"secret/{name}", (), 1) for name in ("a1", "a2", "a3", "a4")]
+    plans = Planner(trace.observation(reads=reads), faults=["late"], off=("O8", "O9")).singles()
+    assert [str(plan.atoms[0]) for plan in plans] == [
+        f"late(until=rest)@{at}#1" for at in ("create cm/a", "get secret/a1", "get secret/a2", "get secret/a4")
+    ]
+
+
 # --- upgrades
 
 
@@ -233,6 +252,14 @@ def test_answers_to_a_later_change_are_not_those_to_two_at_once():
     assert not [one for one in trace.planned("hold") if one.endswith("..create cm/y#1)")]
 
 
+def test_an_item_of_an_external_api_that_is_made_after_a_later_change_is_no_answer_to_two_at_once():
+    trace = Trace("store").test("create", "store/a", spec(1)).test("update", "store/a", spec(2)).by("create", "cm/x")
+    trace.test("update", "store/a", spec(3), at=100.0).by("create", "external/b/x", revision=4)
+    assert [one for one in trace.planned("hold") if one.startswith("hold(store, create store/a#1..create")] == [
+        "hold(store, create store/a#1..create cm/x#1)"
+    ]
+
+
 def test_an_operator_that_is_seen_late_is_no_change_of_the_test():
     trace = Trace("store").add("cluster", "create", "store/a", spec(1)).test("update", "store/a", spec(2))
     assert not [one for one in trace.by("create", "cm/x").planned("hold") if "cm/x" in one]
@@ -291,6 +318,8 @@ def deletion(*, namespace="", key="default/a", owner="store", child="cm/b"):
     return trace.by("delete", child, key=key)
 
 
+GOING, MARK = {"metadata": {"deletionTimestamp": "2026-01-01T00:00:00Z"}}, "metadata.deletionTimestamp"
+
 REASON = "at=update store/a{spec.size}#1"
 
 
@@ -328,6 +357,26 @@ def test_the_reason_is_an_object_of_the_key_of_the_reconcile(changes, repeated):
 def test_a_view_is_minutes_old_at_most(seconds, repeated):
     trace = deletion()
     assert bool(stale(trace.test("update", "store/a", spec(3), at=3.0 + seconds))) is repeated
+    undone = Trace("store").test("create", "store/a", at=3.0).by("delete", "store/a", at=3.0 + seconds)
+    assert bool(stale(undone)) is repeated
+    changed = Trace("store").test("create", "store/a", spec(1), at=3.0)
+    assert bool(stale(changed.test("update", "store/a", spec(2), at=3.0 + seconds))) is repeated
+    marked = Trace("store").add("cluster", "create", "store/a", at=1.0)
+    marked.add("cluster", "update", "store/a", GOING, at=3.0).add("cluster", "delete", "store/a", at=3.0 + seconds)
+    view = f"store, at=update store/a{{{MARK}}}#1, when=delete store/a#1"
+    assert (view in stale(marked)) is repeated
+
+
+def test_only_what_is_deleted_is_repeated():
+    trace = Trace().test("create", "store/a", spec(1)).by("create", "cm/b", key="default/a")
+    trace.by("update", "cm/b", spec(2), key="default/a").test("update", "store/a", spec(3))
+    assert stale(trace) == []
+
+
+def test_an_item_of_an_external_api_is_removed_for_the_change_right_before_it():
+    trace = Trace().test("create", "store/a", spec(1)).test("update", "store/a", spec(2))
+    trace.by("delete", "external/b/x", revision=2, key="default/a").test("update", "store/a", spec(3))
+    assert stale(trace) == [f"store, {REASON}, when=update store/a{{spec.size}}#2"]
 
 
 @pytest.mark.parametrize("rest", [True, False])
@@ -339,7 +388,8 @@ def test_neither_a_deletion_nor_a_change_at_rest_counts(rest):
 def test_before_a_change_of_the_test_is_a_view_for_the_change_and_its_answers():
     trace = Trace("store").test("create", "store/a", spec(1)).by("update", "store/a", status(1))
     trace.test("update", "store/a", spec(2)).by("create", "cm/x").by("create", "cm/y").by("create", "cm/z")
-    trace.test("update", "store/a", spec(3)).by("create", "cm/late")
+    trace.test("update", "store/a", spec(3)).by("create", "cm/late").test("create", "store/other")
+    trace.by("create", "cm/later")
     first = "store, at=update store/a{status.size}#1, when="
     second = "store, at=update store/a{spec.size}#1, when="
     assert stale(trace) == [
@@ -351,6 +401,32 @@ def test_before_a_change_of_the_test_is_a_view_for_the_change_and_its_answers():
     ]
     unseen = Trace("cm").test("create", "store/a", spec(1)).test("update", "store/a", spec(2)).by("create", "cm/x")
     assert stale(unseen) == []
+
+
+@pytest.mark.parametrize(
+    ("again", "answers", "when"),
+    [
+        (False, "", []),
+        (False, "x", ["x"]),
+        (False, "xy", ["x", "y"]),
+        (False, "xyz", ["x", "z"]),
+        (True, "xyz", ["x", "z"]),
+        (True, "", []),
+    ],
+)
+def test_an_object_that_is_marked_as_deleted_is_a_view_for_its_end_its_return_and_the_first_and_last_answer(
+    again, answers, when
+):
+    trace = Trace("store").add("cluster", "create", "store/a").add("cluster", "update", "store/a", GOING)
+    trace.by("create", "cm/before").by("delete", "store/a")
+    if again:
+        trace.by("create", "cm/between").add("cluster", "create", "store/a")
+    for name in answers:
+        trace.by("create", f"cm/{name}")
+    view = f"store, at=update store/a{{{MARK}}}#1, when="
+    assert [one.removeprefix(view) for one in stale(trace) if one.startswith(view)] == [
+        "delete store/a#1", *["create store/a#2"] * again, *(f"create cm/{name}#1" for name in when)
+    ]  # fmt: skip
 
 
 # --- all families together
