@@ -1,0 +1,542 @@
+"""What an exploration runs, in which order, until when, and what it makes of it: with a test that is a table of runs."""
+
+from dataclasses import replace
+from itertools import pairwise
+
+import pytest
+
+from fakekube.simulation.atoms import Crash, Downgrade, Lost, Old, Upgrade
+from fakekube.simulation.bounds import Cost
+from fakekube.simulation.explorer import (
+    Explorer,
+    NothingToExplore,
+    ReferenceFails,
+    Settings,
+    base_of,
+    new_places,
+)
+from fakekube.simulation.observation import Delivery, Observation
+from fakekube.simulation.plan import Plan, parse_plan
+from fakekube.simulation.realism import Facts
+from fakekube.simulation.reducer import LIMIT
+from fakekube.simulation.releases import Releases
+from tests.simulation.observations import commit, obj, record
+
+MADE = commit(1, "create", "store/a", "test", after=obj("Store", "a", spec={"size": 1}))
+FIRST = commit(2, "create", "cm/a", after=obj("ConfigMap", "a"))
+SECOND = commit(3, "create", "secret/a", after=obj("Secret", "a"))
+FINAL = {"store/a": MADE.after, "cm/a": FIRST.after, "secret/a": SECOND.after}
+
+#: What the test does without faults.
+BASE = Observation(0, commits=[MADE, FIRST, SECOND], final=FINAL, cost=Cost(requests=7))
+
+#: A run that has lost the Secret.
+LOST_SECRET = {"final": {name: one for name, one in FINAL.items() if name != "secret/a"}}
+
+ABSENT = "O2: secret/a is absent at the end (the reference has it)"
+
+
+NO_FACTS = Facts()
+
+
+class Runs:
+    """The runs of a test. `differing(plan)`: what is another than in BASE, by the fields of an observation."""
+
+    def __init__(self, differing=lambda plan: {}, base=BASE):
+        self.plans, self._differing, self._base = [], differing, base
+
+    def __call__(self, plan):
+        self.plans.append(plan)
+        found = {"seed": plan.seed, "fired": tuple(range(len(plan.atoms))), **self._differing(plan)}
+        return replace(self._base, **found)
+
+    @property
+    def texts(self):
+        return [str(one).removeprefix("FK1 seed=0").strip() for one in self.plans]
+
+
+def explorer(differing=lambda plan: {}, *, base=BASE, facts=NO_FACTS, kept=(), progress=None, **settings):
+    runs = Runs(differing, base)
+    more = {} if progress is None else {"progress": progress}
+    return Explorer(runs, Settings(**{"faults": ["crash"], **settings}), lambda: facts, kept=kept, **more), runs
+
+
+def crashes_at(*places, then=LOST_SECRET):
+    """What is wrong with a run in which the operator dies at one of these places."""
+
+    def differing(plan):
+        return then if any(isinstance(atom, Crash) and atom.at.target in places for atom in plan.atoms) else {}
+
+    return differing
+
+
+CRASHES = ["crash@create cm/a#1", "crash@create secret/a#1"]
+
+
+# --- the budget, and the order
+
+
+def test_the_reference_is_run_under_two_seeds_then_each_plan_once():
+    seen = []
+    found, runs = explorer(progress=lambda number, plan: seen.append((number, str(plan))), runs=4)
+    result = found.explore()
+    assert runs.texts == ["", "FK1 seed=1", *CRASHES]
+    assert seen == [(number, str(plan)) for number, plan in enumerate(runs.plans, 1)]
+    assert (result.runs, result.coverage.plans, [str(one.plan) for one in result.trials]) == (
+        4, 2, [f"FK1 seed=0 {one}" for one in CRASHES]
+    )  # fmt: skip
+    assert (result.failed, result.bugs, result.reference) == (None, [], replace(BASE, fired=()))
+
+
+@pytest.mark.parametrize("runs", [3, 4, 5])
+def test_no_more_runs_than_the_budget(runs):
+    found, made = explorer(runs=runs, faults=["crash", "lost", "order"])
+    assert found.explore().runs == len(made.plans) == runs
+
+
+def test_singles_come_before_pairs_and_pairs_before_orders():
+    found, runs = explorer(runs=40, faults=["crash", "order"])
+    found.explore()
+    names = ["+".join(atom.name for atom in plan.atoms) for plan in runs.plans[2:]]
+    assert names[:3] == ["crash", "crash", "crash+crash"]
+    assert names[3:7] == ["order", "order+crash"] * 2
+    assert [later.seed - sooner.seed for sooner, later in pairwise(runs.plans[5:])] == [1] * 34
+
+
+def test_only_what_is_clean_and_exercised_alone_is_combined():
+    pods = [commit(number, "create", f"pod/{name}", after=obj("Pod", name)) for number, name in enumerate("wxyz", 4)]
+    base = replace(BASE, commits=[MADE, *pods], final={**FINAL, **{f"pod/{one.name}": one.after for one in pods}})
+
+    def differing(plan):
+        targets = [atom.at.target for atom in plan.atoms]
+        if targets == ["pod/w"]:
+            return {"fired": ()}
+        return {"final": {"store/a": MADE.after}} if targets == ["pod/x"] else {}
+
+    found, runs = explorer(differing, base=base, runs=100, bugs=10)
+    found.explore()
+    pairs = {frozenset(atom.at.target for atom in plan.atoms) for plan in runs.plans if len(plan.atoms) == 2}
+    assert pairs == {frozenset({"pod/y", "pod/z"})}
+
+
+KEPT = [parse_plan(f"FK1 seed=7 {text}") for text in (CRASHES[1], "crash@create cm/z#1", CRASHES[1])]
+
+
+def test_plans_that_have_failed_before_are_tried_first():
+    found, runs = explorer(kept=KEPT, runs=6)
+    found.explore()
+    assert [str(one) for one in runs.plans[2:]] == [
+        str(KEPT[0]),
+        str(KEPT[1]),
+        *(f"FK1 seed=0 {one}" for one in CRASHES),
+    ]
+
+
+@pytest.mark.parametrize("unrealistic", [True, False])
+def test_plans_that_no_cluster_produces_run_only_if_they_may(unrealistic):
+    zombie = parse_plan("FK1 seed=0 zombie@create cm/a#1")
+    found, runs = explorer(kept=[zombie], runs=5, unrealistic=unrealistic)
+    found.explore()
+    assert (zombie in runs.plans) is unrealistic
+    leader, runs = explorer(kept=[zombie], runs=5, facts=Facts(lease=15.0))
+    leader.explore()
+    assert zombie in runs.plans
+
+
+@pytest.mark.parametrize(("facts", "planned"), [(Facts(), set()), (Facts(lease=15.0), {"zombie"}), (Facts(webhooks=True), {"hook"})])  # fmt: skip
+def test_what_is_planned_depends_on_what_the_test_has(facts, planned):
+    found, runs = explorer(facts=facts, faults=["zombie", "hook", "order"], runs=5)
+    found.explore()
+    assert {atom.name for plan in runs.plans for atom in plan.atoms} - {"order"} == planned
+
+
+@pytest.mark.parametrize("count", [1, 2, 3])
+def test_shards_divide_the_plans(count):
+    whole = Settings(runs=14, faults=["crash", "lost", "error"])
+    tried = []
+    for index in range(count):
+        runs = Runs()
+        shard = whole.for_shard(index, count)
+        assert shard.runs == -(-14 // count) + (2 if count > 1 else 0)
+        Explorer(runs, replace(shard, runs=1_000, faults=["crash", "lost", "error"])).explore()
+        assert [str(one) for one in runs.plans[:2]] == ["FK1 seed=0", "FK1 seed=1"]
+        tried.append([str(one) for one in runs.plans[2:] if len(one.atoms) == 1])
+    alone = Runs()
+    Explorer(alone, replace(whole, runs=12)).explore()
+    singles = [str(one) for one in alone.plans[2:]]
+    assert len(singles) == len(set(singles)) == 10
+    assert [texts[: len(singles[index::count])] for index, texts in enumerate(tried)] == [
+        singles[index::count] for index in range(count)
+    ]
+
+
+# --- what has taken effect
+
+
+@pytest.mark.parametrize(
+    ("text", "changes", "exercised"),
+    [
+        (CRASHES[0], {}, True),
+        (CRASHES[0], {"fired": ()}, False),
+        (CRASHES[0], {"inconclusive": True}, False),
+        (CRASHES[0], {"unjudged": "slow"}, False),
+        (" + ".join(CRASHES), {"fired": (1,)}, False),
+        (" + ".join(CRASHES), {"fired": (1, 1)}, False),
+        (" + ".join(CRASHES), {"fired": (1, 0)}, True),
+        (f"{CRASHES[0]} + order", {"fired": (0,)}, True),
+        ("order", {"fired": ()}, True),  # what concerns the whole run has no place
+    ],
+)
+def test_a_plan_is_exercised_if_all_its_atoms_have_taken_effect(text, changes, exercised):
+    plan = parse_plan(f"FK1 seed=5 {text}")
+    found, _ = explorer(lambda tried: changes if tried.seed == 5 else {}, kept=[plan], runs=3)
+    (trial,) = found.explore().trials
+    assert (trial.plan, trial.exercised, trial.unjudged) == (plan, exercised, changes.get("unjudged", ""))
+
+
+# --- writes that only runs with faults show
+
+
+def retried(target="cm/retry", **more):
+    made = commit(9, "create", target, after=obj("ConfigMap", "retry"), **more)
+    return {"commits": [*BASE.commits, made]}
+
+
+@pytest.mark.parametrize(
+    ("faults", "changes", "fed"),
+    [
+        (["crash", "lost"], retried(), ["crash", "lost"]),
+        (["crash"], retried(), ["crash"]),
+        (["crash", "lost"], retried("external/b/x"), ["crash"]),
+        (["crash", "lost"], retried("event/x"), []),
+        (["crash", "lost"], retried("cm/a"), []),  # a place that is known
+        (["crash", "lost"], retried(rest=True), []),
+        (["crash", "lost"], {**retried(), "fired": ()}, []),
+        (["crash", "lost"], {**retried(), **LOST_SECRET}, []),  # it is a bug by itself
+    ],
+)
+def test_faults_are_planned_at_writes_that_only_a_run_with_a_fault_has(faults, changes, fed):
+    first = parse_plan(f"FK1 seed=0 {CRASHES[0]}")
+    found, runs = explorer(
+        lambda plan: changes if plan == first else {}, faults=faults, runs=60, bugs=5, expect_delta=["create *"]
+    )
+    found.explore()
+    place = changes["commits"][-1].anchor
+    more = [plan.atoms[1:] for plan in runs.plans if plan.atoms[1:] and plan.atoms[1].at == place]
+    expected = [({"crash": Crash, "lost": Lost}[name](place),) for name in fed]
+    assert [one for one in more if place.target not in ("cm/a",)] == expected
+
+
+def test_a_new_place_is_new_once_whatever_the_numbers_in_it():
+    known = set()
+    pods = [commit(number, "create", f"pod/a-{number}") for number in (1, 2, 3)]
+    assert [one.revision for one in new_places(replace(BASE, commits=[MADE, *pods, FIRST]), known)] == [1, 2]
+    assert list(new_places(replace(BASE, commits=[*pods]), known)) == []
+
+
+# --- bugs
+
+
+def test_a_bug_is_shrunk_and_shown_as_the_smallest_plan_shows_it():
+    kept = parse_plan(f"FK1 seed=3 {CRASHES[0]} + {CRASHES[1]}")
+
+    def differing(plan):
+        if not plan.atoms or plan.atoms[-1].at.target != "secret/a":
+            return {}
+        if len(plan.atoms) == 2:
+            return LOST_SECRET
+        return {"final": {**FINAL, "secret/a": obj("Secret", "a", data={"k": "1"})}}
+
+    found, runs = explorer(differing, kept=[kept], runs=50)
+    result = found.explore()
+    failed = result.failed
+    assert (failed.number, str(failed.trial.plan), failed.plans) == (3, str(kept), 0)
+    assert str(failed.reduced.plan) == f"FK1 seed=3 {CRASHES[1]}"
+    assert [str(one) for one in failed.trial.violations] == [ABSENT]
+    assert str(failed.violation) == "O2: secret/a data.k None (reference) != '1'"
+    assert failed.observed.final["secret/a"]["data"] == {"k": "1"}
+    assert failed.reference.final == FINAL
+    assert str(runs.plans[-1]) == str(failed.reduced.plan)
+    assert result.runs == len(runs.plans)
+
+
+def test_an_exploration_ends_with_its_last_bug():
+    wrong = crashes_at("cm/a", "secret/a")
+    one, runs = explorer(wrong, bugs=1, runs=50)
+    assert [str(bug.reduced.plan) for bug in one.explore().bugs] == [f"FK1 seed=0 {CRASHES[0]}"]
+    # the reference, the plan, the run without its atom, and the smallest plan once more
+    assert runs.texts == ["", "FK1 seed=1", CRASHES[0], "", CRASHES[0]][: len(runs.texts)]
+    two, _ = explorer(wrong, bugs=2, runs=50)
+    assert [str(bug.reduced.plan) for bug in two.explore().bugs] == [f"FK1 seed=0 {text}" for text in CRASHES]
+    assert two.explore().failed.violation == one.explore().failed.violation
+
+
+def test_plans_that_show_a_bug_again_are_counted():
+    again = [parse_plan(f"FK1 seed={seed} {CRASHES[1]}") for seed in (1, 2, 3)]
+    found, _ = explorer(crashes_at("secret/a"), bugs=5, runs=30, kept=again)
+    (bug,) = found.explore().bugs
+    assert (bug.number, bug.plans) == (3, 3)  # two that were kept, and the one that is planned
+
+
+def test_a_plan_whose_smallest_form_shows_a_known_bug_is_no_bug_of_its_own():
+    both = parse_plan(f"FK1 seed=9 {CRASHES[0]} + {CRASHES[1]}")
+    found, _ = explorer(crashes_at("secret/a"), bugs=5, runs=40, kept=[parse_plan(f"FK1 seed=0 {CRASHES[1]}"), both])
+    (bug,) = found.explore().bugs
+    assert bug.plans == 2
+    assert [str(one.plan) for one in found.explore().trials[:2]] == [f"FK1 seed=0 {CRASHES[1]}", str(both)]
+
+
+@pytest.mark.parametrize(("runs", "is_shrunk"), [(3, True), (200, True)])
+def test_the_first_bug_is_shrunk_also_beyond_the_budget(runs, is_shrunk):
+    both = parse_plan(f"FK1 seed=9 {CRASHES[0]} + {CRASHES[1]}")
+    found, made = explorer(crashes_at("secret/a"), runs=runs, kept=[both])
+    failed = found.explore().failed
+    assert (len(failed.reduced.plan.atoms) == 1) is is_shrunk
+    assert failed.reduced.runs <= LIMIT
+    assert len(made.plans) > 3
+
+
+@pytest.mark.parametrize(("runs", "atoms"), [(7, 2), (8, 2), (9, 1)])
+def test_further_bugs_are_shrunk_within_the_budget(runs, atoms):
+    kept = [parse_plan(f"FK1 seed=9 {text}") for text in (CRASHES[0], f"{CRASHES[1]} + lost(504)@create cm/a#1")]
+
+    def differing(plan):
+        if crashes_at("cm/a")(plan):
+            return {"final": {"store/a": MADE.after, "secret/a": SECOND.after}}
+        return crashes_at("secret/a")(plan)
+
+    found, made = explorer(differing, runs=runs, bugs=2, kept=kept)
+    first, second = found.explore().bugs
+    assert len(first.reduced.plan.atoms) == 1
+    assert len(second.reduced.plan.atoms) == atoms
+    assert len(made.plans) == runs
+
+
+def test_what_is_in_the_baseline_is_counted_and_no_bug():
+    found, _ = explorer(crashes_at("cm/a", "secret/a"), runs=8, bugs=5, known=["O2: secret/a is absent*"])
+    result = found.explore()
+    assert (result.failed, len(result.trials)) == (None, 3)  # each alone, and both
+    assert result.known == {ABSENT: 3}
+    assert [str(one) for one in result.trials[0].known] == [ABSENT]
+
+
+@pytest.mark.parametrize(("bugs", "number"), [(1, 1), (2, 2), (3, 2)])
+def test_what_is_wrong_without_faults_are_the_first_bugs(bugs, number):
+    defects = [record(error=f"KeyError: '{name}'", unexpected=True) for name in "xy"]
+    found, runs = explorer(base=replace(BASE, reconciles=defects), bugs=bugs, runs=5)
+    result = found.explore()
+    assert [(bug.number, str(bug.reduced.plan), bug.trial.violations) for bug in result.bugs] == [
+        (1, "FK1 seed=0", [bug.violation]) for bug in result.bugs
+    ]
+    assert len(result.bugs) == number
+    assert (len(runs.plans) > 2) is (bugs > number)
+    known, _ = explorer(base=replace(BASE, reconciles=defects), runs=5, known=["O12: *"])
+    assert known.explore().bugs == []
+
+
+STEPS = replace(BASE, steps=("one", "two"))
+
+
+def test_steps_of_the_test_that_do_not_matter_are_left_out():
+    def differing(plan):
+        return crashes_at("secret/a")(plan) if "two" not in plan.skipped else {}
+
+    found, runs = explorer(differing, base=STEPS, runs=50)
+    failed = found.explore().failed
+    assert failed.reduced.plan.skipped == ("one",)
+    skipped = [plan for plan in runs.plans if plan.skipped and not plan.atoms]
+    assert [(plan.skipped, plan.seed) for plan in skipped] == [
+        (("two",), 0),
+        (("two",), 1),
+        (("one",), 0),
+        (("one",), 1),
+    ]
+
+
+def test_a_step_without_which_the_test_does_not_settle_stays():
+    def differing(plan):
+        return {"unsettled": "busy"} if "two" in plan.skipped and not plan.atoms else crashes_at("secret/a")(plan)
+
+    found, _ = explorer(differing, base=STEPS, runs=50)
+    assert found.explore().failed.reduced.plan.skipped == ("one",)
+
+
+# --- the reference
+
+
+@pytest.mark.parametrize("seed", [4, 5])
+@pytest.mark.parametrize("changes", [{"failure": "AssertionError: 3 != 4"}, {"unsettled": "HotLoop: busy"}])
+def test_a_test_that_fails_without_faults_is_not_explored(seed, changes):
+    found, runs = explorer(lambda plan: changes if plan.seed == seed else {}, seed=4)
+    with pytest.raises(ReferenceFails, match=next(iter(changes.values()))):
+        found.explore()
+    assert len(runs.plans) == 2
+
+
+def test_what_the_two_seeds_make_different_is_not_compared():
+    drawn = {"final": {**FINAL, "cm/a": obj("ConfigMap", "a", data={"drawn": "x"})}}
+    other = {"final": {**FINAL, "cm/a": obj("ConfigMap", "a", data={"drawn": "y"})}}
+    third = {"final": {**FINAL, "cm/a": obj("ConfigMap", "a", data={"drawn": "z"})}}
+
+    def differing(plan):
+        return third if plan.atoms else drawn if plan.seed == 0 else other
+
+    found, _ = explorer(differing, runs=4)
+    assert found.explore().failed is None
+    found, _ = explorer(lambda plan: third if plan.atoms else drawn, runs=4)
+    assert str(found.explore().failed.violation) == "O2: cm/a data.drawn 'x' (reference) != 'z'"
+
+
+def test_runs_with_faults_have_the_bounds_of_the_first_reference():
+    failing = [record(error="ApiError: 503"), record()]
+    other = replace(BASE, reconciles=failing)
+    found, runs = explorer(lambda plan: {"cost": Cost(requests=99)} if plan.seed == 1 else {}, base=other, runs=4)
+    found.explore()
+    assert [plan.bounds for plan in runs.plans[:2]] == [None, None]
+    assert {plan.bounds.reference.requests for plan in runs.plans[2:]} == {7}
+    assert {plan.bounds.failing for plan in runs.plans[2:]} == {frozenset({("db", "default/a")})}
+
+
+CHANGED = commit(5, "update", "store/a", "test", MADE.after, obj("Store", "a", spec={"size": 2}))
+
+
+def test_runs_with_the_last_spec_have_that_of_the_reference_with_the_same_steps():
+    base = replace(BASE, commits=[*BASE.commits, CHANGED], rests=(3,))
+    found, runs = explorer(base=base, faults=[], runs=4)
+    found.explore()
+    assert runs.texts == ["", "FK1 seed=1", "fresh", "rollback"]
+    for plan in runs.plans[2:]:
+        assert [one.wanted["spec"] for one in plan.intents.objects] == [{"size": 2}]
+        assert plan.last_step.revision == 5
+    skipping = parse_plan("FK1 seed=0 skip=one fresh")
+    found.observe(skipping)
+    found.observe(skipping)
+    assert runs.texts[4:] == ["skip=one", "FK1 seed=1 skip=one", "skip=one fresh", "skip=one fresh"]
+    crash = parse_plan(f"FK1 seed=0 {CRASHES[0]}")
+    found.observe(crash)
+    assert (runs.plans[-1].intents, runs.plans[-1].last_step) == (None, None)
+
+
+def test_a_plan_that_is_run_again_has_references_of_its_own_seed():
+    found, runs = explorer()
+    found.seeded(40)
+    found.reference()
+    assert [plan.seed for plan in runs.plans] == [40, 41]
+
+
+@pytest.mark.parametrize(
+    ("text", "base"),
+    [
+        ("FK1 seed=0 crash@create cm/a#1", (False, ())),
+        ("FK1 seed=0 skip=one crash@create cm/a#1", (False, ("one",))),
+        ("FK1 seed=0 upgrade@create cm/a#1", (False, ())),
+        ("FK1 seed=0 downgrade@create cm/a#1", (True, ())),
+        ("FK1 seed=0 old", (True, ())),
+    ],
+)
+def test_what_a_run_is_compared_with(text, base):
+    assert base_of(parse_plan(text)) == base
+
+
+# --- nothing to explore
+
+
+@pytest.mark.parametrize(
+    ("base", "settings", "message"),
+    [
+        (replace(BASE, commits=[MADE]), {}, "no operator has written, read or watched anything"),
+        (replace(BASE, commits=[MADE, replace(FIRST, rest=True)]), {}, "no operator has written"),
+        (BASE, {"faults": ["zombie", "hook"]}, "no fault of zombie, hook can occur in this test"),
+        (
+            replace(BASE, commits=[MADE], deliveries=[Delivery(1, 0.0, "store", "operator db", 0)]),
+            {},
+            "no fault of crash",
+        ),
+    ],
+)
+def test_an_exploration_that_can_try_nothing_is_an_error(base, settings, message):
+    found, _ = explorer(base=base, **settings)
+    with pytest.raises(NothingToExplore, match=message):
+        found.explore()
+
+
+@pytest.mark.parametrize("settings", [{"runs": 2}, {"shard": (0, 2)}])
+def test_a_budget_that_is_spent_and_a_shard_without_plans_are_none(settings):
+    found, _ = explorer(faults=["zombie"], **settings)
+    assert found.explore().trials == []
+
+
+# --- releases
+
+
+def releases(differing, **settings):
+    given = {"faults": ["upgrade", "downgrade"], "releases": Releases(len, max), "runs": 30, **settings}
+    return explorer(differing, **given)
+
+
+OLD_WRITE = commit(2, "create", "cm/old", after=obj("ConfigMap", "old"))
+OLD = {"commits": [MADE, OLD_WRITE], "final": {"store/a": MADE.after, "cm/old": OLD_WRITE.after}}
+
+
+def of_releases(plan):
+    """The old release makes another ConfigMap; each change of the release ends as the last one alone does."""
+    names = {type(atom) for atom in plan.atoms}
+    changed = {"released": True} if names & {Upgrade, Downgrade} else {}
+    return {**changed, **(OLD if names & {Old, Downgrade} else {})}
+
+
+FACTS = Facts(releases=True)
+
+
+def test_each_release_is_run_alone_first_and_each_plan_is_given_both():
+    found, runs = releases(of_releases, facts=FACTS)
+    assert found.explore().failed is None
+    assert runs.texts[:4] == ["", "FK1 seed=1", "old", "FK1 seed=1 old"]
+    assert runs.texts[4:7] == ["upgrade@create cm/old#1", "downgrade@create cm/a#1", "downgrade@create secret/a#1"]
+    assert {plan.releases for plan in runs.plans} == {Releases(len, max)}
+
+
+def test_a_test_that_fails_with_the_old_release_has_no_downgrades():
+    def differing(plan):
+        return {**of_releases(plan), **({"failure": "AssertionError"} if plan.atoms == (Old(),) else {})}
+
+    found, runs = releases(differing, facts=FACTS)
+    found.explore()
+    assert runs.texts[4:] == ["upgrade@create cm/old#1"]
+
+
+def test_without_their_names_there_are_no_releases():
+    found, runs = releases(of_releases, facts=FACTS, faults=["crash"], runs=4)
+    found.explore()
+    assert runs.texts[2:] == CRASHES
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"commits": [MADE]}, "the old release has written nothing"),
+        ({}, "the old release does just what the new one does"),
+        ({"commits": [MADE, SECOND, FIRST]}, None),
+        ({"commits": [MADE, FIRST]}, None),
+        ({"commits": [MADE, FIRST, replace(SECOND, after=obj("Secret", "a", data={"x": "1"}))]}, None),
+        # what the server sets is no difference
+        ({"commits": [MADE, FIRST, replace(SECOND, after=obj("Secret", "a", uid="other"))]}, "does just what"),
+    ],
+)
+def test_the_old_release_must_do_something_else(changes, message):
+    def differing(plan):
+        return changes if any(isinstance(atom, Old) for atom in plan.atoms) else {}
+
+    found, _ = releases(differing, facts=FACTS, runs=5)
+    if message is None:
+        found.explore()
+    else:
+        with pytest.raises(NothingToExplore, match=message):
+            found.explore()
+
+
+def test_a_plan_has_nothing_but_its_own():
+    found, runs = explorer(runs=3)
+    found.explore()
+    assert runs.plans[2] == Plan(0, (Crash(FIRST.anchor),))
+    assert runs.plans[2].releases is None
