@@ -9,8 +9,6 @@ from fakekube.simulation.atoms import MARK
 from fakekube.simulation.observation import CLUSTER, RACE, TEST, Commit, Observation, ReconcileRecord, Violation
 from fakekube.simulation.statemask import is_compared, leaves
 
-_ABSENT = object()
-
 #: So often each of two writers takes back the other's value in a fight.
 _ROUNDS = 3
 
@@ -43,7 +41,7 @@ def fights(reference: Observation) -> Iterator[Violation]:
             continue
         old, new = _fields(one.before, one.after), _fields(one.after, one.before)
         for path in [path for path in dict.fromkeys([*old, *new]) if not path.startswith("status")]:
-            was, now = old.get(path, _ABSENT), new.get(path, _ABSENT)
+            was, now = old.get(path), new.get(path)
             if was == now:
                 continue
             past = turns.setdefault((one.uid, path), [])
@@ -76,7 +74,7 @@ def _flips(commits: Sequence[Commit]) -> Iterator[tuple[str, str, str]]:
             continue
         old, new = _fields(one.before, one.after), _fields(one.after, one.before)
         for path in dict.fromkeys([*old, *new]):
-            was, now = old.get(path, _ABSENT), new.get(path, _ABSENT)
+            was, now = old.get(path), new.get(path)
             if was == now:
                 continue
             past = history.setdefault((one.uid, path), [(was, "")])
