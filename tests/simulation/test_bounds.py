@@ -58,6 +58,87 @@ def test_a_run_that_only_takes_long_in_real_time_is_no_finding():
     assert (meter.exceeded, meter.too_long) == ("", "the run has taken 161 s of real time (limit 160 s)")
 
 
+@pytest.mark.parametrize(
+    ("usual", "seconds", "limit"),
+    [
+        ({}, 0.0, 10_000),
+        ({"requests": 5, "steps": 5}, 100.0, 10_050),  # a reference that has taken no time
+        ({"requests": 5, "steps": 5, "seconds": 10.0}, 5.0, 10_050),  # a shorter run may do as much
+        ({"requests": 5, "steps": 5, "seconds": 10.0}, 15.0, 15_075),
+    ],
+)
+def test_a_run_that_takes_longer_may_do_more(usual, seconds, limit):
+    bounds = Bounds(Cost(**usual))
+    assert (bounds.requests(seconds), bounds.steps(seconds)) == (limit, limit)
+
+
+def test_a_run_with_too_many_requests_names_what_it_mostly_does():
+    meter, clock = metered(requests=7, at_once=10**6, seconds=1.0)
+    assert not any(meter.request(f"get {number}") for number in range(10_070))
+    assert (meter.is_over, meter.exceeded) == (False, "")
+    assert meter.request("get a")
+    assert meter.exceeded.startswith("more than 10070 requests (the reference has 7), mostly get a at test_bounds.py:")
+    told = meter.exceeded
+    clock.now = 9.0
+    assert meter.request("get b"), "it stays over its bounds"
+    assert meter.step("events of pods for db")
+    assert meter.exceeded == told
+    assert meter.cost == Cost(requests=10_072, steps=1, at_once=10_071, seconds=9.0)
+
+
+def test_a_run_with_too_many_steps_names_the_last_one():
+    meter, _ = metered(steps=3, seconds=1.0)
+    assert not any(meter.step("events of pods for db") for _ in range(10_030))
+    assert meter.step("db reconciling default/a")
+    assert meter.exceeded.startswith(
+        "more than 10030 reconciles and events (the reference has 3), mostly db reconciling default/a at test_bounds.py:"
+    )
+    assert meter.request("get a")
+    assert meter.step("db reconciling default/a")
+
+
+@pytest.mark.parametrize(("often", "seldom"), [("get a", "get b"), ("get b", "get a")])
+def test_of_the_last_requests_of_a_second_the_most_frequent_one_is_named(often, seldom):
+    """What an operator has done before its loop began says nothing."""
+    meter, _ = metered()
+    for _ in range(1_500):
+        meter.request("list pods")
+    for number in range(501):
+        meter.request(seldom if number % 3 == 0 else often)
+    assert meter.exceeded.startswith(
+        f"more than 2000 requests within one virtual second (the reference has at most 0), mostly {often} at "
+    )
+
+
+def test_what_was_done_in_the_second_before_says_nothing():
+    meter, clock = metered(requests=10**6)
+    for _ in range(1_900):
+        meter.request("list pods")
+    clock.now = 1.0
+    for _ in range(2_001):
+        meter.request("get a")
+    assert "mostly get a at" in meter.exceeded
+
+
+def test_the_reference_has_no_bounds():
+    clock = Clock()
+    meter = Meter(None, lambda: clock.now, lambda: clock.real)
+    clock.real = 10.0**6
+    assert not any(meter.request("get a") or meter.step("b") for _ in range(30_000))
+    assert meter.cost == Cost(requests=30_000, steps=30_000, at_once=30_000)
+    assert meter.cost.real == 10.0**6
+
+
+@pytest.mark.parametrize(("real", "text"), [(160.0, ""), (160.5, "the run has taken 160 s of real time (limit 160 s)")])
+@pytest.mark.parametrize("what", ["request", "step"])
+def test_real_time_is_looked_at_now_and_then(what, real, text):
+    meter, clock = metered(real=2.0)
+    clock.real = real
+    over = [getattr(meter, what)("get a") for _ in range(130)]
+    assert (meter.too_long, meter.exceeded, any(over), over[0]) == (text, "", bool(text), False)
+    assert meter.is_over is bool(text)
+
+
 def endless(bug):
     """Waits within a reconcile for what a competing write takes away."""
 

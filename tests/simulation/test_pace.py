@@ -1,10 +1,12 @@
 """Operators that write again and again while a fault lasts take time for it; a hot loop is a failure."""
 
+from collections import Counter
+
 import pytest
 
 from fakekube.simulation.explorer import Explorer, Settings
 from fakekube.simulation.plan import parse_plan
-from fakekube.simulation.running.delays import Pace
+from fakekube.simulation.running.delays import Delays, Pace
 from fakekube.simulation.scenario import ScenarioRunner
 from tests.simulation.samples.definitions import API, child, custom, definition, find
 
@@ -15,6 +17,51 @@ def test_the_first_writes_after_a_second_without_take_no_time():
     assert pace.of_write("a", 7.0) == pace.of_write("a", 7.9) == 0.01
     assert pace.of_write("b", 7.0) == 0.0
     assert pace.of_write("a", 8.9) == 0.0
+
+
+@pytest.mark.parametrize(
+    ("made", "seconds"),
+    [(49, 0.0), (50, 0.01), (98, 0.01), (99, 0.02), (149, 0.03), (2_400, 0.48), (2_499, 0.5), (9_999, 0.5)],
+)
+def test_each_write_takes_longer_after_fifty_more(made, seconds):
+    pace = Pace()
+    for _ in range(made):
+        pace.of_write("a", 7.0)
+    assert pace.of_write("a", 7.9) == pytest.approx(seconds)
+
+
+@pytest.mark.parametrize(("pause", "is_new"), [(0.999, False), (1.0, True), (1.5, True)])
+def test_a_second_without_a_write_is_a_new_beginning(pause, is_new):
+    pace = Pace()
+    for _ in range(50):
+        pace.of_write("a", 0.0)
+    assert (pace.of_write("a", pause) == 0.0) is is_new
+    assert (pace.of_write("a", pause + 0.5) == 0.0) is is_new
+
+
+DRAWS = 20_000
+
+
+def drawn(draw):
+    """How often each delay was drawn."""
+    return Counter(draw() for _ in range(DRAWS))
+
+
+@pytest.mark.parametrize(("name", "share"), [("of_event", 0.15), ("of_request", 0.08)])
+def test_few_events_and_requests_are_late_by_one_of_three_delays(name, share):
+    found = drawn(getattr(Delays(parse_plan("FK1 seed=3 order")), name))
+    assert set(found) == {0.0, 0.000_1, 0.001, 0.005}
+    for seconds in (0.000_1, 0.001, 0.005):
+        assert found[seconds] / DRAWS == pytest.approx(share / 3, rel=0.15)
+
+
+def test_what_is_late_is_drawn_from_the_seed_and_only_with_the_atom():
+    def first(text):
+        delays = Delays(parse_plan(text))
+        return [delays.of_event() for _ in range(50)]
+
+    assert first("FK1 seed=3 order") == first("FK1 seed=3 order + dup") != first("FK1 seed=4 order")
+    assert [Delays(parse_plan(f"FK1 seed=3 {text}")).active for text in ("order", "dup", "")] == [True, False, False]
 
 
 def test_writes_that_do_not_end_take_longer_and_longer():
