@@ -105,3 +105,14 @@ def test_a_run_that_real_time_has_ended_before_there_is_anything_to_judge_is_an_
 
     with pytest.raises(NotQuiescent, match="busy"):
         ScenarioRunner.run(SimpleNamespace(_observe=observe), Plan())
+
+
+def test_what_shards_have_tried_is_the_union():
+    mine, other = (
+        covered((CRASH, True), (HOLD, False)),
+        covered((CRASH, True), (BOTH, True), (HOLD, True), (CRASH, True, "slow")),
+    )
+    mine.include(other)
+    assert (mine.plans, mine.missed, mine.unjudged) == (6, [str(HOLD)], {str(CRASH): "slow"})
+    assert mine.exercised == {"crash": ["crash@create cm/a#1", "crash@create cm/b#1"], "hold": [str(HOLD.atoms[0])]}
+    assert other.exercised["crash"] == ["crash@create cm/a#1", "crash@create cm/b#1"]
