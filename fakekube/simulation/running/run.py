@@ -88,7 +88,7 @@ class Run:
         self.lost: list[str] = []
         self.steps: list[str] = []
         self.folded: FoldedRequests | None = None
-        self._within = ""
+        self._within: tuple[str, ...] = ()
         self._actors: dict[int, Actor] = {}
         self._from_cache: set[str] = set()
         self._losing = ""
@@ -112,15 +112,15 @@ class Run:
         """A step of the test."""
         if name not in self.steps:
             self.steps.append(name)
-        outer, self._within = self._within, name
+        outer, self._within = self._within, (*self._within, name)
         try:
             yield
         finally:
             self._within = outer
 
     def skips(self) -> bool:
-        """Whether the step that runs is left out."""
-        return self._within in self.plan.skipped
+        """Whether the step that runs is left out, or one around it."""
+        return any(name in self.plan.skipped for name in self._within)
 
     def external(self, name: str, fake: Iterable[Any], error: Callable[[], BaseException]) -> Any:
         """An outside API, whose items are part of the final state. Their changes are recorded as those of objects.
