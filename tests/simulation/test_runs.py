@@ -9,7 +9,7 @@ from fakekube.simulation.plan import parse_plan
 from fakekube.simulation.realism import Facts
 from fakekube.simulation.scenario import ScenarioRunner
 from tests.simulation.samples.definitions import API, child, custom, definition, ensure, find, report
-from tests.simulation.storeoperator import build, facts, ran, scenario
+from tests.simulation.storeoperator import build, facts, scenario
 
 
 def observed(atoms, test, seed=3, **settings):
