@@ -209,6 +209,19 @@ def test_a_session_on_a_toy(toy):
 
 
 @pytest.mark.slow
+def test_tests_that_are_gone_since_the_map_was_made_kill_nothing(toy):
+    with mapped(toy) as known:
+        tests = toy / "tests" / "test_rule.py"
+        tests.write_text(TESTS.replace("def test_", "def test_renamed_", 1))
+        (chosen,) = (one for one in mutants("toy/rule.py", RULE) if one.mutation == "constant: 3 -> 4")
+        (renamed,) = Session(toy, ["toy"], known, [], start=5).tried([chosen], 1, lambda result: None)
+        assert renamed.verdict is Verdict.SURVIVED
+        tests.unlink()
+        (without,) = Session(toy, ["toy"], known, [], start=5).tried([chosen], 1, lambda result: None)
+        assert without.verdict is Verdict.UNTRIED
+
+
+@pytest.mark.slow
 def test_the_map_is_refreshed_where_files_have_changed(toy):
     mapped(toy).__exit__()
     rule = toy / "toy" / "rule.py"

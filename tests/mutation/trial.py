@@ -43,6 +43,9 @@ START, FACTOR = 60.0, 5
 
 PASSED, FAILED = 0, 1
 
+#: What pytest says of a name that no test has.
+_NOT_FOUND = re.compile(r"^ERROR: (?:file or directory )?not found: (.+)$", re.M)
+
 _FIRST_FAILURE = re.compile(r"^(?:FAILED|ERROR) (.+?)(?: - .*)?$", re.M)
 
 
@@ -102,9 +105,19 @@ class Tree:
             self._unchanged()
         if (
             outcome.verdict is Verdict.KILLED and not outcome.killer
-        ):  # nothing ran: the mutant is not importable, or the names are wrong
+        ):  # nothing ran: the mutant is not importable, or a map that is not refreshed has tests that are gone
+            if gone := self._missing(tests):
+                left = [test for test in tests if test not in gone]
+                return self.try_mutant(mutant, left, seconds) if left else Outcome(Verdict.UNTRIED)
             return outcome if self.run(tests[:1], seconds).verdict is Verdict.SURVIVED else Outcome(Verdict.UNTRIED)
         return outcome
+
+    def _missing(self, tests: Sequence[str]) -> set[str]:
+        """Those of the tests that do not exist, or another case of them; of several files that are gone, the first."""
+        self.run(["--collect-only", *tests], self._start)
+        found = _NOT_FOUND.findall(self._output.read_text(errors="replace"))
+        gone = {name.removeprefix(f"{self._copy}{os.sep}").partition("[")[0] for name in found}
+        return {test for test in tests if test.partition("[")[0] in gone}
 
     def run(self, tests: Sequence[str], seconds: float, changed: str = "", *, until_failure: bool = True) -> Outcome:
         """Runs the tests on the copy, of which a file has `changed`. Survived: all have passed."""
