@@ -108,6 +108,7 @@ def test_of_the_last_requests_of_a_second_the_most_frequent_one_is_named(often, 
     assert meter.exceeded.startswith(
         f"more than 2000 requests within one virtual second (the reference has at most 0), mostly {often} at "
     )
+    assert seldom not in meter.exceeded
 
 
 def test_what_was_done_in_the_second_before_says_nothing():

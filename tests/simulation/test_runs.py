@@ -289,6 +289,91 @@ def test_an_object_that_is_about_to_be_created_has_no_competing_writer():
     assert not [one for one in found.commits if one.actor == "race"]
 
 
+def patching(live):
+    """Writes without having read, so that it overwrites what others write; the test has made the object."""
+
+    async def write(name, size):
+        obj = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name, "namespace": "default"}}
+        await live.patch(obj, {"data": {"size": str(size)}})
+
+    return write
+
+
+def with_patches(fakekube):
+    fakekube.create({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}, "data": {"size": "0"}})
+    fakekube.create({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "b"}, "data": {"size": "0"}})
+
+    def build(manager):
+        async def reconcile(request, client):
+            store = await client.get(API, "Store", request.name, request.namespace)
+            for name in "ab":
+                await patching(manager.api_reader)(name, store["spec"]["size"])
+
+        manager.controller("store").for_(API, "Store").complete(reconcile)
+
+    prepared(fakekube, build)
+    fakekube.create(custom("Store", size=1))
+    fakekube.advance(60)
+
+
+@pytest.mark.parametrize(
+    ("atoms", "raced"),
+    [
+        ("race(annotate)@update cm/a{data.size}#1", ["update cm/a{data.size}#1"]),
+        ("race(annotate)@update cm/b{data.size}#1", ["update cm/b{data.size}#1"]),
+        ("race(annotate)@update cm/z{data.size}#1", []),
+        ("error(503, 1)@update cm/a{data.size}#1", []),
+        ("", []),
+    ],
+)
+def test_writes_that_were_handled_while_another_client_wrote_are_noted(atoms, raced):
+    found = observed(atoms, with_patches)
+    by_revision = {one.revision: str(one.anchor) for one in found.commits}
+    assert [by_revision[one] for one in found.raced] == raced
+    assert found.failure == ""
+
+
+@pytest.mark.parametrize("how", ["504", "reset"])
+def test_only_the_answer_of_the_write_is_lost(how):
+    found = observed(f"lost({how})@update cm/a{{data.size}}#1", with_patches)
+    errors = [one.error for one in found.reconciles if one.error]
+    assert len(errors) == 1
+    assert [str(one.anchor) for one in found.by_operators()] == ["update cm/a{data.size}#1", "update cm/b{data.size}#1"]
+
+
+# --- what tasks read
+
+
+def test_of_a_task_what_it_gets_is_a_place_of_faults_and_leases_are_none():
+    def test(fakekube):
+        async def main():
+            client = Client(fakekube.access.transport())
+            for api_version, kind in (("v1", "ConfigMap"), ("coordination.k8s.io/v1", "Lease")):
+                await client.list(api_version, kind, namespace="default")
+                await find(client, api_version, kind, "none", "default")
+            await fakekube.clock.sleep_until(1e6)
+
+        fakekube.task(main)
+        fakekube.advance(10)
+
+    assert [str(one) for one in observed("", test).reads] == ["get cm/none#1"]
+    failing = observed("error(500, 1)@get cm/none#1", test)
+    assert failing.fired == (0,)
+
+
+# --- the order
+
+
+def test_with_another_order_some_events_and_requests_are_late_and_each_seed_has_its_own():
+    found = [observed("order", scenario, seed) for seed in range(6)]
+    assert {one.failure for one in found} == {""}
+    times = [tuple(one.at for one in each.by_operators()) for each in found]
+    assert len(set(times)) > 1
+    assert all(at % 60 < 1 for each in times for at in each)
+    late = {delivery.at for each in found for delivery in each.deliveries}
+    assert len(late) > 2
+
+
 # --- late leaders
 
 
@@ -306,6 +391,22 @@ def test_an_old_leader_writes_when_its_lease_has_been_over_for_half_its_length()
     assert {one.actor for one in found.by_operators() if one.kind == "store"} == {"operator second"}
     (late,) = [one for one in found.reconciles if "the object has been modified" in one.error]
     assert late.operator == "operator store"
+
+
+def test_a_step_of_the_test_waits_for_a_late_leader():
+    def test(fakekube):
+        prepared(fakekube, election=election("one"))
+        fakekube.start(build, name="second", election=election("two"))
+        fakekube.advance(5)
+        fakekube.create(custom("Store", size=1))
+        fakekube.settle()
+        told.append(fakekube.clock.monotonic())
+
+    told = []
+    observed("", test)
+    observed("zombie@update store/a{status.observedGeneration,status.size}#1", test)
+    assert told[0] == 5.0
+    assert 5.0 + 1.5 * 16 <= told[1] < 60.0
 
 
 # --- what is late, and how long

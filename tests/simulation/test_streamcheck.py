@@ -68,3 +68,56 @@ def test_what_a_watch_does_not_select_may_be_left_out():
 
 def test_of_many_faults_the_first_are_kept():
     assert len(found([EVENTS[0], *[EVENTS[0]] * 30])) == 20
+
+
+def checked(changes=CHANGES, since=4, initial=()):
+    """A check that has seen changes, and a watch; `initial`: what its client is sent first."""
+    selection = Selection("default", parse_labels(""), parse_fields(""), lambda obj, field: "")
+    watch = Watch(Store(), "configmaps", selection, VIEW, since, timeout=60, bookmarks=False, empty={})
+    watch.initial = list(initial)
+    check = StreamCheck()
+    for one in changes:
+        check.committed(one)
+    check.opened(watch)
+    return check, watch
+
+
+def test_what_a_streamed_list_sends_first_is_not_compared():
+    """It has the revisions of the objects, in the order of their names."""
+    check, watch = checked(CHANGES[3:], since=7, initial=[THIRD, FIRST])
+    for type_, sent in (("ADDED", THIRD), ("ADDED", FIRST), ("DELETED", entry(8))):
+        check.delivered(watch, WatchEvent(type_, sent, VIEW))
+    assert check.found == []
+    check.delivered(watch, WatchEvent("ADDED", FIRST, VIEW))
+    assert check.found == ["the watch of configmaps sends revision 5 after 8"]
+
+
+def test_a_watch_that_was_opened_before_the_check_is_not_compared():
+    check, watch = checked()
+    other = checked()[1]
+    check.delivered(other, WatchEvent("DELETED", FIRST, VIEW))
+    assert check.found == []
+    check.delivered(watch, WatchEvent(*EVENTS[0], VIEW))
+    assert check.found == []
+
+
+def test_each_watch_has_a_cursor_of_its_own():
+    check, first = checked()
+    selection = Selection("default", parse_labels(""), parse_fields(""), lambda obj, field: "")
+    second = Watch(Store(), "configmaps", selection, VIEW, 6, timeout=60, bookmarks=False, empty={})
+    check.opened(second)
+    for type_, sent in EVENTS:
+        check.delivered(first, WatchEvent(type_, sent, VIEW))
+    check.delivered(second, WatchEvent(*EVENTS[3], VIEW))
+    assert check.found == ["the watch of configmaps leaves out revision 7, MODIFIED default/a"]
+
+
+def test_a_bookmark_may_come_at_a_revision_of_another_collection():
+    check, watch = checked()
+    for type_, sent in (*EVENTS, ("BOOKMARK", entry(12)), ("BOOKMARK", entry(12))):
+        check.delivered(watch, WatchEvent(type_, sent, VIEW))
+    assert check.found == []
+    check.committed(change(12, None, FIRST))
+    check.committed(change(13, FIRST, None))
+    check.delivered(watch, WatchEvent("DELETED", entry(13), VIEW))
+    assert check.found == [], "what is stored at the revision of a bookmark was covered by it"
