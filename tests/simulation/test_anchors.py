@@ -112,6 +112,8 @@ def items(key, **values):
         ({"spec": {"managedFields": 1}}, {"spec": {"managedFields": 2}}, ("spec.managedFields",)),
         ({"metadata": {"managedFields": [{"name": "a"}]}}, {"metadata": {}}, ()),
         # at most four fields: then their parents, the deepest first
+        ({"x": dict.fromkeys("abcd", 1)}, {"x": dict.fromkeys("abcd", 2)}, ("x.a", "x.b", "x.c", "x.d")),
+        ({"x": dict.fromkeys("abcde", 1)}, {"x": dict.fromkeys("abcde", 2)}, ("x",)),
         (
             {"a": 1, "b": {"c": 1, "d": {"e": 1, "f": 1}, "g": {"h": 1}}},
             {"a": 2, "b": {"c": 2, "d": {"e": 2, "f": 2}, "g": {"h": 2}}},

@@ -4,6 +4,7 @@ import random
 import secrets
 import string
 import uuid
+from dataclasses import replace
 
 import pytest
 
@@ -57,6 +58,57 @@ def test_what_one_run_has_more_is_no_random_name():
     assert RandomNames.of(run_with("secret/a"), run_with()).patterns == ()
     names = RandomNames.of(run_with("secret/p-b0a9db", "cm/a"), run_with("secret/p-b7c01d", "svc/a"))
     assert [names.general(one) for one in ("cm/a", "svc/a")] == ["cm/a", "svc/a"]
+
+
+def test_names_that_the_server_generates_are_no_random_names():
+    names = RandomNames.of(run_with("pod/a-*~1"), run_with("pod/b-*~1"))
+    assert names.patterns == ()
+    only_left = (
+        Observation(0, final={"pod/a-*~1": {}, "cm/p-1x": {}}),
+        Observation(0, final={"pod/b-*~1": {}, "cm/p-2y": {}}),
+    )
+    names = RandomNames.of(*only_left)
+    assert [names.general(one) for one in ("pod/c-*~1", "cm/p-9z")] == ["pod/c-*~1", "cm/p-*"]
+
+
+def test_what_is_created_and_gone_has_a_random_name_too_and_records_have_none():
+    first, second = (
+        Observation(0, commits=[*run_with(f"cm/p-{name}", f"event/e-{name}").commits]) for name in ("1x", "2y")
+    )
+    names = RandomNames.of(first, second)
+    assert [names.general(one) for one in ("cm/p-9z", "event/e-9z")] == ["cm/p-*", "event/e-9z"]
+    updated = Observation(0, commits=[replace(one, anchor=replace(one.anchor, verb="update")) for one in first.commits])
+    assert RandomNames.of(updated, second).patterns == ()
+
+
+def test_a_run_is_compared_under_general_names():
+    names = RandomNames.of(run_with("cm/a", "cm/p-1x", "cm/p-2y"), run_with("cm/a", "cm/p-3z", "cm/p-4w"))
+    run = run_with("cm/a", "cm/p-5v", "cm/p-6u")
+    found = names.applied(run)
+    assert list(found.final) == ["cm/a", "cm/p-*~1", "cm/p-*~2"]
+    assert [one.anchor.target for one in found.commits] == ["cm/a", "cm/p-*", "cm/p-*"]
+    assert found.final["cm/p-*~2"] == run.final["cm/p-6u"]
+    same = RandomNames.of(run, run)
+    assert same.applied(run) is run
+
+
+@pytest.mark.parametrize(
+    ("name", "other", "third", "is_general"),
+    [
+        ("p-ab", "p-cd", "p-ef", True),
+        ("p-ab", "p-cd", "p-efg", False),  # as long as both
+        ("p-ab", "p-cde", "p-efgh", True),  # lengths differ
+        ("p-ab", "p-cd", "p-e_", False),  # letters and digits
+        ("p-a~", "p-c~", "p-e~", True),
+        ("p-a~b", "p-c!d", "p-e*f", False),
+        ("p-a~b", "p-c!d", "p-e+f", True),
+        ("p-ab", "p-ac", "p-zz", True),  # a common letter is random, too
+        ("p-ab", "q-ab", "r-ab", True),
+    ],
+)
+def test_what_counts_as_random(name, other, third, is_general):
+    names = RandomNames.of(run_with(f"cm/{name}"), run_with(f"cm/{other}"))
+    assert (names.general(f"cm/{third}") != f"cm/{third}") is is_general
 
 
 SOURCES = {

@@ -11,7 +11,7 @@ from fakekube.harness.engine import Engine
 from fakekube.simulation.atoms import parse_atom
 from fakekube.simulation.lastspec import Intents, Step
 from fakekube.simulation.plan import Plan, parse_plan
-from fakekube.simulation.running.runend import _Ending, _skips
+from fakekube.simulation.running.runend import _Ending, _released, _skips
 from fakekube.virtualtime import Deadlock, HotLoop, NotQuiescent
 
 
@@ -176,3 +176,33 @@ def test_all_violations_and_the_first_call_that_real_time_has_ended_are_collecte
 )
 def test_operators_may_not_see_each_state_because_of_some_atoms(text, skips):
     assert _skips(parse_atom(text)) is skips
+
+
+@pytest.mark.parametrize(
+    ("atoms", "fired", "released"),
+    [
+        ("", [], None),
+        ("crash@create cm/a#1", [0], None),
+        ("upgrade@create cm/a#1", [], False),
+        ("upgrade@create cm/a#1", [0], True),
+        ("downgrade@create cm/a#1", [0], True),
+        ("crash@create cm/a#1 + upgrade@create cm/b#1", [0], False),
+        ("crash@create cm/a#1 + upgrade@create cm/b#1", [1], True),
+        ("upgrade@create cm/a#1 + downgrade@create cm/b#1", [1], True),  # which only an unrealistic plan has
+    ],
+)
+def test_whether_the_release_has_changed(atoms, fired, released):
+    run = SimpleNamespace(plan=parse_plan(f"FK1 seed=0 {atoms}"), injection=SimpleNamespace(fired=fired))
+    assert _released(run) is released
+
+
+@pytest.mark.parametrize(
+    ("atom", "skips"),
+    [
+        ("gap(cm, create cm/a#1..rest)", True), ("stale(cm, at=create cm/a#1, when=delete cm/a#1)", True),
+        ("pause(until=rest)@create cm/a#1", True), ("late(until=rest)@create cm/a#1", True), ("dup", False),
+        ("surge(until=rest)@create cm/a#1", False), ("upgrade@create cm/a#1", False), ("jump(5)@create cm/a#1", False),
+    ],
+)  # fmt: skip
+def test_which_atoms_keep_operators_from_seeing_each_state(atom, skips):
+    assert _skips(parse_atom(atom)) is skips
