@@ -1,16 +1,20 @@
 """Which operators a run knows, what is done to them, and how long a test waits until they have recovered."""
 
 import asyncio
+import json
+from dataclasses import replace
 from datetime import timedelta
 from types import SimpleNamespace
 
 import pytest
 
+from fakekube.apiserver.resource import Resource
 from fakekube.harness.engine import Engine
 from fakekube.simulation.releases import Releases
 from fakekube.simulation.running.clusterhands import ClusterHands
 from fakekube.simulation.running.recorder import Actor
 from fakekube.simulation.running.recovery import LONGEST_RETRY, RECOVERY, Recovery
+from tests.simulation.observations import commit
 
 
 class Process:
@@ -249,6 +253,81 @@ def test_a_release_is_started_in_place_of_the_new_one(releases, is_old, given, s
     assert found.released(given) is started
     found.switch(not is_old)
     assert found.released(given) is (given if releases is None or given is not max else max if is_old else min)
+
+
+class Requests:
+    """The requests of a competing writer, each with whether the record was told of it."""
+
+    def __init__(self, recorder, error=None):
+        self.made, self._recorder, self._error = [], recorder, error
+
+    def begin(self, method, path, *, headers, body):
+        self.made.append(
+            (method, path, headers["User-Agent"], headers["Content-Type"], json.loads(body), self._recorder.racing)
+        )
+        if self._error is not None:
+            raise self._error
+
+
+def racing(kind="store", namespace="prod", before=(), error=None, namespaced=True):
+    """The requests of a competing writer of `store/a`."""
+    resource = Resource(
+        "example.com", "v1", "stores", "store", "Store", "StoreList", namespaced, frozenset(), "stores.example.com"
+    )
+    kinds = SimpleNamespace(resource=lambda name: resource if name == "store" else None)
+    recorder = SimpleNamespace(kinds=kinds, racing=False)
+    cluster = Cluster()
+    requests = Requests(recorder, error)
+    cluster.access = SimpleNamespace(transport=lambda: requests)
+    found = ClusterHands(cluster, recorder)
+    one = replace(commit(5, "update", "store/a"), kind=kind, namespace=namespace, before=None if before is None else {})
+    return found, one, requests, recorder
+
+
+@pytest.mark.parametrize(("how", "field"), [("label", "labels"), ("annotate", "annotations")])
+@pytest.mark.parametrize(
+    ("namespaced", "namespace", "path"),
+    [
+        (True, "prod", "/apis/example.com/v1/namespaces/prod/stores/a"),
+        (False, "", "/apis/example.com/v1/stores/a"),
+    ],
+)
+def test_a_competing_writer_patches_the_object(how, field, namespaced, namespace, path):
+    found, one, requests, recorder = racing(namespace=namespace, namespaced=namespaced)
+    found.race(how, one)
+    body = {"metadata": {field: {"fakekube.dev/race": "1"}}}
+    assert requests.made == [("PATCH", path, "race", "application/merge-patch+json", body, True)]
+    assert recorder.racing is False
+
+
+def test_a_competing_writer_needs_an_object():
+    for changes in ({"before": None}, {"kind": "unknown"}):
+        found, one, requests, _ = racing(**changes)
+        found.race("label", one)
+        assert requests.made == []
+
+
+def test_what_is_written_after_a_competing_write_that_fails_is_not_one():
+    found, one, _, recorder = racing(error=ConnectionError("x"))
+    with pytest.raises(ConnectionError):
+        found.race("label", one)
+    assert recorder.racing is False
+
+
+def test_what_else_atoms_do():
+    enqueued = []
+    found, cluster = hands(*(operator(name, enqueue_all=lambda name=name: enqueued.append(name)) for name in "ab"))
+    cluster.faults = SimpleNamespace(
+        compact=lambda: cluster.log.append("compact"),
+        fail_webhooks=lambda name, times: cluster.log.append(f"fail {name} {times} times"),
+    )
+    cluster.jump = lambda clock, seconds: cluster.log.append(f"jump {clock} {seconds}")
+    found.compact()
+    found.time_out_webhooks()
+    found.jump(5)
+    found.resync()
+    assert cluster.log == ["compact", "fail * 1 times", "jump None 5"]
+    assert enqueued == ["a", "b"]
 
 
 # --- how long a test waits
