@@ -57,11 +57,12 @@ def test_the_second_command_runs_the_quick_tests():
     assert re.findall(r"^```sh\n(.*?)^```", README, re.M | re.S)[1].endswith("/pytest -n 2\n")
 
 
-#: Options of other programs: pip, pytest, kubectl, kopf, `.ci/run`, and the replay of the packs.
+#: Options of other programs: pip, pytest, kubectl, kopf, `.ci/run`, benchmarks, and the replay of the packs.
 FOREIGN = frozenset(
     [
         "--all-interpreters",
         "--all-namespaces",
+        "--before",
         "--cascade",
         "--context",
         "--image",

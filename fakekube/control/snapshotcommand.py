@@ -55,7 +55,7 @@ class _Server(NamedTuple):
 def _server(url: str | None, kubeconfig: Path | None) -> _Server:
     if kubeconfig is None:
         return _Server((url or URL).rstrip("/"))
-    from controllerlib.client.credentials import from_kubeconfig
+    from controllerlib.client import from_kubeconfig
 
     try:
         credentials = from_kubeconfig(str(kubeconfig))

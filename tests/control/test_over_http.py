@@ -140,7 +140,9 @@ async def test_the_snapshot_command_saves_restores_and_exports(found, ask):
         # by a kubeconfig, whose address --server replaces
         user = {"name": "u", "user": {"token": "t"}}
         cluster = {"name": "c", "cluster": {"server": url}}
-        (folder / "kubeconfig").write_text(yaml.safe_dump({"clusters": [cluster], "users": [user]}))
+        context = {"name": "x", "context": {"cluster": "c", "user": "u"}}
+        config = {"clusters": [cluster], "users": [user], "contexts": [context], "current-context": "x"}
+        (folder / "kubeconfig").write_text(yaml.safe_dump(config))
         by_file = ("--kubeconfig", str(folder / "kubeconfig"))
         os.remove(folder / "state")
         assert (await told("save", at=by_file))[0] == 0

@@ -16,7 +16,13 @@ ROOMS = {
     "virtualtime": ("fakekube/virtualtime",),
     "simulation": ("fakekube/simulation",),
     "controllerlib": ("controllerlib",),
-    "control": ("fakekube/control", "fakekube/lint", "fakekube/processexploration", "fakekube/commandserver.py"),
+    "control": (
+        "fakekube/control",
+        "fakekube/lint",
+        "fakekube/processexploration",
+        "fakekube/commandserver.py",
+        "fakekube/junitxml.py",
+    ),
     "plugin": (
         "fakekube/pytest_plugin",
         "fakekube/cli.py",
