@@ -17,6 +17,7 @@ from fakekube.simulation.explorer import (
 )
 from fakekube.simulation.observation import Delivery, Observation
 from fakekube.simulation.plan import Plan, parse_plan
+from fakekube.simulation.planning import Planner
 from fakekube.simulation.realism import Facts
 from fakekube.simulation.reducer import LIMIT
 from fakekube.simulation.releases import Releases
@@ -72,18 +73,21 @@ def crashes_at(*places, then=LOST_SECRET):
 
 CRASHES = ["crash@create cm/a#1", "crash@create secret/a#1"]
 
+#: The first look at all places.
+BOTH = " + ".join(CRASHES)
+
 
 # --- the budget, and the order
 
 
 def test_the_reference_is_run_under_two_seeds_then_each_plan_once():
     seen = []
-    found, runs = explorer(progress=lambda number, plan: seen.append((number, str(plan))), runs=4)
+    found, runs = explorer(progress=lambda number, plan: seen.append((number, str(plan))), runs=5)
     result = found.explore()
-    assert runs.texts == ["", "FK1 seed=1", *CRASHES]
+    assert runs.texts == ["", "FK1 seed=1", BOTH, *CRASHES]
     assert seen == [(number, str(plan)) for number, plan in enumerate(runs.plans, 1)]
     assert (result.runs, result.coverage.plans, [str(one.plan) for one in result.trials]) == (
-        4, 2, [f"FK1 seed=0 {one}" for one in CRASHES]
+        5, 3, [f"FK1 seed=0 {one}" for one in (BOTH, *CRASHES)]
     )  # fmt: skip
     assert (result.failed, result.bugs, result.reference) == (None, [], replace(BASE, fired=()))
 
@@ -98,9 +102,9 @@ def test_singles_come_before_pairs_and_pairs_before_orders():
     found, runs = explorer(runs=40, faults=["crash", "order"])
     found.explore()
     names = ["+".join(atom.name for atom in plan.atoms) for plan in runs.plans[2:]]
-    assert names[:3] == ["crash", "crash", "crash+crash"]
-    assert names[3:7] == ["order", "order+crash"] * 2
-    assert [later.seed - sooner.seed for sooner, later in pairwise(runs.plans[5:])] == [1] * 34
+    assert names[:4] == ["crash+crash", "crash", "crash", "crash+crash"]
+    assert names[4:8] == ["order", "order+crash"] * 2
+    assert [later.seed - sooner.seed for sooner, later in pairwise(runs.plans[6:])] == [1] * 33
 
 
 def test_only_what_is_clean_and_exercised_alone_is_combined():
@@ -123,12 +127,11 @@ KEPT = [parse_plan(f"FK1 seed=7 {text}") for text in (CRASHES[1], "crash@create 
 
 
 def test_plans_that_have_failed_before_are_tried_first():
-    found, runs = explorer(kept=KEPT, runs=6)
+    found, runs = explorer(kept=KEPT, runs=7)
     found.explore()
     assert [str(one) for one in runs.plans[2:]] == [
-        str(KEPT[0]),
-        str(KEPT[1]),
-        *(f"FK1 seed=0 {one}" for one in CRASHES),
+        *map(str, KEPT[:2]),
+        *(f"FK1 seed=0 {one}" for one in (BOTH, *CRASHES)),
     ]
 
 
@@ -152,22 +155,18 @@ def test_what_is_planned_depends_on_what_the_test_has(facts, planned):
 
 @pytest.mark.parametrize("count", [1, 2, 3])
 def test_shards_divide_the_plans(count):
-    whole = Settings(runs=14, faults=["crash", "lost", "error"])
-    tried = []
+    whole = Settings(runs=14, faults=["crash", "lost", "error", "dup"])
+    planner = Planner(BASE, faults=whole.faults)
+    planned = [*planner.whole(), *planner.together(), *planner.singles()]
+    assert len(planned) == len(set(planned)) == 14
     for index in range(count):
         runs = Runs()
         shard = whole.for_shard(index, count)
         assert shard.runs == -(-14 // count) + (2 if count > 1 else 0)
-        Explorer(runs, replace(shard, runs=1_000, faults=["crash", "lost", "error"])).explore()
+        Explorer(runs, replace(shard, runs=1_000, faults=whole.faults)).explore()
         assert [str(one) for one in runs.plans[:2]] == ["FK1 seed=0", "FK1 seed=1"]
-        tried.append([str(one) for one in runs.plans[2:] if len(one.atoms) == 1])
-    alone = Runs()
-    Explorer(alone, replace(whole, runs=12)).explore()
-    singles = [str(one) for one in alone.plans[2:]]
-    assert len(singles) == len(set(singles)) == 10
-    assert [texts[: len(singles[index::count])] for index, texts in enumerate(tried)] == [
-        singles[index::count] for index in range(count)
-    ]
+        mine = planned[index::count]
+        assert runs.plans[2 : 2 + len(mine)] == mine
 
 
 # --- what has taken effect
@@ -263,12 +262,47 @@ def test_a_bug_is_shrunk_and_shown_as_the_smallest_plan_shows_it():
 def test_an_exploration_ends_with_its_last_bug():
     wrong = crashes_at("cm/a", "secret/a")
     one, runs = explorer(wrong, bugs=1, runs=50)
-    assert [str(bug.reduced.plan) for bug in one.explore().bugs] == [f"FK1 seed=0 {CRASHES[0]}"]
-    # the reference, the plan, the run without its atom, and the smallest plan once more
-    assert runs.texts == ["", "FK1 seed=1", CRASHES[0], "", CRASHES[0]][: len(runs.texts)]
+    (bug,) = one.explore().bugs
+    assert (bug.number, str(bug.trial.plan)) == (3, f"FK1 seed=0 {BOTH}")
+    assert str(bug.reduced.plan) in {f"FK1 seed=0 {text}" for text in CRASHES}
+    assert str(runs.plans[-1]) == str(bug.reduced.plan)
     two, _ = explorer(wrong, bugs=2, runs=50)
-    assert [str(bug.reduced.plan) for bug in two.explore().bugs] == [f"FK1 seed=0 {text}" for text in CRASHES]
-    assert two.explore().failed.violation == one.explore().failed.violation
+    assert {str(bug.reduced.plan) for bug in two.explore().bugs} == {f"FK1 seed=0 {text}" for text in CRASHES}
+
+
+# --- the first look at many places
+
+
+def test_what_is_wrong_at_one_place_may_differ_from_what_is_wrong_at_all():
+    """The bug is that of the place that is left."""
+    other = {"final": {**FINAL, "cm/a": obj("ConfigMap", "a", data={"k": "1"})}}
+
+    def differing(plan):
+        if len(plan.atoms) == 2:
+            return LOST_SECRET
+        return other if crashes_at("cm/a")(plan) else {}
+
+    found, _ = explorer(differing, runs=50)
+    failed = found.explore().failed
+    assert [str(one) for one in failed.trial.violations] == [ABSENT]
+    assert str(failed.reduced.plan) == f"FK1 seed=0 {CRASHES[0]}"
+    assert str(failed.violation) == "O2: cm/a data.k None (reference) != '1'"
+
+
+def test_a_first_look_that_shows_a_known_bug_is_no_other_one():
+    kept = [parse_plan(f"FK1 seed=0 {CRASHES[1]}")]
+    found, runs = explorer(crashes_at("secret/a"), kept=kept, bugs=5, runs=30)
+    result = found.explore()
+    assert [str(bug.reduced.plan) for bug in result.bugs] == [f"FK1 seed=0 {CRASHES[1]}"]
+    at = runs.texts.index(BOTH)
+    assert runs.texts[at + 1] == CRASHES[0], "it is not shrunk"
+
+
+@pytest.mark.parametrize("fired", [(0,), (0, 1)])
+def test_a_first_look_that_does_not_reach_all_places_is_not_counted(fired):
+    found, _ = explorer(lambda plan: {"fired": fired} if len(plan.atoms) == 2 else {}, runs=5)
+    coverage = found.explore().coverage
+    assert (coverage.plans, coverage.missed) == (1 + len(fired), [])
 
 
 def test_plans_that_show_a_bug_again_are_counted():
@@ -296,7 +330,7 @@ def test_the_first_bug_is_shrunk_also_beyond_the_budget(runs, is_shrunk):
     assert len(made.plans) > 3
 
 
-@pytest.mark.parametrize(("runs", "atoms"), [(7, 2), (8, 2), (9, 1)])
+@pytest.mark.parametrize(("runs", "atoms"), [(7, 2), (8, 1)])
 def test_further_bugs_are_shrunk_within_the_budget(runs, atoms):
     kept = [parse_plan(f"FK1 seed=9 {text}") for text in (CRASHES[0], f"{CRASHES[1]} + lost(504)@create cm/a#1")]
 
@@ -315,8 +349,8 @@ def test_further_bugs_are_shrunk_within_the_budget(runs, atoms):
 def test_what_is_in_the_baseline_is_counted_and_no_bug():
     found, _ = explorer(crashes_at("cm/a", "secret/a"), runs=8, bugs=5, known=["O2: secret/a is absent*"])
     result = found.explore()
-    assert (result.failed, len(result.trials)) == (None, 3)  # each alone, and both
-    assert result.known == {ABSENT: 3}
+    assert (result.failed, len(result.trials)) == (None, 4)  # both, each alone, and both as a pair
+    assert result.known == {ABSENT: 4}
     assert [str(one) for one in result.trials[0].known] == [ABSENT]
 
 
@@ -506,9 +540,9 @@ def test_a_test_that_fails_with_the_old_release_has_no_downgrades():
 
 
 def test_without_their_names_there_are_no_releases():
-    found, runs = releases(of_releases, facts=FACTS, faults=["crash"], runs=4)
+    found, runs = releases(of_releases, facts=FACTS, faults=["crash"], runs=5)
     found.explore()
-    assert runs.texts[2:] == CRASHES
+    assert runs.texts[2:] == [BOTH, *CRASHES]
 
 
 @pytest.mark.parametrize(
@@ -536,7 +570,7 @@ def test_the_old_release_must_do_something_else(changes, message):
 
 
 def test_a_plan_has_nothing_but_its_own():
-    found, runs = explorer(runs=3)
+    found, runs = explorer(runs=4)
     found.explore()
-    assert runs.plans[2] == Plan(0, (Crash(FIRST.anchor),))
-    assert runs.plans[2].releases is None
+    assert runs.plans[3] == Plan(0, (Crash(FIRST.anchor),))
+    assert runs.plans[3].releases is None
