@@ -320,6 +320,15 @@ def test_a_plan_whose_smallest_form_shows_a_known_bug_is_no_bug_of_its_own():
     assert [str(one.plan) for one in found.explore().trials[:2]] == [f"FK1 seed=0 {CRASHES[1]}", str(both)]
 
 
+def test_a_plan_that_shows_a_bug_again_is_not_shrunk_again():
+    kept = [parse_plan(f"FK1 seed={seed} {BOTH} + dup") for seed in (8, 9)]
+    found, runs = explorer(crashes_at("secret/a"), bugs=5, runs=30, kept=kept)
+    (bug,) = found.explore().bugs
+    assert bug.plans >= 2
+    at = runs.plans.index(kept[1])
+    assert runs.plans[at + 1].seed == 0, "the next plan"
+
+
 @pytest.mark.parametrize(("runs", "is_shrunk"), [(3, True), (200, True)])
 def test_the_first_bug_is_shrunk_also_beyond_the_budget(runs, is_shrunk):
     both = parse_plan(f"FK1 seed=9 {CRASHES[0]} + {CRASHES[1]}")
@@ -419,6 +428,40 @@ def test_what_the_two_seeds_make_different_is_not_compared():
     assert found.explore().failed is None
     found, _ = explorer(lambda plan: third if plan.atoms else drawn, runs=4)
     assert str(found.explore().failed.violation) == "O2: cm/a data.drawn 'x' (reference) != 'z'"
+
+
+@pytest.mark.parametrize(
+    ("is_drawn", "items", "texts"),
+    [
+        (True, ["z"], []),
+        (True, ["y", "z"], ["O6: external/b/* is there 2 times at the end (in the reference 1)"]),
+        (True, [], ["O2: external/b/* is absent at the end (the reference has it)"]),
+        (False, ["z"], ["O2: external/b/x is absent at the end (the reference has it)"]),
+        (False, ["x"], []),
+    ],
+)
+def test_items_of_external_apis_whose_names_are_drawn_are_counted(is_drawn, items, texts):
+    def differing(plan):
+        if plan.atoms:
+            return {"external": [f"external/b/{one}" for one in items]}
+        return {"external": ["external/b/y" if is_drawn and plan.seed else "external/b/x"]}
+
+    found, _ = explorer(differing, runs=4)
+    bugs = found.explore().bugs
+    assert [str(bug.violation) for bug in bugs] == texts
+
+
+def test_items_that_are_made_and_removed_count_as_drawn_too():
+    def differing(plan):
+        name = "z" if plan.atoms else "y" if plan.seed else "x"
+        made = [
+            replace(commit(number, verb, f"external/b/{name}"), kind="external")
+            for number, verb in ((8, "create"), (9, "delete"))
+        ]
+        return {"commits": [*BASE.commits, *made]}
+
+    found, _ = explorer(differing, runs=4)
+    assert found.explore().failed is None
 
 
 def test_runs_with_faults_have_the_bounds_of_the_first_reference():

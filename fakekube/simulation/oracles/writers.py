@@ -47,7 +47,7 @@ def fights(reference: Observation) -> Iterator[Violation]:
             past = turns.setdefault((one.uid, path), [])
             past.append((_writer(one), now))
             if _is_fight(past[-2 * _ROUNDS - 1 :]):
-                values = [f"{who} sets {value!r}" for who, value in sorted(past[-2:], key=str)]
+                values = [f"{who} sets {value!r}" for who, value in sorted(past[-2:])]
                 text = f"{path} is set by two writers in turn, without a fault: {', '.join(values)}, again and again"
                 found.setdefault((one.uid, path), Violation("O7", one.anchor.target, text))
     yield from found.values()
