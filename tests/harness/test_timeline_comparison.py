@@ -8,7 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fakekube import FakeKube, compare_timelines
-from fakekube.harness.records.alignment import align, beside, first_difference
+from fakekube.harness.records.alignment import Line, align, beside, first_difference
+from fakekube.harness.records.page import LAST
+from fakekube.harness.records.timelinecomparison import TimelineComparison
 from tests.harness.browser import in_a_browser, in_browser
 from tests.harness.operators import config_map
 
@@ -198,3 +200,40 @@ class TestInABrowser:
             return await opened.text("#to-first"), await opened.texts("#details .none")
 
         assert in_browser(page.as_uri(), act) == ("No difference", ["The timelines do not differ."])
+
+
+# --- pages of long timelines ------------------------------------------------------------------------------------------
+
+
+def long_comparison(lines, first):
+    """A comparison of two timelines with so many equal entries, of which one differs."""
+    entry = {"actor": "db", "what": "", "because": [], "failed": False, "changes": []}
+    entries = [{**entry, "serial": number, "at": number} for number in range(1, lines + 1)]
+    document = {"format": 1, "epoch": "", "dropped": 0, "entries": entries}
+    pairs = [Line(number, number, number != first) for number in range(lines)]
+    return TimelineComparison(document, document, ("left", "right"), pairs, first)
+
+
+@pytest.mark.parametrize(
+    ("lines", "first", "begins", "ends"),
+    [
+        (10, 3, 0, 10),
+        (LAST, LAST - 1, 0, LAST),
+        (3 * LAST, -1, 0, LAST),
+        (3 * LAST, 7, 0, LAST),
+        (3 * LAST, LAST // 2, 0, LAST),
+        (3 * LAST, LAST // 2 + 1, 1, LAST + 1),
+        (3 * LAST, LAST + 9, LAST // 2 + 9, LAST + LAST // 2 + 9),
+        (3 * LAST, 3 * LAST - 1, 2 * LAST, 3 * LAST),
+    ],
+)
+def test_of_a_long_comparison_the_lines_around_the_first_difference_are_shown(lines, first, begins, ends):
+    comparison = long_comparison(lines, first)
+    document = comparison.document()
+    left = [one["serial"] for one in document["entries"] if one["side"] == 0]
+    assert (left[0], left[-1], len(left)) == (begins + 1, ends, ends - begins)
+    rows, at = document["comparison"]["rows"], document["comparison"]["first"]
+    assert at == (first - begins if first >= 0 else -1)
+    assert [number for number, row in enumerate(rows) if row[2] == "≠"] == ([at] if first >= 0 else [])
+    assert document["dropped"] == 2 * (lines - len(rows))
+    assert len({one["serial"] for one in document["entries"]}) == len(document["entries"])
