@@ -410,3 +410,12 @@ def test_controllers_run_until_a_signal_or_until_they_end(monkeypatch, capsys, c
         asyncio.run(work)
     assert calls == [(Path("file"), passed, 2, ()), *(["cancelled"] if end == "a signal" else [])]
     assert capsys.readouterr().out == "running controllers against file; press Ctrl-C to stop\n"
+
+
+def test_each_command_is_listed_and_has_its_help():
+    code, output = invoked("--help")
+    listed = re.findall(r"^  ([a-z]+) ", output.partition("Commands:")[2], re.M)
+    assert (code, sorted(listed)) == (0, sorted(cli.main.commands))
+    assert {"serve", "run", "explore", "controllers", "lint", "snapshot"} <= set(listed)
+    for name in listed:
+        assert invoked(name, "--help")[0] == 0

@@ -205,6 +205,27 @@ def suspected(scene, **more):
 
 
 @pytest.mark.parametrize(
+    ("seconds", "alone", "error", "quick"),
+    [
+        (0.0, True, None, 0),
+        (0.1, True, None, 1),
+        (4.9, True, None, 1),
+        (5.0, True, None, 0),  # a heartbeat may come every five seconds
+        (5.5, True, None, 0),
+        (0.1, False, None, 0),
+        (0.1, True, ValueError(), 0),
+    ],
+)
+def test_a_write_of_the_present_time_is_quick_within_five_seconds(seconds, alone, error, quick):
+    detector, _, suspect = suspected(Scene())
+    doing = Doing(at=10.0 + seconds)
+    detector._runs[id(doing.run)] = alone
+    detector.finished(doing, SimpleNamespace(error=error))
+    assert suspect.quick == quick
+    assert suspect.at == (10.0 if error else 10.0 + seconds)
+
+
+@pytest.mark.parametrize(
     ("made", "code", "noted"),
     [
         (call(spec={"at": PRESENT}), 200, PATH),
