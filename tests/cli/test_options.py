@@ -419,3 +419,16 @@ def test_each_command_is_listed_and_has_its_help():
     assert {"serve", "run", "explore", "controllers", "lint", "snapshot"} <= set(listed)
     for name in listed:
         assert invoked(name, "--help")[0] == 0
+
+
+def test_each_option_with_a_default_shows_it():
+    for name, command in cli.main.commands.items():
+        context = click.Context(command, info_name=name)
+        for option in command.params:
+            if (
+                isinstance(option, click.Option)
+                and isinstance(option.default, str | int)
+                and option.default not in (0, "")
+            ):
+                _, text = option.get_help_record(context)
+                assert isinstance(option.default, bool) or f"default: {option.default}" in text, option.opts
