@@ -87,6 +87,12 @@ def test_the_bugs_of_shards_are_shown_once_in_the_order_of_their_runs():
     assert joined.coverage.lines() == ["hold: 1 distinct atom exercised"]
 
 
+def test_of_equal_bugs_of_one_shard_the_first_is_shown():
+    first, second, other = bug("a", 4), bug("a", 9), bug("a", 2)
+    joined = _joined([explored(runs=1, bugs=[first, second]), explored(runs=1, bugs=[other])])
+    assert joined.bugs == [first]
+
+
 @pytest.mark.parametrize(
     ("before", "unjudged"), [("", "NotQuiescent: busy for 30 s"), ("the cluster did not settle", None)]
 )

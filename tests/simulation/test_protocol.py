@@ -329,6 +329,12 @@ def test_the_shard_of_a_parametrized_test_has_its_part_of_the_plans():
     assert found != settings_for(Item(explore="12"))
 
 
+def test_a_test_that_is_not_divided_has_all_plans():
+    parametrized = Item(shard=(0, 1))
+    parametrized.callspec.params = {"other": 7}
+    assert [settings_for(one).shard for one in (Item(), parametrized, Item(shard=(1, 3)))] == [(0, 1), (0, 1), (1, 3)]
+
+
 @pytest.mark.parametrize(
     ("mark", "said"),
     [
