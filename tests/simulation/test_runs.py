@@ -5,9 +5,10 @@ import asyncio
 import pytest
 
 from controllerlib import ApiError, Client, LeaderElection, LeaderElectionOptions, Result
+from fakekube.simulation.explorer import Settings
 from fakekube.simulation.plan import parse_plan
 from fakekube.simulation.realism import Facts
-from fakekube.simulation.scenario import ScenarioRunner
+from fakekube.simulation.scenario import ScenarioRunner, explore
 from tests.simulation.samples.definitions import API, child, custom, definition, ensure, find, report
 from tests.simulation.storeoperator import build, facts, scenario
 
@@ -493,3 +494,19 @@ def test_a_reconcile_is_recorded_with_what_it_asks_for():
     assert {(one.controller, one.key, one.operator, one.incarnation) for one in found.reconciles} == {
         ("store", "default/a", "operator store", 1)
     }
+
+
+# --- without pytest
+
+
+def test_a_function_is_explored_on_clusters_of_ones_own():
+    """`explore` makes the clusters of its runs with the arguments that it is given."""
+    addresses = []
+
+    def test(fakekube):
+        addresses.append(fakekube.get("v1", "Service", "kubernetes")["spec"]["clusterIP"])
+        scenario(fakekube)
+
+    found = explore(test, Settings(runs=3, faults=["crash"]), cluster={"service_cluster_ip_range": "10.9.0.0/24"})
+    assert (found.runs, found.failed, len(found.trials)) == (3, None, 1)
+    assert addresses == ["10.9.0.1"] * 3
