@@ -329,6 +329,19 @@ def test_the_shard_of_a_parametrized_test_has_its_part_of_the_plans():
     assert found != settings_for(Item(explore="12"))
 
 
+@pytest.mark.parametrize(("plans", "directory"), [("kept", "kept"), (None, ""), (["FK1 dup"], "")])
+def test_failed_plans_are_kept_by_the_directory_of_the_marker_and_the_test(plans, directory):
+    """The shards of a test have one file."""
+    mark = pytest.mark.fakekube_explore(**({} if plans is None else {"plans": plans})).mark
+    asked = []
+    made = object.__new__(ItemExplorer)
+    made._item = Item(marker=mark)
+    made._plan_file = lambda *where: asked.append(where) or Path("/nowhere")
+    _, always = made._plans()
+    assert asked == [(directory, "a.py::test_it")]
+    assert [str(one) for one in always] == (["FK1 seed=0 dup"] if isinstance(plans, list) else [])
+
+
 def test_a_test_that_is_not_divided_has_all_plans():
     parametrized = Item(shard=(0, 1))
     parametrized.callspec.params = {"other": 7}
