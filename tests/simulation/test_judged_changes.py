@@ -498,6 +498,18 @@ def test_o11_what_happens_between(changes, is_stale):
     assert bool(texts(stale_decisions(replace(found, commits=commits)))) is is_stale
 
 
+@pytest.mark.parametrize(("first", "is_stale"), [(5, False), (6, True), (7, True)])
+def test_o11_a_reconcile_does_not_know_what_the_one_before_it_has_written(first, is_stale):
+    """Its cache has not seen that yet. `first`: the revision at which the reconcile has begun."""
+    old, new = obj("Secret", "a"), obj("Secret", "a", generation=2)
+    made = commit(2, "create", "secret/a", "test", after=old)
+    own = commit(6, "update", "secret/a", before=old, after=new, controller="db", key="default/a", incarnation=1)
+    found = decision(5, first=first, more=(made, own))
+    found = replace(found, reconciles=[replace(found.reconciles[0], seen={"store": 5, "secret": 2})])
+    found = replace(found, commits=sorted(found.commits, key=lambda one: one.revision))
+    assert bool(texts(stale_decisions(found))) is is_stale
+
+
 def test_o2_a_competing_write_that_is_lost():
     plain = {"metadata": {"uid": "u-a"}}
     both = {"metadata": {"uid": "u-a", **{part: {"fakekube.dev/race": "1"} for part in ("labels", "annotations")}}}
