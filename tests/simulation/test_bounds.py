@@ -186,3 +186,5 @@ def test_a_run_that_does_not_end_fails_with_the_place(bug):
     if bug:
         assert "tank reconciling default/a: get tanks/a at test_bounds.py:" in found[0].text
         assert observed.cost.at_once < 3_000
+        assert observed.cost.requests == observed.cost.at_once, "the operator was killed"
+        assert observed.ended == 60.0
