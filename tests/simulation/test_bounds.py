@@ -121,6 +121,15 @@ def test_what_was_done_in_the_second_before_says_nothing():
     assert "mostly get a at" in meter.exceeded
 
 
+def test_the_cost_of_a_run_is_counted_from_its_beginning():
+    """A cluster may have been open before, for the fixtures of the test."""
+    clock = Clock()
+    clock.now, clock.real = 50.0, 7.0
+    meter = Meter(Bounds(Cost(seconds=10.0)), lambda: clock.now, lambda: clock.real)
+    clock.now, clock.real = 62.0, 9.5
+    assert (meter.cost.seconds, meter.cost.real) == (12.0, 2.5)
+
+
 def test_the_reference_has_no_bounds():
     clock = Clock()
     meter = Meter(None, lambda: clock.now, lambda: clock.real)

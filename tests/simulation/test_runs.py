@@ -470,6 +470,29 @@ def test_requests_of_replicas_take_time_so_that_each_goes_on_while_the_other_wai
     assert {one.at for one in observed("", scenario).by_operators() if one.at < 60} == {0.0}
 
 
+# --- the end
+
+
+@pytest.mark.parametrize(
+    "atom",
+    [
+        "hold(store, create store/a#1..create cm/never#1)",
+        "down(until=create cm/never#1)@create cm/a#1",
+        "pause(until=create cm/never#1)@create cm/a#1",
+    ],
+)
+def test_what_lasts_ends_before_the_final_state_is_looked_at(atom):
+    def test(fakekube):
+        prepared(fakekube)
+        fakekube.create(custom("Store", size=1))
+        fakekube.advance(60)
+
+    found = observed(atom, test)
+    assert found.fired == (0,)
+    assert {"cm/a", "secret/a"} <= found.final.keys()
+    assert next(one.at for one in found.by_operators() if one.kind == "secret") == 60.0
+
+
 # --- polls, and what is requeued
 
 
