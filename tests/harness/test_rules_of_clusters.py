@@ -1,12 +1,15 @@
 """What a cluster says of itself: its documentation, what runs in it, and what was written since a moment."""
 
 import inspect
+import re
+from dataclasses import fields, replace
 
 import pytest
 
 from fakekube import Cluster, FakeKube
 from fakekube.harness.engine import engine_of
 from fakekube.harness.members import implements, members_of
+from fakekube.harness.state.snapshot import Settings, _check_settings
 from tests.harness.operators import config_map
 
 
@@ -90,3 +93,43 @@ def test_controllers_of_a_cluster_make_no_request_for_days():
         before = len(kube.requests())
         kube.advance(days=40)
         assert len(kube.requests()) == before
+
+
+def test_whether_the_test_has_started_a_thread():
+    """Detectors look for threads that are left only then."""
+    with FakeKube() as kube:
+        background = engine_of(kube).background
+        assert background.has_threads() is False
+        kube.thread(lambda: None)
+        kube.settle()
+        assert background.has_threads() is True
+
+
+@pytest.mark.parametrize(
+    ("setting", "values", "text"),
+    [
+        ("admission_plugins", [("A", "B"), ("A",)], "admission_plugins=A,B, this one has A"),
+        ("version", ["v1.36.2", "v1.31.14"], "version=v1.36.2, this one has v1.31.14"),
+    ],
+)
+def test_a_snapshot_of_a_cluster_with_other_settings_is_refused(setting, values, text):
+    with FakeKube() as kube:
+        saved = kube.state.snapshot()
+        field = next(one.name for one in fields(Settings) if one.name.endswith(setting))
+        other = replace(saved.settings, **{field: values[0]})
+        present = replace(saved.settings, **{field: values[1]})
+        with pytest.raises(ValueError, match=f"{text}$"):
+            _check_settings(other, present)
+        _check_settings(other, other)
+
+
+def test_a_violation_is_shown_with_six_entries_before_it():
+    with FakeKube(detect={"all": "off"}) as kube:
+        kube.never(lambda now: now.exists("v1", "ConfigMap", "k19"), "a twentieth map")
+        for number in range(20):
+            kube.create(config_map(f"k{number}"))
+        with pytest.raises(AssertionError, match="a twentieth map") as failed:
+            kube.settle()
+        shown = set(re.findall(r"default/(k\d+)", str(failed.value)))
+    assert {f"k{number}" for number in range(13, 20)} <= shown
+    assert "k12" not in shown
