@@ -432,3 +432,21 @@ def test_each_option_with_a_default_shows_it():
             ):
                 _, text = option.get_help_record(context)
                 assert isinstance(option.default, bool) or f"default: {option.default}" in text, option.opts
+
+
+@pytest.mark.parametrize(("status", "code"), [(0, 0), (3, 3), (None, 130)])
+def test_an_exploration_of_a_process_ends_with_its_status_or_is_interrupted(monkeypatch, status, code):
+    """Its server is on this machine alone, and has the control API, which the exploration needs."""
+    servers, stop = [], asyncio.Event()
+
+    async def explore(explored, arguments, found):
+        servers.append((explored.start, found.steering is not None, found.options.bind_address))
+        if status is None:
+            stop.set()
+            await asyncio.Event().wait()
+        return status
+
+    monkeypatch.setattr("fakekube.processexploration.explorecommand.explore", explore)
+    monkeypatch.setattr(cli, "_stop_signals", lambda: stop)
+    assert invoked("explore", "--start", "./operator")[0] == code
+    assert servers == [("./operator", True, "127.0.0.1")]

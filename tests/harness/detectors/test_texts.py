@@ -145,6 +145,28 @@ def test_why_a_write_has_changed_nothing(verb, body, subresource, reason):
     assert why(verb, body, STORED, subresource, has_status=True) == reason
 
 
+DEEP = {
+    "metadata": {"labels": {"a": "b"}},
+    "spec": {"a": {"b": {"c": 1}}, "l": [{"x": 1, "y": 2}, 3]},
+    "status": {"z": 1},
+}
+
+
+@pytest.mark.parametrize(
+    ("spec", "reason"),
+    [
+        ({"a": {"b": {}}, "l": DEEP["spec"]["l"]}, ".spec.a.b.c was left out and is stored as 1, its default"),
+        # what is below a part that was left out is not named, nor are items of lists
+        ({"a": {}, "l": DEEP["spec"]["l"]}, "it sends what is stored"),
+        ({"l": DEEP["spec"]["l"]}, "it sends what is stored"),
+        ({**DEEP["spec"], "l": [{"x": 1}, 3]}, ".spec.l[0].y was left out and is stored as 2, its default"),
+        ({**DEEP["spec"], "l": [{"x": 1, "y": 2}]}, "it sends what is stored"),
+    ],
+)
+def test_of_an_update_what_was_left_out_beside_what_was_sent_is_a_default(spec, reason):
+    assert why("update", {"spec": spec}, DEEP, "", has_status=False) == reason
+
+
 def test_at_most_three_fields_are_named():
     text = why("update", sent(**{f"f{number}": number for number in range(5)}), STORED, "", has_status=True)
     assert text.count("was sent as") == 3
