@@ -155,18 +155,19 @@ def test_what_is_planned_depends_on_what_the_test_has(facts, planned):
 
 @pytest.mark.parametrize("count", [1, 2, 3])
 def test_shards_divide_the_plans(count):
+    """Each shard runs the reference itself; every plan of one place, or of a whole run, is run by one of them."""
     whole = Settings(runs=14, faults=["crash", "lost", "error", "dup"])
     planner = Planner(BASE, faults=whole.faults)
-    planned = [*planner.whole(), *planner.together(), *planner.singles()]
-    assert len(planned) == len(set(planned)) == 14
+    planned = [*planner.whole(), *planner.singles()]
+    ran = []
     for index in range(count):
         runs = Runs()
         shard = whole.for_shard(index, count)
         assert shard.runs == -(-14 // count) + (2 if count > 1 else 0)
         Explorer(runs, replace(shard, runs=1_000, faults=whole.faults)).explore()
         assert [str(one) for one in runs.plans[:2]] == ["FK1 seed=0", "FK1 seed=1"]
-        mine = planned[index::count]
-        assert runs.plans[2 : 2 + len(mine)] == mine
+        ran += [one for one in runs.plans[2:] if len(one.atoms) == 1]
+    assert sorted(map(str, ran)) == sorted(map(str, planned))
 
 
 # --- what has taken effect

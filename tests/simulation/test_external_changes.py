@@ -45,7 +45,7 @@ def changes(recorder):
 def test_the_author_of_a_change(look, only, author):
     watch, recorder = watched(only)
     items = ["old"]
-    watch.declare("buckets", items)
+    watch.declare("buckets", items, RuntimeError)
     assert changes(recorder) == [], "what there was is no change"
     items[:] = ["new"]
     look(watch)
@@ -66,9 +66,9 @@ def test_without_an_api_nothing_is_looked_at():
 def test_what_has_changed_before_another_api_is_declared_is_of_the_test():
     watch, recorder = watched()
     first, second = [], ["x"]
-    watch.declare("first", first)
+    watch.declare("first", first, RuntimeError)
     first.append("a")
-    watch.declare("second", second)
+    watch.declare("second", second, RuntimeError)
     assert changes(recorder) == [("test", 0, "create external/first/a#1")]
     assert watch.targets() == ["external/first/a", "external/second/x"]
 
@@ -78,7 +78,7 @@ def test_what_has_changed_before_another_api_is_declared_is_of_the_test():
 def test_whether_an_atom_takes_effect_at_a_change(look, item, fires):
     watch, _ = watched(atoms="jump(5)@create external/b/a#1")
     items = []
-    watch.declare("b", items)
+    watch.declare("b", items, RuntimeError)
     assert look(watch) is False
     items.append(item)
     assert look(watch) is fires

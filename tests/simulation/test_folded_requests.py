@@ -24,10 +24,10 @@ def content(size, name="a"):
     return {"metadata": {"name": name}, "spec": {"size": size}}
 
 
-CHANGED = Intent("store", "default", "a", content(1), content(2))
-DELETED = Intent("store", "prod", "gone", content(1, "gone"), None)
+CHANGED = Intent("store", "default", "a", content(1), content(2), changed=True)
+DELETED = Intent("store", "prod", "gone", content(1, "gone"), None, changed=True)
 SAME = Intent("store", "default", "same", content(1, "same"), content(1, "same"))
-WIDE = Intent("zone", "", "z", content(1, "z"), content(3, "z"))
+WIDE = Intent("zone", "", "z", content(1, "z"), content(3, "z"), changed=True)
 
 PATH = "/apis/example.com/v1/namespaces/default/stores"
 PROD = "/apis/example.com/v1/namespaces/prod/stores"

@@ -55,7 +55,9 @@ def run(*commits, **more):
 )
 def test_what_a_test_asks_for_at_the_end(commits, first, wanted, others):
     found = intents_of(run(*commits, ended=60.0))
-    intent = Intent("store", "default", "a", content(first), None if wanted is None else content(wanted))
+    intent = Intent(
+        "store", "default", "a", content(first), None if wanted is None else content(wanted), first != wanted
+    )
     assert found == Intents((intent,), others, 60.0)
     assert found.has_history is (first != wanted)
 
