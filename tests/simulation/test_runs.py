@@ -1,6 +1,7 @@
 """One run of a test under a plan: what the test is told, who has made which change, and what the observation says."""
 
 import asyncio
+from concurrent.futures import Executor, Future
 
 import pytest
 
@@ -522,14 +523,24 @@ def test_a_reconcile_is_recorded_with_what_it_asks_for():
 # --- without pytest
 
 
-def test_a_function_is_explored_on_clusters_of_ones_own():
+class Inline(Executor):
+    """Does each job at once."""
+
+    def submit(self, function, /, *arguments, **more):
+        future = Future()
+        future.set_result(function(*arguments, **more))
+        return future
+
+
+@pytest.mark.parametrize("executor", [None, Inline()])
+def test_a_function_is_explored_on_clusters_of_ones_own(executor):
     """`explore` makes the clusters of its runs with the arguments that it is given."""
-    addresses = []
+    addresses, own = [], {"service_cluster_ip_range": "10.9.0.0/24"}
 
     def test(fakekube):
         addresses.append(fakekube.get("v1", "Service", "kubernetes")["spec"]["clusterIP"])
         scenario(fakekube)
 
-    found = explore(test, Settings(runs=3, faults=["crash"]), cluster={"service_cluster_ip_range": "10.9.0.0/24"})
+    found = explore(test, Settings(runs=3, faults=["crash"]), cluster=own, executor=executor)
     assert (found.runs, found.failed, len(found.trials)) == (3, None, 1)
     assert addresses == ["10.9.0.1"] * 3
