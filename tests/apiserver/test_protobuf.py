@@ -303,14 +303,23 @@ def test_kinds_of_all_groups(api_version, kind, raw, expected):
     assert found == {"apiVersion": api_version, "kind": kind, **expected}
 
 
-def test_messages_that_are_nested_too_deeply():
+def nested(levels):
+    """A definition whose schema has so many levels: its message is within four others."""
     raw = b""
-    for _ in range(300):
+    for _ in range(levels - 1):
         raw = field(28, raw)  # a schema's `not`
-    with pytest.raises(Malformed, match="exceeded max depth"):
-        protobuf.decode(
-            envelope("CustomResourceDefinition", field(2, field(7, field(4, field(1, raw)))), "apiextensions.k8s.io/v1")
-        )
+    schema = field(2, field(7, field(4, field(1, raw))))
+    return protobuf.decode(envelope("CustomResourceDefinition", schema, "apiextensions.k8s.io/v1"))
+
+
+def test_messages_are_nested_up_to_a_depth_of_250():
+    found = nested(246)["spec"]["versions"][0]["schema"]["openAPIV3Schema"]
+    for _ in range(245):
+        found = found["not"]
+    assert found == {}
+    for levels in (247, 300):
+        with pytest.raises(Malformed, match="exceeded max depth"):
+            nested(levels)
 
 
 @pytest.mark.parametrize(

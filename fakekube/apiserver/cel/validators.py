@@ -34,7 +34,7 @@ def _nodes(root: Node, *, outside_format: bool = False) -> list[Node]:
         node = waiting.pop()
         found.append(node)
         if not outside_format or node.kind != "call" or node.name != "format":
-            waiting += reversed(parts(node))
+            waiting += parts(node)
     return found
 
 

@@ -49,28 +49,30 @@ def _text(text: str, pattern: re.Pattern[str], layout: str, shown: str) -> str |
     return None if at == _ZERO and shift > 0 else f"{at.year - shift:04}-{at.strftime(shown)}Z"
 
 
-#: The parts of a time in order: pattern, layout element, range and name.
-_PARTS: tuple[tuple[str, str, tuple[int, int], str], ...] = (
-    (r"\d{4}", "2006", (0, 9999), "year"),
-    (r"-", "-", (0, 0), ""),
-    (r"\d\d", "01", (1, 12), "month"),
-    (r"-", "-", (0, 0), ""),
-    (r"\d\d", "02", (0, 99), "day"),
-    (r"T", "T", (0, 0), ""),
-    (r"\d\d", "15", (0, 23), "hour"),
-    (r":", ":", (0, 0), ""),
-    (r"\d\d", "04", (0, 59), "minute"),
-    (r":", ":", (0, 0), ""),
-    (r"\d\d", "05", (0, 59), "second"),
-    (r"[.,]\d{6}", ".000000", (0, 0), ""),
-    (r"Z|[+-]\d\d:\d\d", "Z07:00", (0, 0), ""),
+_FREE = ("", (0, 0))
+
+#: The parts of a time in order: pattern, layout element, and the name and range of those with a limit of their own.
+_PARTS: tuple[tuple[str, str, str, tuple[int, int]], ...] = (
+    (r"\d{4}", "2006", *_FREE),
+    (r"-", "-", *_FREE),
+    (r"\d\d", "01", "month", (1, 12)),
+    (r"-", "-", *_FREE),
+    (r"\d\d", "02", *_FREE),
+    (r"T", "T", *_FREE),
+    (r"\d\d", "15", "hour", (0, 23)),
+    (r":", ":", *_FREE),
+    (r"\d\d", "04", "minute", (0, 59)),
+    (r":", ":", *_FREE),
+    (r"\d\d", "05", "second", (0, 59)),
+    (r"[.,]\d{6}", ".000000", *_FREE),
+    (r"Z|[+-]\d\d:\d\d", "Z07:00", *_FREE),
 )
 
 
 def _problem(text: str, layout: str) -> str:
     """The message of Go's `time.ParseError`: the text that does not match the layout, or the part out of range."""
     rest = text
-    for pattern, element, (least, most), word in _PARTS:
+    for pattern, element, word, (least, most) in _PARTS:
         if element == ".000000" and layout == LAYOUT:
             rest = re.sub(r"^[.,]\d+", "", rest)
             continue
