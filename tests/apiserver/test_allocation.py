@@ -356,3 +356,15 @@ def test_one_node_port_serves_a_port_of_two_protocols():
     first = create(api, type="NodePort", ports=both)["ports"]
     assert first[0]["nodePort"] == first[1]["nodePort"]
     assert len({port["nodePort"] for port in create(api, "o", type="NodePort", ports=[A, B])["ports"]}) == 2
+
+
+@pytest.mark.parametrize("given", [[], [30080], [30080, 30090]])
+def test_a_dry_run_invents_distinct_node_ports_above_those_that_are_given(given):
+    api = Api()
+    ports = [{"name": f"p{i}", "port": 80 + i} for i in range(4 - len(given))]
+    named = [{"name": f"g{port}", "port": port, "nodePort": port} for port in given]
+    found = api.ok("POST", f"{SERVICES}?dryRun=All", service(type="NodePort", ports=[*named, *ports]))["spec"]["ports"]
+    numbers = [port["nodePort"] for port in found]
+    assert numbers[: len(given)] == given
+    assert numbers == sorted(set(numbers))
+    assert create(api, type="NodePort", ports=[A])["ports"][0]["nodePort"] == 30080

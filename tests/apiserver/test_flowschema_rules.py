@@ -2,6 +2,8 @@
 
 import pytest
 
+from fakekube.apiserver.registry.builtin import printer_of
+from fakekube.apiserver.registry.generic.table.ages import Ages
 from fakekube.apiserver.user import User
 from tests.apiserver.api import Api
 from tests.apiserver.test_flowcontrol import SCHEMAS, classify, everything, schema
@@ -96,3 +98,27 @@ def test_of_several_schemas_the_first_by_precedence_and_name():
     assert classify(api, JANE, PODS) == "b"
     api.ok("DELETE", f"{SCHEMAS}/b")
     assert classify(api, JANE, PODS) == "c"
+
+
+@pytest.mark.parametrize(
+    ("obj", "cells"),
+    [
+        ({"spec": {}}, ["a", "", 0, "<none>", "<unknown>", "?"]),
+        (
+            {
+                "spec": {
+                    "priorityLevelConfiguration": {"name": "p"},
+                    "matchingPrecedence": 5,
+                    "distinguisherMethod": {"type": "ByUser"},
+                },
+                "status": {
+                    "conditions": [{"type": "Other", "status": "True"}, {"type": "Dangling", "status": "False"}]
+                },
+            },
+            ["a", "p", 5, "ByUser", "<unknown>", "False"],
+        ),
+    ],
+)
+def test_the_row_of_a_flow_schema(obj, cells):
+    printer = printer_of("flowschemas.flowcontrol.apiserver.k8s.io")
+    assert printer.cells({"metadata": {"name": "a"}, **obj}, Ages("2026-01-01T00:00:00Z")) == cells

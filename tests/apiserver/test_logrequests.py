@@ -1,5 +1,7 @@
 """Requests of a container's log: which lines are left out, and what the handler of the test is asked."""
 
+from datetime import timedelta
+
 import pytest
 
 from tests.apiserver.api import PODS, Api
@@ -54,3 +56,13 @@ def test_which_lines_are_answered(query, text):
 def test_the_log_of_a_previous_container_is_asked_for():
     _, (request,) = asked("?previous=true")
     assert request.previous is True
+
+
+def test_the_lines_of_a_container_without_a_status_begin_with_the_creation_of_its_pod():
+    api = Api()
+    api.ok("POST", PODS, {"metadata": {"name": "p"}, "spec": BODY["spec"]})
+    api.context.time += timedelta(seconds=60)
+    api.apiserver.kubelet.logs = lambda request: [(0, "a"), (30, "b")]
+    text = api.answer("GET", f"{PODS}/p/log?timestamps=true").body.to_object()
+    assert text == "2026-01-01T00:00:00.000000000Z a\n2026-01-01T00:00:30.000000000Z b\n"
+    assert api.answer("GET", f"{PODS}/p/log?sinceSeconds=30").body.to_object() == "b\n"
