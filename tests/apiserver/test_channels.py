@@ -177,3 +177,20 @@ def test_a_forwarded_port_has_two_channels():
     for ignored in (b"", b"\x01error", b"\x04no such port"):
         assert open.received(ignored) == []
     assert not open.done
+
+
+def test_a_conversation_that_reads_on_after_the_end_of_input_gets_nothing_more():
+    got = []
+
+    def reads_until_three_ends():
+        while got.count(b"") < 3:
+            got.append((yield ExecResult()))
+        return ExecResult("done")
+
+    open = InteractiveSession(reads_until_three_ends(), ("cat",), stdin=True)
+    assert open.opened() == []
+    assert open.received(bytes([STDIN]) + b"a") == []
+    assert open.received(bytes([CLOSE, STDOUT])) == []
+    assert open.received(END_OF_INPUT) == [b"\x01done", SUCCESS]
+    assert got == [b"a", b"", b"", b""]
+    assert open.done

@@ -6,7 +6,7 @@ import pytest
 
 from fakekube.apiserver.user import User
 from tests.apiserver.api import Api
-from tests.apiserver.validation.support import check_new, check_status
+from tests.apiserver.validation.support import check_new, check_status, problems
 from tests.apiserver.validation.test_devices import claim, offered, request
 
 Object = dict[str, Any]
@@ -286,3 +286,13 @@ def test_a_driver_changes_devices_on_its_own_node() -> None:
 
     assert "associated-node:update" not in api.refused("PUT", f"{path}/c/status", ready, user=on("node-2"))[2]
     api.ok("PUT", f"{path}/c/status", ready, user=on("node-1"))
+
+
+@pytest.mark.parametrize(("count", "error"), [(2, "Duplicate value"), (32, "Duplicate value"), (33, "Too many")])
+def test_names_are_compared_unless_there_are_too_many(count: int, error: str) -> None:
+    requests = [request(f"r{number}") for number in range(count - 1)] + [request("r0")]
+    wanted = claim(*requests)
+    found = problems("ResourceClaim", wanted)
+    assert [one.partition(": ")[2].partition(":")[0] for one in found] == [error]
+    if count < 33:
+        assert found == [f'spec.devices.requests[{count - 1}]: Duplicate value: "r0"']
