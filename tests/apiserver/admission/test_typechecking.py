@@ -35,6 +35,8 @@ SERVED = {
     ("apps", "v1", "replicasets"): [("apps", "v1", "ReplicaSet")],
     ("", "v1", "pods"): [("", "v1", "Pod")],
     ("", "v1", "events"): [("", "v1", "Event"), ("events.k8s.io", "v1", "Event")],
+    **{("", "v1", name): [("", "v1", "Wrong")] for name in ("*", "pods/*", "pods/status", "*/scale")},
+    ("many", "v0", "r19"): [("many", "v0", "R19")],
     **{("many", "v1", f"r{i:02}"): [("many", "v1", f"R{i:02}")] for i in range(20)},
 }
 
@@ -73,6 +75,16 @@ PODS, EXACT = rule([""], ["v1"], ["pods"]), rule(["apps"], ["v1"], ["deployments
         pytest.param([{"apiGroups": ["apps"], "apiVersions": ["v1"], "operations": ["*"]}], [], id="no-resources"),
         pytest.param(
             [rule(["many"], ["v1"], MANY[::-1]), PODS], [("many", "v1", f"R{i:02}") for i in range(10)], id="most"
+        ),
+        pytest.param(
+            [rule(["many", "apps"], ["v1"], [*MANY, "deployments"])],
+            [DEPLOYMENT, *(("many", "v1", f"R{i:02}") for i in range(9))],
+            id="most-in-order-of-groups",
+        ),
+        pytest.param(
+            [rule(["many"], ["v1", "v0"], MANY)],
+            [("many", "v0", "R19"), *(("many", "v1", f"R{i:02}") for i in range(9))],
+            id="most-in-order-of-versions",
         ),
         pytest.param(
             [rule(["many"], ["v1"], MANY[:9]), PODS],
