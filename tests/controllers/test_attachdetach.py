@@ -121,6 +121,12 @@ def test_an_error_of_the_attacher_is_an_event_of_the_pod(fakekube):
     fakekube.settle()
     text = 'AttachVolume.Attach failed for volume "pv" : no room'
     assert events_of(fakekube, "p") == [("Warning", "FailedAttachVolume", text)]
+    for number in range(3):
+        fakekube.patch("v1", "Node", "n1", {"metadata": {"labels": {"again": f"{number}"}}}, "")
+        fakekube.patch("v1", "Pod", "p", {"metadata": {"labels": {"again": f"{number}"}}})
+        fakekube.advance("1s")
+    (event,) = fakekube.events(reason="FailedAttachVolume")
+    assert event["count"] == 1  # the same problem is recorded once
 
 
 @pytest.mark.fakekube(controllers=CONTROLLERS)

@@ -51,6 +51,8 @@ def at(text):
         ),
         # midnight is skipped
         ("TZ=America/Sao_Paulo 0 0 * * *", "2018-11-03T12:00:00", ["2018-11-05T02:00:00"]),
+        ("TZ=America/Sao_Paulo 30 5 4 11 *", "2018-11-01T12:00:00", ["2018-11-04T07:30:00"]),
+        ("TZ=America/Sao_Paulo 30 5 5 11 *", "2018-11-01T12:00:00", ["2018-11-05T07:30:00"]),
     ],
 )
 def test_times(schedule, after, times):

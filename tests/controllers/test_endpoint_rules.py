@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from controllerlib import Request
+from fakekube.controllers.serviceendpoints.endpointscontroller import _is_up_to_date
 from fakekube.controllers.serviceendpoints.endpointsubsets import CAPACITY, repacked, truncated
 from fakekube.controllers.serviceendpoints.servicepods import (
     TriggerTimes,
@@ -623,3 +624,35 @@ def test_changes_of_pods_that_endpoints_show(change, changed, relabeled):
     pods = empty, {**empty, **change}
     assert [has_changed(*pods), has_changed(*pods[::-1])] == [changed] * 2
     assert [is_relabeled(*pods), is_relabeled(*pods[::-1])] == [relabeled] * 2
+
+
+@pytest.mark.parametrize(
+    ("number", "meta", "wanted", "fresh"),
+    [
+        (2, {}, 2, True),
+        (2, {}, 3, False),
+        (CAPACITY, {}, CAPACITY, True),
+        (CAPACITY + 1, {}, CAPACITY + 1, False),
+        (2, {"annotations": {"endpoints.kubernetes.io/over-capacity": "truncated"}}, 2, False),
+        (2, {"annotations": {"other": "x"}}, 2, True),
+        (2, {"labels": {"endpoints.kubernetes.io/managed-by": "other", "a": "1"}}, 2, False),
+        (2, {"labels": {"a": "1"}}, 2, False),
+        (2, {"labels": {"endpoints.kubernetes.io/managed-by": "endpoint-controller"}}, 2, False),
+        (2, {"labels": {"endpoints.kubernetes.io/managed-by": "endpoint-controller", "a": "2"}}, 2, False),
+    ],
+)
+def test_endpoints_are_written_if_anything_differs(number, meta, wanted, fresh):
+    """`endpoints_controller.go`: syncService compares subsets, labels and capacity."""
+
+    def subsets_of(count):
+        addresses = [{"ip": f"10.{one // 250}.{one % 250}.1"} for one in range(count)]
+        return repacked([{"addresses": addresses, "ports": [{"port": 80, "protocol": "TCP"}]}])
+
+    labels = {
+        "endpoints.kubernetes.io/managed-by": "endpoint-controller",
+        "service.kubernetes.io/headless": "",
+        "a": "1",
+    }
+    present = {"metadata": {"labels": labels, **meta}, "subsets": subsets_of(number)}
+    owner = {"metadata": {"labels": {"a": "1"}}}
+    assert _is_up_to_date(present, owner, subsets_of(wanted)) is fresh
