@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fakekube.controllers.persistentvolumes import csimigration, volumeclaims
+from fakekube.controllers.persistentvolumes import claimprotection, csimigration, volumeclaims
 from fakekube.controllers.persistentvolumes.podvolumes import claim_name, is_terminated, not_owner_problem
 from fakekube.controllers.persistentvolumes.protectionfinalizers import needs_finalizer
 from fakekube.controllers.persistentvolumes.storagedriver.drivernames import simulates
@@ -373,6 +373,39 @@ def test_a_claim_is_kept_while_a_scheduled_pod_uses_it(fakekube, phase, node_nam
     fakekube.delete("v1", "Pod", "p", gracePeriodSeconds=0)
     fakekube.settle()
     assert not fakekube.exists("v1", "PersistentVolumeClaim", "data")
+
+
+PLAIN, EPHEMERAL = {"persistentVolumeClaim": {"claimName": "p-v"}}, {"ephemeral": {"volumeClaimTemplate": {}}}
+ENDING = {"deletionTimestamp": "2026-01-01T00:00:00Z"}
+
+
+@pytest.mark.parametrize(
+    ("source", "meta", "node_name", "uid", "uses"),
+    [
+        (PLAIN, {}, "n1", "other", True),
+        (PLAIN, {}, None, "other", False),
+        (PLAIN, {**ENDING, "deletionGracePeriodSeconds": 0}, "n1", "other", True),
+        (EPHEMERAL, {}, "n1", "p", True),
+        (EPHEMERAL, {}, None, "p", False),
+        (EPHEMERAL, {}, "n1", "other", False),
+        (EPHEMERAL, {**ENDING, "deletionGracePeriodSeconds": 0}, "n1", "p", False),
+        (EPHEMERAL, {**ENDING, "deletionGracePeriodSeconds": 1}, "n1", "p", True),
+        (EPHEMERAL, ENDING, "n1", "p", True),
+        (EPHEMERAL, {"deletionGracePeriodSeconds": 0}, "n1", "p", True),
+        ({"emptyDir": {}}, {}, "n1", "p", False),
+    ],
+)
+def test_a_pod_that_is_shut_down_uses_no_ephemeral_volume(source, meta, node_name, uid, uses):
+    """`pvc_protection_controller.go`: podUsesPVC, podIsShutDown."""
+    volume = {"name": "v", **source}
+    pod = {
+        "metadata": {"name": "p", "namespace": "ns", "uid": "p", **meta},
+        "spec": {"nodeName": node_name, "volumes": [volume]},
+    }
+    owner = {"kind": "Pod", "name": "p", "uid": uid, "controller": True}
+    used = {"metadata": {"name": "p-v", "namespace": "ns", "ownerReferences": [owner]}}
+    assert claimprotection._used_by([pod], used) is uses
+    assert not claimprotection._used_by([pod], {"metadata": {**used["metadata"], "name": "q-v"}})
 
 
 @pytest.mark.fakekube(controllers=["pvc-protection", "ephemeral-volume-controller"])
