@@ -1,6 +1,7 @@
 """FIFO, heap, DeltaFIFO and RealFIFO."""
 
 import asyncio
+import random
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -14,6 +15,7 @@ from controllerlib.cache.heap import KeyedHeap
 from controllerlib.cache.realfifo import RealFIFO, RealFIFOOptions
 from controllerlib.cache.store import Indexer
 from controllerlib.client.names import DeletedFinalStateUnknown, KeyFailure
+from controllerlib.clock import SystemClock, sleep
 from tests.controllerlib.objects import named, pod
 
 #: The objects of the queue: a name and a number, such as "foo10".
@@ -156,6 +158,16 @@ def values(made: KeyedHeap[dict[str, int]]) -> list[int]:
         assert item is not None
         found.append(item["v"])
     return found
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_a_heap_stays_one_when_its_items_are_moved_often(seed: int) -> None:
+    source, made, last = random.Random(seed), heap(), dict[int, int]()
+    for _ in range(300):
+        key = source.randrange(20)
+        last[key] = source.randrange(1000)
+        made.add({"k": key, "v": last[key]})
+    assert values(made) == sorted(last.values())
 
 
 def test_ff_07_smallest_first_also_after_a_change() -> None:
@@ -530,3 +542,14 @@ async def test_rq_22_metrics() -> None:
     await queue.pop(lambda batch: None)
     assert depths == [1, 2, 1, 0]
     assert steps == [0.0, 0.0]
+
+
+async def test_the_seconds_of_a_step_are_from_its_beginning() -> None:
+    steps: list[float] = []
+    queue = DeltaQueue(RealFIFO(), on_step=steps.append)
+    await sleep(SystemClock(), 5)
+    for seconds in (2, 0, 3):
+        queue.add(pod("a"))
+        await queue.pop(lambda batch, seconds=seconds: sleep(SystemClock(), seconds))
+        await sleep(SystemClock(), 1)
+    assert steps == [2, 0, 3]

@@ -124,6 +124,7 @@ def test_missing_references(remove: Callable[..., Object], obj: Object, says: st
 def test_cu_08_existing_references() -> None:
     both = set_owner_reference(OTHER, set_controller_reference(OWNER, pod("child")))
     assert has_controller_reference(both)
+    assert (has_owner_reference(OWNER, both), has_owner_reference(OTHER, both)) == (True, True)
     left = remove_controller_reference({**OWNER, "apiVersion": "example.com/v9"}, both)
     assert [r["name"] for r in references(left)] == ["other"]
     assert not has_controller_reference(left)

@@ -280,6 +280,11 @@ def test_wq_24_unfinished_work() -> None:
     metrics.refresh(state.processing(), 10.0)
     assert registry.value("workqueue_unfinished_work_seconds", "q", "q") == 7.0
     assert registry.value("workqueue_longest_running_processor_seconds", "q", "q") == 5.0
+    for item in ("a", "b"):
+        state.done(item, 11.0)
+    metrics.refresh(state.processing(), 12.0)
+    assert registry.value("workqueue_unfinished_work_seconds", "q", "q") == 0.0
+    assert registry.value("workqueue_longest_running_processor_seconds", "q", "q") == 0.0
 
 
 class Item:
