@@ -433,16 +433,3 @@ def test_ready_keys_by_priority_and_then_by_their_order() -> None:
     assert list(state.ready().items()) == [("b", 5), ("d", 5), ("a", 0), ("c", 0), ("e", -1)]
     state.shut_down()
     assert (dict(state.ready()), state.is_ready(), state.length(0.0)) == ({}, False, 0)
-
-
-#: apimachinery, errors.NewGenericServerResponse: the reason of a code.
-REASONS = {
-    400: "BadRequest", 401: "Unauthorized", 403: "Forbidden", 404: "NotFound", 405: "MethodNotAllowed",
-    406: "NotAcceptable", 409: "Conflict", 410: "Gone", 413: "RequestEntityTooLarge", 415: "UnsupportedMediaType",
-    422: "Invalid", 429: "TooManyRequests", 500: "InternalError", 503: "ServiceUnavailable", 504: "Timeout",
-}  # fmt: skip
-
-
-def test_the_reason_of_each_code_without_a_status() -> None:
-    found = {code: from_status("", code).reason for code in range(400, 600)}
-    assert {code: reason for code, reason in found.items() if reason != "Unknown"} == REASONS
