@@ -817,6 +817,10 @@ def test_ev_23_the_same_of_the_new_api() -> None:
     fake.eventf(pod("a"), None, "Normal", "Started", "Starting", "hello %d", 1)
     assert fake.events.drain() == ["Normal Started hello 1"]
     telling = eventsv1.FakeRecorder(verbose=True)
+    telling.eventf(pod("a"), node("n"), "Normal", "Started", "Starting", "hello %d", 1)
+    assert telling.events.get() == (
+        "Normal Started Starting hello 1 {kind=Pod,apiVersion=v1} {kind=Node,apiVersion=v1}"
+    )
     telling.annotated_eventf(pod("a"), node("n"), {"a": "1"}, "Normal", "Started", "Starting", "hello %d", 1)
     assert telling.events.get() == (
         "Normal Started Starting hello 1 {kind=Pod,apiVersion=v1} {kind=Node,apiVersion=v1} map[a:1]"

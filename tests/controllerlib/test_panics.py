@@ -47,13 +47,16 @@ async def test_n2_an_exception_of_its_own_kind_is_retried(error: BaseException) 
 
 
 @pytest.mark.parametrize("error", PANICS, ids=lambda error: type(error).__name__)
-async def test_n2_it_ends_the_controller_if_panics_are_not_recovered(error: BaseException) -> None:
+async def test_n2_it_ends_the_controller_if_panics_are_not_recovered(
+    error: BaseException, caplog: pytest.LogCaptureFixture
+) -> None:
     rig = await Rig(acting(error), recover_panic=False).add("x")
     assert rig.task is not None
     with pytest.raises(type(error)) as caught:
         await rig.task
     assert caught.value is error
     assert [outcome.error for _, outcome in rig.notes.outcomes] == [error]
+    assert f"Observed a panic in reconciler: test, x: {error!r}" in [one.getMessage() for one in caplog.records]
 
 
 async def test_n2_a_runnable_ends_the_manager_whatever_it_raises() -> None:

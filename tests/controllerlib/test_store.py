@@ -85,6 +85,7 @@ def test_st_07_indices_can_be_added_later() -> None:
     store = three()
     store.add_indexers({"name": lambda obj: [obj["metadata"]["name"]]})
     assert names(store.by_index("name", "two")) == ["two"]
+    assert list(store.list_index_values("name")) == sorted(names(store.list()))
     with pytest.raises(ValueError, match="conflict"):
         store.add_indexers({"other": by_user, "byUser": by_user})
     assert "other" not in store.indexers()
