@@ -42,10 +42,12 @@ _OF_HISTORY = re.compile(
     r"observedGeneration$|^metadata\.annotations\.deployment\.kubernetes\.io/revision$|restartCount$|collisionCount$"
 )
 
-#: What differs in a pod that has replaced another one.
-_OF_A_NEW_POD = re.compile(
-    r"^status\.(\w*[cC]ontainerStatuses\[.*(restartCount|lastState\b.*|containerID)$|startTime$)"
-)
+#: What differs where pods have replaced others, by kind. A DaemonSet counts its pods anew only when one of them
+#: changes, or a node that has none (`daemon_controller.go`, syncNodeUpdate).
+_OF_MOVED_PODS = {
+    "pod": re.compile(r"^status\.(\w*[cC]ontainerStatuses\[.*(restartCount|lastState\b.*|containerID)$|startTime$)"),
+    "ds": re.compile(r"^status\."),
+}
 
 _MISSING = object()
 
@@ -134,7 +136,7 @@ class Mask:
             return False
         if self._of_two_releases and _OF_HISTORY.search(path):
             return False
-        if self._of_moved_pods and target.startswith("pod/") and _OF_A_NEW_POD.match(path):
+        if self._of_moved_pods and (of_kind := _OF_MOVED_PODS.get(target.partition("/")[0])) and of_kind.match(path):
             return False
         if (target, path) in self._unstable or path.rpartition(".")[2] in _IDENTITIES:
             return False

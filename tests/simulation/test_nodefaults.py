@@ -156,6 +156,35 @@ def test_a_drain_leaves_pods_of_daemon_sets_and_uncordons_the_node():
     assert len(changes(found, "pod/a", "delete")) == 1
 
 
+def service(store):
+    return child(
+        store, "Service", "web", spec={"selector": {"app": store["metadata"]["name"]}, "ports": [{"port": 80}]}
+    )
+
+
+def two_pods(store):
+    return workload(store, "StatefulSet", replicas=2, serviceName="web")
+
+
+def on_each_node(store):
+    return workload(store, "DaemonSet")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("children", "atom"),
+    [((two_pods, service), "evict(pod/a-*)"), ((on_each_node,), "lose(pod/a-*, 600)")],
+    ids=["addresses-of-two-pods", "pods-of-each-node"],
+)
+def test_what_lists_or_counts_pods_that_have_moved_is_no_alarm(children, atom):
+    def run(fakekube):
+        scenario(*children)(fakekube)
+        fakekube.patch(API, "Store", "a", {"spec": {"size": 2}})
+        fakekube.advance(30)
+
+    assert wrong(run, f"{atom}@update store/a{{spec.size}}#1", cluster=NODES) == []
+
+
 # --- which pods
 
 

@@ -15,6 +15,9 @@ from fakekube.simulation.statemask import HISTORY, Mask, changed_status, is_comp
 
 Object = Mapping[str, Any]
 
+#: Kinds that say what has happened to nodes, or that list pods in the order in which they came.
+_OF_NODES = frozenset({"node", "endpointslice", "ep"})
+
 #: More differences of one object are counted, not listed.
 _LISTED = 3
 
@@ -204,9 +207,10 @@ def is_garbage(obj: Object, final: Mapping[str, Object]) -> bool:
 
 
 def _compared(final: Mapping[str, Object], moved: bool) -> Mapping[str, Object]:
-    """The objects that are compared. A node that was away does not count: what has happened to it is the fault."""
+    """The objects that are compared. If pods have moved, those about nodes and addresses of pods are not."""
+    left_out = _OF_NODES if moved else ()
     return {
-        target: obj for target, obj in final.items() if is_compared(target) and not (moved and target[:5] == "node/")
+        target: obj for target, obj in final.items() if is_compared(target) and target.partition("/")[0] not in left_out
     }
 
 
