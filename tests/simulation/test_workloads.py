@@ -3,6 +3,7 @@
 import json
 from copy import deepcopy
 from itertools import pairwise
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -15,6 +16,10 @@ from fakekube.simulation.plan import Plan, parse_plan
 from fakekube.simulation.scenario import ScenarioRunner, explore
 from fakekube.simulation.workloads import ABSENT, changed, text_of, value_of, workloads
 from tests.simulation.samples.definitions import API, child, custom, definition, ensure, find, report
+from tests.simulation.test_explore import PLUGINS
+from tests.simulation.test_explore import text_of as shown
+
+pytest_plugins = ["pytester"]
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(max_size=5),
@@ -251,3 +256,28 @@ def test_a_change_back_to_the_first_spec_is_given_to_the_new_cluster_too():
         kube.advance(30)
 
     assert judged("FK1 change(store/a, spec.size=1)", there_and_back) == []
+
+
+TEST_FILE = """
+from tests.simulation.widersamples import grows_only
+
+def test_queue(fakekube):
+    grows_only.scenario(fakekube, grows_only.make(True))
+"""
+
+
+@pytest.mark.slow
+def test_pytest_generates_changes_and_replays_what_fails(pytester, monkeypatch):
+    monkeypatch.delenv("PYTEST_XDIST_WORKER_COUNT", raising=False)
+    pytester.syspathinsert(Path(__file__).parent.parent.parent)
+    pytester.makepyfile(test_queue=TEST_FILE)
+    result = pytester.runpytest_inprocess(*PLUGINS, "--fakekube-explore=20", "--fakekube-workload=3")
+    result.assert_outcomes(failed=1)
+    found = next(line for line in shown(result).splitlines() if "replay: pytest" in line)
+    assert "change(queue/a, spec.workers=" in found
+    plan = found.partition("--fakekube-plan='")[2].rstrip("'")
+    again = pytester.runpytest_inprocess(*PLUGINS, f"--fakekube-plan={plan}")
+    again.assert_outcomes(failed=1)
+    assert "O8: cm/a-" in shown(again)
+    harmless = pytester.runpytest_inprocess(*PLUGINS, "--fakekube-plan=FK1 seed=0 change(queue/a, spec.workers=4)")
+    harmless.assert_outcomes(passed=1)
