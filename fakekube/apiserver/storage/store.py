@@ -52,10 +52,11 @@ class Entry:
 
     @property
     def json(self) -> bytes:
-        """The stored object as JSON, without apiVersion and kind."""
+        """The stored object as JSON, without apiVersion and kind. Its keys are sorted, as Go writes maps (custom
+        resources are some): they do not depend on how the object came to be."""
         if self._json is None:
             # copied, because the bytes of orjson keep its output buffer of several KiB alive
-            self._json = memoryview(gojson.encode(self.object)).tobytes()
+            self._json = memoryview(gojson.encode(self.object, sorted_keys=True)).tobytes()
         return self._json
 
     @property

@@ -138,12 +138,12 @@ class View:
         return {"apiVersion": self.api_version, "kind": self.kind, **obj}
 
     def encode(self, entry: Entry) -> bytes:
-        json = gojson.encode(self.convert(entry)) if self.convert else entry.json
+        json = gojson.encode(self.convert(entry), sorted_keys=True) if self.convert else entry.json
         return self._head + (b"," + json[1:] if len(json) > 2 else b"}")
 
     def encode_item(self, entry: Entry) -> bytes:
         """Encodes an item of a built-in list, which has no apiVersion and kind."""
-        return gojson.encode(self.convert(entry)) if self.convert else entry.json
+        return gojson.encode(self.convert(entry), sorted_keys=True) if self.convert else entry.json
 
     def item(self, entry: Entry) -> Object:
         return self.convert(entry) if self.convert else entry.object

@@ -62,9 +62,9 @@ def go_json_ordered(value: Any) -> str:
 _EXPONENT = re.compile(rb'"(?:[^"\\]|\\.)*"|-?[0-9.]+e\+(?:1[0-9]|20)(?![0-9])')
 
 
-def encode(value: Any) -> bytes:
-    """JSON with the numbers as Go writes them: with an exponent from 1e21 on."""
-    text = orjson.dumps(value)
+def encode(value: Any, *, sorted_keys: bool = False) -> bytes:
+    """JSON with the numbers as Go writes them: with an exponent from 1e21 on. `sorted_keys`: as Go writes maps."""
+    text = orjson.dumps(value, option=orjson.OPT_SORT_KEYS if sorted_keys else None)
     return _EXPONENT.sub(_without_exponent, text) if b"e+" in text else text
 
 
