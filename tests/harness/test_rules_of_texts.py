@@ -325,7 +325,7 @@ def test_without_an_exploration_nothing_is_perturbed():
     assert (found.calm, found.skips(), found.absorbs(ValueError())) == (True, False, False)
     found.awaited()
     found.moves()
-    found.external("x", None)
+    assert found.external("x", 5, ValueError) == 5
     with found.step("x"):
         pass
 
@@ -346,14 +346,14 @@ def test_the_run_of_an_exploration_is_asked():
     assert (found.calm, found.skips(), found.absorbs(error), found.step("s")) == (False, True, True, True)
     found.awaited()
     found.moves()
-    found.external("api", 5)
+    found.external("api", 5, ValueError)
     assert found.run.log == [
         ("skips",),
         ("absorbs", error),
         ("step", "s"),
         ("awaited",),
         ("moves",),
-        ("external", "api", 5),
+        ("external", "api", 5, ValueError),
     ]
 
 
