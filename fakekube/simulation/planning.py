@@ -108,7 +108,7 @@ class Planner:
         families: Sequence[Iterable[Atom]] = (
             self._crashes(),
             self._races(),
-            *self._of_peers(),
+            self._timeouts(),
             (Failure(anchor) for anchor in writes),
             self._losses(),
             (Failure(anchor) for anchor in reads),
@@ -123,6 +123,7 @@ class Planner:
         alone = (
             self._upgrades(),
             self._surges(),
+            self._late_leaders(),
             self._own_holds(),
             self._downs(),
             self._cancelled(),
@@ -135,7 +136,7 @@ class Planner:
             self._losses(),
             self._failures(),
             self._races(),
-            *self._of_peers(),
+            self._timeouts(),
             self._rare(),
             self._outside(),
         )
@@ -306,10 +307,16 @@ class Planner:
                     yield Stale(change.kind, before.anchor, one.anchor)
         yield from (Stale(one.kind, one.anchor, later.anchor) for one, later in self._marked() if _are_near(one, later))
 
-    def _of_peers(self) -> Sequence[Sequence[Atom]]:
-        """Late leaders and webhooks that time out, where there are such."""
-        leaders = [Zombie(one.anchor) for one in self._writes if self._has_election]
-        return leaders, [Hook(one.anchor) for one in self._writes if self._has_webhooks]
+    def _late_leaders(self) -> Iterator[Atom]:
+        """The leader writes when another leads: first what removes, then what overwrites what that has made."""
+        for one in sorted(self._writes, key=lambda one: ("delete", "update", "create").index(one.anchor.verb)):
+            if self._has_election:
+                yield Zombie(one.anchor)
+
+    def _timeouts(self) -> Iterator[Atom]:
+        for one in self._writes:
+            if self._has_webhooks:
+                yield Hook(one.anchor)
 
     def _rare(self) -> Iterator[Atom]:
         yield from self._late()

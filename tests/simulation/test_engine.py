@@ -327,9 +327,10 @@ def test_the_clock_of_the_server_jumps():
     assert times(observed, PATCHED) == [60]
 
 
-def test_an_old_leader_writes_when_another_leads():
+@pytest.mark.parametrize("write", ["create pod/a#1", "delete pod/a#1"])
+def test_an_old_leader_writes_when_another_leads(write):
     sample = SAMPLES["late_leader"]
-    observed, _ = ran("zombie@delete pod/a#1", lambda kube: sample.scenario(kube, sample.make(False)))
+    observed, _ = ran(f"zombie@{write}", lambda kube: sample.scenario(kube, sample.make(False)))
     assert observed.fired == (0,)
     writers = list(dict.fromkeys(one.actor for one in observed.by_operators() if one.kind != "lease"))
     assert len(writers) == 2

@@ -101,6 +101,11 @@ def test_atoms_that_need_something_of_the_test(option, name, text):
     assert planned(observed(CHILD), name, **{option: True}) == [f"{text}@create cm/a#1"]
 
 
+def test_a_late_leader_first_removes_and_overwrites_what_the_other_has_made():
+    plans = planned(observed(MADE, CHILD, STATUS, commit(4, "delete", "cm/b")), "zombie", has_election=True)
+    assert plans == [f"zombie@{at}" for at in ("delete cm/b#1", STATUS.anchor, CHILD.anchor)]
+
+
 RESIZED = commit(4, "update", "store/a", "test", before={"spec": {"size": 1}}, after={"spec": {"size": 2}})
 
 
@@ -264,7 +269,6 @@ class TestManyPlacesAtOnce:
         made, status = CHILD.anchor, STATUS.anchor
         assert texts_of(Planner(seen, has_election=True, has_webhooks=True).together()) == [
             f"crash@{made} + crash@{status}",
-            f"zombie@{made} + zombie@{status}",
             f"hook(timeout)@{made} + hook(timeout)@{status}",
             f"error(503, 1)@{made} + error(503, 1)@{status}",
             f"lost(504)@{made} + lost(reset)@{status}",
@@ -292,11 +296,15 @@ class TestManyPlacesAtOnce:
         plans = Planner(observed(MADE, CHILD, STATUS), faults=["lost"]).together()
         assert [{atom.name for atom in plan.atoms} for plan in plans] == [{"lost"}]
 
-    def test_an_operator_is_not_down_twice_nor_replaced_twice(self):
+    def test_an_operator_is_not_down_nor_late_nor_replaced_twice(self):
         again = commit(6, "update", "cm/a", before={"x": 1}, after={"x": 2})
         seen = observed(MADE, CHILD, RESIZED, again, watched=["store", "cm"])
-        names = {atom.name for plan in Planner(seen, old=seen, goes_back=True).together() for atom in plan.atoms}
-        assert names.isdisjoint({"down", "pause", "upgrade", "downgrade", "surge", "hold", "gap", "stale"})
+        names = {
+            atom.name
+            for plan in Planner(seen, old=seen, goes_back=True, has_election=True).together()
+            for atom in plan.atoms
+        }
+        assert names.isdisjoint({"zombie", "down", "pause", "upgrade", "downgrade", "surge", "hold", "gap", "stale"})
 
 
 class TestOrders:

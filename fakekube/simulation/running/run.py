@@ -12,6 +12,7 @@ from controllerlib.observer import current_run
 from fakekube.apiserver.apiserver import refusal
 from fakekube.apiserver.damage import Damage
 from fakekube.apiserver.faults import Fault, error_of
+from fakekube.apiserver.requestlog import name_in
 from fakekube.apiserver.response import Response
 from fakekube.apiserver.storage.store import Change, Entry
 from fakekube.apiserver.storage.watch import Watch, WatchEvent
@@ -263,7 +264,7 @@ class Run:
         if actor.name in self.hands.frozen:
             return Fault(delay=self._late(_INSTANT))
         if info.verb in _WRITES and info.is_resource:
-            fault = self._before_write(info, client)
+            fault = self._before_write(request, info, client)
             if fault is not None:
                 return fault
         if info.verb in ("get", "list") and info.is_resource:
@@ -307,23 +308,24 @@ class Run:
         code = self.injection.before_read(anchor)
         return Fault(error=code) if code else None
 
-    def _before_write(self, info: RequestInfo, client: ClientProcess | None) -> Fault | None:
+    def _before_write(self, request: Request, info: RequestInfo, client: ClientProcess | None) -> Fault | None:
         """The write of a leader that is frozen before it is sent, for longer than its lease."""
         if client is None or not any(atom.name == "zombie" for atom in self.plan.atoms):
             return None
         actor, collection = self._actor(client), self._collection_of(info)
-        if not actor.name.startswith(OPERATOR) or not collection or info.resource == "leases" or not info.name:
+        name = info.name or name_in(request.body)
+        if not actor.name.startswith(OPERATOR) or not collection or info.resource == "leases" or not name:
             return None
-        target = target_of(self.recorder.kinds.name(collection), info.namespace, info.name)
+        target = target_of(self.recorder.kinds.name(collection), info.namespace, name)
         if not self.injection.before_write(_WRITES[info.verb], target):
             return None
-        seconds, name = _LATE * self.recovery.lease, actor.name
+        seconds, leader = _LATE * self.recovery.lease, actor.name
         self.recovery.late += 1
-        self.hands.stop(name)
+        self.hands.stop(leader)
 
         def resume() -> None:
             self.recovery.late -= 1
-            self.hands.resume(name)
+            self.hands.resume(leader)
 
         self.hands.after(seconds, resume)
         return Fault(delay=seconds)
