@@ -83,7 +83,11 @@ class _Search:
     def one_atom(self, atoms: Sequence[Atom]) -> None:
         """If several are left, try each of all atoms alone: those that fail together may hide one that fails alone."""
         if len(self.plan.atoms) > 1:
-            any(self._accept(replace(self.plan, atoms=(atom,))) for atom in atoms)
+            clean = self.clean
+            is_one = any(self._accept(replace(self.plan, atoms=(atom,))) for atom in atoms)
+            self.clean = None if is_one else clean  # others that passed are no part of this plan
+            if is_one:
+                self.drop_atoms()
 
     def skip_steps(self, steps: Sequence[str]) -> None:
         for name in reversed(steps):

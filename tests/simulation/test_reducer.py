@@ -21,6 +21,8 @@ def test_only_the_needed_atoms_remain(all_of_them, data):
     found = reduce(plan, lambda tried: {crash(one) for one in needed} <= set(tried.atoms))
     assert set(found.plan.atoms) == {crash(one) for one in needed}
     assert found.runs <= LIMIT
+    assert (found.clean is None) is (not needed)
+    assert found.clean is None or set(found.clean.atoms) < set(found.plan.atoms)
 
 
 def test_of_atoms_that_fail_alone_the_first_one_remains():
@@ -32,7 +34,8 @@ def test_one_atom_that_fails_alone_is_preferred_to_two_that_fail_together():
     def fails(tried):
         return {crash(0), crash(1)} <= set(tried.atoms) or crash(7) in tried.atoms
 
-    assert reduce(Plan(1, tuple(crash(number) for number in range(9))), fails).plan.atoms == (crash(7),)
+    found = reduce(Plan(1, tuple(crash(number) for number in range(9))), fails)
+    assert (found.plan.atoms, found.clean) == ((crash(7),), Plan(1))
 
 
 @pytest.mark.parametrize(
@@ -129,6 +132,7 @@ def test_atoms_are_dropped_by_halves():
     halves = [[0, 1, 2, 3], [0, 1, 4], [2, 3, 4], [2, 3], [4]]
     assert ran == [*halves, [2, 4], [3, 4], [3], [0], [1], [2]]  # then by one, then each alone
     assert found.runs == len(ran)
+    assert found.clean == Plan(1, (crash(4),)), "what passes is a part of what fails"
 
 
 def test_a_plan_that_fails_without_atoms_has_none():
