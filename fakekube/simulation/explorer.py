@@ -309,7 +309,7 @@ class Explorer:
         yield from self._fed
         if self._settings.shard[1] == 1:
             singles = [one.plan for one in trials if one.exercised and not one.violations]
-        yield from planner.pairs(singles)
+        yield from (plan for plan in planner.pairs(singles) if plan not in self._together)
         yield from planner.orders()
 
     def _observed(self, plan: Plan) -> Observation:
