@@ -107,6 +107,16 @@ def test_a_change_changes_nothing_and_gets_the_object(method, code, answer):
     assert server.log == [("GET", f"{PATH}/a", None)]
 
 
+def test_what_is_changed_and_changed_back_stays_as_it_was_created():
+    server = Server(201)
+    back = Intent("store", "default", "a", content(1), content(1), changed=True)
+    found = FoldedRequests(server.send, Intents((back,)), Kinds(), lambda *names: COLLECTIONS.get(names, ""))
+    found("POST", PATH, body=store(1))
+    for size in (2, 1):
+        found("PATCH", f"{PATH}/a", body={"spec": {"size": size}})
+    assert server.log == [("POST", PATH, store(1)), *[("GET", f"{PATH}/a", None)] * 2]
+
+
 def test_what_the_test_deletes_in_the_end_is_never_there():
     found, server = folded()
     body = store(1, "gone")

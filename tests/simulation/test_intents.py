@@ -62,6 +62,14 @@ def test_what_a_test_asks_for_at_the_end(commits, first, wanted, others):
     assert found.has_history is (first != wanted)
 
 
+def test_a_change_that_is_taken_back_is_a_change():
+    """A new cluster is not given what was there in between."""
+    (intent,) = intents_of(run(MADE, RESIZED, commit(4, "update", "store/a", "test", store(2), store(1)))).objects
+    assert (intent.first, intent.wanted, intent.changed) == (content(1), content(1), True)
+    (intent,) = intents_of(run(MADE, GONE, MADE)).objects
+    assert (intent.first, intent.wanted, intent.changed) == (content(1), content(1), True)
+
+
 def test_intents_are_found_by_kind_namespace_and_name():
     found = intents_of(run(MADE, replace(MADE, name="b", namespace="prod"), replace(MADE, kind="pod")))
     assert len(found.objects) == 3
