@@ -510,6 +510,26 @@ def test_the_longest_lease(durations, lease):
     assert found.lease == lease
 
 
+@pytest.mark.parametrize(
+    ("operators", "programs", "seconds", "ends"),
+    [
+        ([operator()], [], 0.0, 0.0),
+        ([operator()], [], 30.0, 30.0),
+        ([operator()], [], 665.0, 665.0),
+        # what retries by rules of its own has 65 seconds at least; timers are due every 10 seconds
+        ([], [program()], 0.0, 70.0),
+        ([], [program()], 30.0, 70.0),
+        ([], [program()], 665.0, 665.0),
+    ],
+)
+def test_a_node_is_waited_for_as_long_as_it_is_away(operators, programs, seconds, ends):
+    """Also for longer than two minutes."""
+    found, cluster = recovery(*operators, programs=programs)
+    found.begin(seconds)
+    found.begin()
+    assert waited(found, cluster) == ends
+
+
 def test_operators_whose_retries_are_not_known_have_a_minute_and_more():
     found, cluster = recovery(programs=[program()])
     cluster.now = 10.0
