@@ -197,8 +197,8 @@ def test_changes_are_made_one_after_the_other_and_rejected_ones_are_not():
     assert observed.final["cm/a"]["data"] == {"size": "2"}
     data = [one.after["data"] for one in observed.commits if one.anchor.target == "cm/a"]
     assert [json.dumps(one) for one in data] == [
-        '{"size": "1", "mode": "fast"}',
-        '{"size": "2", "mode": "fast"}',
+        '{"mode": "fast", "size": "1"}',
+        '{"mode": "fast", "size": "2"}',
         '{"size": "2"}',
     ]
 
