@@ -6,6 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from controllerlib import LeaderElection, LeaderElectionOptions, Manager, run
 from tests.harness.operators import build, config_map, every, nothing
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
@@ -60,6 +61,42 @@ def test_the_wall_clock_is_the_clusters(fakekube):
     assert time.time() == (START + timedelta(hours=1)).timestamp()
     fakekube.create(config_map("a"))
     assert fakekube.get("v1", "ConfigMap", "a")["metadata"]["creationTimestamp"] == "2026-01-01T01:00:00Z"
+
+
+#: Ways to start controllerlib by its own functions, without `fakekube.start`.
+OWN_START = {
+    "run in a thread": lambda kube, build, **options: kube.thread(run, build, kwargs=options),
+    "a manager in a task": lambda kube, build, **options: kube.task(built(kube, build, options).start()),
+}
+
+
+def built(kube, build, options):
+    manager = Manager(kube.access.transport(), **options)
+    build(manager)
+    return manager
+
+
+@pytest.mark.parametrize("how", [pytest.param("run in a thread", marks=pytest.mark.slow), "a manager in a task"])
+def test_a_manager_that_the_program_makes_reads_the_clusters_wall_clock(fakekube_configured, how):
+    kube, readings = fakekube_configured, []
+
+    def build(manager):
+        recorder = manager.event_recorder("minder")
+
+        async def reconcile(request, client):
+            recorder.eventf(await client.get("v1", "ConfigMap", "a", "default"), None, "Normal", "Seen", "See", "seen")
+            readings.append((manager.clock.now(), datetime.now(UTC)))
+
+        manager.controller("minder").for_("v1", "ConfigMap").complete(reconcile)
+
+    election = LeaderElection(LeaderElectionOptions("minder", "default", identity="one"))
+    kube.apply(config_map("a"))
+    OWN_START[how](kube, build, election=election, metrics_bind_address="0")
+    kube.advance(8)
+    lease = kube.get("coordination.k8s.io/v1", "Lease", "minder")["spec"]
+    assert (lease["acquireTime"], lease["renewTime"]) == ("2026-01-01T00:00:00.000000Z", "2026-01-01T00:00:08.000000Z")
+    assert [event["eventTime"] for event in kube.events(reason="Seen")] == ["2026-01-01T00:00:00.000000Z"]
+    assert readings == [(START, START)]
 
 
 @pytest.mark.fakekube(wall_clock=False)

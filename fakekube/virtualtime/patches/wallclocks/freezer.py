@@ -20,9 +20,8 @@ from fakekube.virtualtime.patches.wallclocks.realdatetime import cache_real_date
 #: Modules with these prefixes read real time. They end with a dot, because freezegun compares prefixes: "queue" would
 #: also match a module named "queueing".
 REAL_TIME = (
-    # read the bubble's clock, or the real one on purpose
+    # reads the bubble's clock, or the real one on purpose
     "fakekube.",
-    "controllerlib.",
     # create classes with `datetime` when their modules are first used, which fails with the frozen one
     "kubernetes.client",
     "kubernetes.aio.client",
