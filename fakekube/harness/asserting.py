@@ -95,7 +95,7 @@ class Assertions:
         if not callable(predicate):
             raise TypeError(f"{predicate!r}: pass a function of the cluster, like `lambda cluster: ...`")
         if self._stepping.in_async_test():
-            return self._becomes(predicate, text, within, story)
+            return self._stepping.awaited(self._becomes(predicate, text, within, story), "eventually")
         try:
             return self._until(predicate, within)
         except TimeoutError:

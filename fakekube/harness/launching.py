@@ -32,7 +32,7 @@ from fakekube.virtualtime.simulatedprocess import SimulatedProcess, running_in
 from fakekube.virtualtime.threads.bubblethread import BubbleThread
 
 #: Frames between the test and a warning about an operator that was started.
-_STACKLEVEL = 4
+_STACKLEVEL = 5
 
 
 class Operators:
@@ -66,9 +66,13 @@ class Operators:
     ) -> Operator:
         """See `Cluster.start`."""
         operator = self.make(build, name=name, service_account=service_account, user=user, **options)
+        return self._begun(operator, "start")
+
+    def _begun(self, operator: Operator, call: str) -> Operator:
+        """The operator, which runs, and in a sync test has synced; an async test must await it."""
         operator.begin(self._bubble.loop)
         if self._stepping.in_async_test():
-            operator.when_awaited(self._stepping.expect("start"))
+            operator.when_awaited(self._stepping.expect(call))
         else:
             self._stepping.settle()
             operator.warn_of_unserved(_STACKLEVEL)
@@ -163,11 +167,7 @@ class Operators:
         operator = self._background.present(operator, "restart")
         started = self.relaunched(operator)
         operator.replaced = True
-        started.begin(self._bubble.loop)
-        if not self._stepping.in_async_test():
-            self._stepping.settle()
-            started.warn_of_unserved(_STACKLEVEL)
-        return started
+        return self._begun(started, "restart")
 
     def relaunched(self, operator: Operator) -> Operator:
         """The next incarnation of an operator, not started; the operator is killed if it still runs."""

@@ -18,6 +18,8 @@ STEPS = (
     "fakekube.advance_until(lambda: True, 60)",
     "fakekube.start(build)",
     "fakekube.stop(operator)",
+    "fakekube.restart(operator)",
+    'fakekube.eventually(lambda cluster: False, "never so", within="1m")',
     "fakekube.findings.assert_no_writes_at_rest()",
     'fakekube.run_process(["true"])',
     'fakekube.controllers["deployment"].reconcile_next()',
