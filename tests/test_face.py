@@ -2,6 +2,7 @@
 
 import ast
 import inspect
+import re
 from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,6 +13,7 @@ from fakekube import Cluster, ClusterSettings, FakeKube, cli
 from fakekube.clustersettings import SETTINGS
 from fakekube.harness.backends.realcluster import RealCluster
 from fakekube.harness.face import DESKS
+from fakekube.harness.keywords import BodyFault, Fault, WatchFault
 from fakekube.harness.members import members_of
 from tests import face
 from tests.trees import modules
@@ -40,6 +42,22 @@ def test_what_tab_shows_is_the_core_and_the_desks():
 
 def test_the_readme_has_the_table():
     assert "\n".join(face.rows()) in README
+
+
+#: The arguments that the table of a fault on its page must name, and where it begins and ends.
+FAULTS = {
+    "fault": (Fault.__annotations__.keys() - {"unrealistic"}, "Which requests |", "A fault behaves"),
+    "disturb_watches": (WatchFault.__annotations__.keys() - Fault.__annotations__, "of `disturb_watches`", "## Bodies"),
+    "damage_bodies": (BodyFault.__annotations__.keys() - Fault.__annotations__, "of `damage_bodies`", "In direct"),
+}
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_the_page_of_faults_names_each_argument(fault):
+    arguments, begins, ends = FAULTS[fault]
+    table = (ROOT / "docs/desks/faults.md").read_text().partition(begins)[2].partition(ends)[0]
+    cells = [row.split("|")[1] for row in table.splitlines() if row.startswith("| `")]
+    assert arguments <= {name for cell in cells for name in re.findall(r"`(\w+)", cell)}
 
 
 #: The tables that pages must have.

@@ -104,6 +104,9 @@ def test_what_a_rule_rejects(given, message):
         *({"error": code, "committed": True} for code in (500, 502, 504)),
         *({"error": 410, "verb": verb} for verb in ("list", "watch")),
         *({"stale": 7, "verb": verb} for verb in ("get", "list", "watch")),
+        *({"error": 409, "verb": verb} for verb in ("*", "create", "update", "patch", "delete", "deletecollection")),
+        {"error": 409, "verb": "get", "subresource": "exec"},
+        {"error": 409, "verb": "get", "unrealistic": True},
         {"verb": "get", "stale": "7"},
         {"error": 404, "unrealistic": True},
         {"error": 429, "committed": True, "unrealistic": True},
@@ -186,6 +189,14 @@ def test_which_agents_a_rule_affects(given, agent, expected):
 )
 def test_faults_that_only_some_reads_can_have(given, query, expected):
     assert FaultRule(verb="list", **given).matches(info("list"), "agent", query) is expected
+
+
+@pytest.mark.parametrize("given", [{"error": 409}, {"error": 504, "committed": True}], ids=["conflict", "committed"])
+def test_reads_have_no_faults_of_writes(given):
+    rule = FaultRule(**given)
+    verbs = ("get", "list", "watch", "create", "update", "patch", "delete", "deletecollection")
+    assert [verb for verb in verbs if rule.matches(info(verb), "agent")] == list(verbs[3:])
+    assert FaultRule(**given, unrealistic=True).matches(info("get"), "agent")
 
 
 def taken(rule, count=6):

@@ -11,7 +11,7 @@ from typing import Literal, Self
 from fakekube.apiserver.damage import BROKEN_BODIES, Damage
 from fakekube.apiserver.faults.fault import Fault
 from fakekube.apiserver.faults.injectederrors import ERRORS, UNREALISTIC
-from fakekube.apiserver.faults.legality import broken_rules
+from fakekube.apiserver.faults.legality import broken_rules, is_of_writes, is_read
 from fakekube.apiserver.needs import Post
 from fakekube.apiserver.resource import VERBS
 from fakekube.apiserver.storage.watchfault import WatchFault
@@ -44,8 +44,9 @@ class FaultRule:
     fraction of matching requests that are affected (0.05: one in twenty), decided by `draw(key, attempt)`.
 
     What happens to a request:
-    error: it is answered with this HTTP code, and with `committed` it has been processed nevertheless. 502 and 408 are
-        pages of a proxy. 410 compacts the history, so that the server answers a request with an old resourceVersion so.
+    error: it is answered with this HTTP code, and with `committed` it has been processed nevertheless; 409 and
+        `committed` are of writes. 502 and 408 are pages of a proxy. 410 compacts the history, so that the server
+        answers a request with an old resourceVersion so.
     delay: it waits for so many seconds. before: a function without arguments that is called before it is processed, for
         example with a competing write. What it raises is answered with 500, and raised by the next step of the test.
     reset: the connection breaks `before` or `after` it is processed.
@@ -243,6 +244,8 @@ class FaultRule:
         """Whether the fault can happen to this request on a real server."""
         if self.error == 410 and not self.unrealistic:
             return _is_old(query)
+        if is_of_writes(self) and not self.unrealistic and is_read(info.verb, info.subresource):
+            return False
         if self._of_watch() and info.verb != "watch":
             return False
         if self._of_body() and info.verb == "watch":
