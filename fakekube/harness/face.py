@@ -318,7 +318,7 @@ class Cluster(Protocol):
     def events(self, **wanted: Unpack[EventFields]) -> Sequence[Object]:
         """The Events with these fields (`reason="Synced"`), in the order in which they were written.
 
-        Raises TypeError for a field that an Event does not have.
+        Raises TypeError for a field that an Event does not have, or a value of another type.
         """
         lacking()
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal, TypedDict, get_type_hints
+from typing import TYPE_CHECKING, Any, Literal, TypedDict, get_origin, get_type_hints
 
 from fakekube.apiserver.faults.rule import BrokenBody, Reset
 from fakekube.apiserver.requestlog import RequestRecord
@@ -166,11 +166,34 @@ class ManagerOptions(TypedDict, total=False):
 _TEXT_FIELDS = frozenset(name for name, kind in get_type_hints(RequestRecord).items() if kind is str)
 
 
+#: The types of the fields of an Event, and what they are called.
+_EVENT_FIELDS: dict[str, tuple[type, str]] = {
+    name: (int, "a number")
+    if kind is int
+    else (Mapping, "a mapping")
+    if get_origin(kind) is Mapping
+    else (str, "a text")
+    for name, kind in get_type_hints(EventFields).items()
+}
+
+
 def check_names(caller: str, given: Mapping[str, Any], accepted: type) -> None:
     """Raises TypeError for names that a TypedDict does not have."""
     names = accepted.__annotations__
     if unknown := sorted(given.keys() - names.keys()):
         raise TypeError(f"{caller}() has no argument {', '.join(unknown)} (accepted: {', '.join(sorted(names))})")
+
+
+def check_event_fields(wanted: Mapping[str, Any]) -> None:
+    """Raises TypeError for a field that an Event does not have, or a value of another type than the field's.
+
+    None is accepted for any field: Events without it.
+    """
+    check_names("events", wanted, EventFields)
+    for name, value in wanted.items():
+        kinds, kind = _EVENT_FIELDS[name]
+        if value is not None and (isinstance(value, bool) or not isinstance(value, kinds)):
+            raise TypeError(f"events({name}={value!r}): {name} is {kind}, not {type(value).__name__}")
 
 
 def check_request_fields(wanted: Mapping[str, Any]) -> None:

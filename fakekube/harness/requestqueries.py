@@ -8,7 +8,7 @@ from typing import Any
 from fakekube.apiserver.requestlog import RequestRecord
 from fakekube.harness import arguments
 from fakekube.harness.audit import Audit
-from fakekube.harness.keywords import EventFields, RequestFields, check_names
+from fakekube.harness.keywords import EventFields, RequestFields, check_event_fields
 from fakekube.harness.objects import Objects
 from fakekube.server.runner import ServerRunner
 
@@ -33,6 +33,6 @@ class RequestQueries:
 
 def events(objects: Objects, namespace: str | None, wanted: EventFields) -> Sequence[Object]:
     """The Events with these fields, in the order in which they were written. Raises TypeError."""
-    check_names("events", wanted, EventFields)
+    check_event_fields(wanted)
     found = sorted(objects.list("v1", "Event", namespace), key=lambda event: int(event["metadata"]["resourceVersion"]))
     return [event for event in found if all(event.get(key) == value for key, value in wanted.items())]

@@ -85,6 +85,9 @@ def test_a_valid_key(fakekube):
     ("ask", "said"),
     [
         (lambda kube: kube.events(colour="red"), "events.* has no argument colour .*reason"),
+        (lambda kube: kube.events(reason=5), r"events\(reason=5\): reason is a text, not int"),
+        (lambda kube: kube.events(count="5"), r"events\(count='5'\): count is a number, not str"),
+        (lambda kube: kube.events(metadata="a"), r"events\(metadata='a'\): metadata is a mapping, not str"),
         (lambda kube: kube.requests(code="200"), "code='200'.* is a number"),
         (lambda kube: kube.requests(verb=None), "verb is a text"),
         (lambda kube: kube.delete("v1", "Pod", "a", propagation="Foreground"), "no argument propagation .*Policy"),

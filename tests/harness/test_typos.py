@@ -49,6 +49,8 @@ def test_a_key_without_the_namespace_of_its_kind_is_refused(fakekube, key):
         with pytest.raises(ValueError, match=r"key='a': a ConfigMap has a namespace: did you mean 'default/a'\?"):
             call(key)
     with pytest.raises(ValueError, match="did you mean 'default/a'"):
+        view.enqueue(str(key))
+    with pytest.raises(ValueError, match="did you mean 'default/a'"):
         fakekube.assert_reconciled(key, times=0)
     with pytest.raises(ValueError, match="did you mean 'default/a'"):
         view.assert_reconciled(key, times=0)
@@ -65,6 +67,6 @@ def test_a_key_with_a_namespace_that_its_kind_does_not_have_is_refused(fakekube)
 
 def test_keys_of_the_controllers_own_are_accepted(fakekube):
     view = fakekube.start(build(nothing))["minder"]
-    view.enqueue("everything")
+    view.enqueue(Request("", "everything"))
     fakekube.settle()
     assert (view.reconciles("everything"), view.reconciles("nothing")) == (1, 0)

@@ -226,8 +226,12 @@ class ControllerView:
         return queue.num_requeues(request) if queue is not None else 0
 
     def enqueue(self, *keys: str | Request) -> None:
-        """Enqueue these keys now, as a generic event would. Raises RuntimeError before the controller has started."""
-        for key in [Request.parse(key_of(key)) for key in keys]:
+        """Enqueue these keys now, as a generic event would. Raises RuntimeError before the controller has started.
+
+        Raises ValueError for text that is no key of an object of the controller's kind: pass a Request for a key of the
+        controller's own.
+        """
+        for key in [key if isinstance(key, Request) else Request.parse(self._key(key)) for key in keys]:
             self._controller.queue.add(key, cause=Cause("generic"))
 
     def is_due_within(self, key: str, seconds: float) -> bool:
