@@ -7,7 +7,7 @@ from controllerlib.client.errors import from_status
 from controllerlib.client.listoptions import ListOptions
 from controllerlib.client.models import Writable, as_object
 from controllerlib.client.names import Object
-from controllerlib.client.resource import Resource
+from controllerlib.client.resource import Resource, check_namespace
 from controllerlib.client.restmapper import RESTMapper
 from controllerlib.client.transport import NO_HEADERS, Headers, Query, Transport, WatchStream
 from controllerlib.observer import NOOP_OBSERVER, Call, Observer, current_run, overrides
@@ -56,7 +56,8 @@ class Client:
     """Reads and writes objects at the API server. Objects are dicts.
 
     Objects to write may also be models of the official client; returned objects are always dicts. Every method raises
-    ApiError, or OSError if there is no connection.
+    ApiError, OSError if there is no connection, or ValueError for one object of a namespaced kind without its namespace
+    (`list`, `watch` and `delete_collection` are of all namespaces then; a cache has no such object: NotFound).
 
     Source: controller-runtime, client.Client.
     """
@@ -106,6 +107,7 @@ class Client:
         if self._reader is not None:
             return await self._reader.get(api_version, kind, name, namespace)
         resource = await self.mapper.resource(api_version, kind)
+        check_namespace(resource, namespace, creates=False)
         return await self._send("get", "GET", resource.path(namespace, name))
 
     async def list(
@@ -188,7 +190,7 @@ class Client:
     async def create(self, obj: Writable, *, field_manager: str = "", dry_run: bool = False) -> Object:
         """Create `obj` and return it as stored; raises AlreadyExists if the name is taken."""
         body = as_object(obj)
-        resource, namespace, _ = await self._locate(body)
+        resource, namespace, _ = await self._locate(body, creates=True)
         query = _write_query(field_manager, dry_run)
         return await self._send("create", "POST", resource.path(namespace), query=query, body=body)
 
@@ -249,7 +251,8 @@ class Client:
 
         Source: controller-runtime, client.SubResourceCreator.
         """
-        resource, namespace, name = await self._locate(target if isinstance(target, dict) else as_object(target))
+        found = target if isinstance(target, dict) else as_object(target)
+        resource, namespace, name = await self._locate(found, creates=True)
         path = resource.path(namespace, name, subresource)
         return await self._send(
             "create", "POST", path, query=_write_query(field_manager, dry_run), body=as_object(body)
@@ -284,6 +287,7 @@ class Client:
         """
         if isinstance(target, str) and kind is not None:
             resource, found = await self.mapper.resource(target, kind), name or ""
+            check_namespace(resource, namespace, creates=False)
         else:
             resource, namespace, found = await self._locate(as_object(target))
         body = _delete_options(uid, resource_version, propagation, grace_period, dry_run)
@@ -317,9 +321,10 @@ class Client:
         path = resource.path(namespace, name, subresource)
         return await self._send("update", "PUT", path, query=_write_query(field_manager, dry_run), body=body)
 
-    async def _locate(self, obj: Mapping[str, Any]) -> tuple[Resource, str | None, str]:
+    async def _locate(self, obj: Mapping[str, Any], *, creates: bool = False) -> tuple[Resource, str | None, str]:
         meta = obj.get("metadata") or {}
         resource = await self.mapper.resource(obj.get("apiVersion") or "", obj.get("kind") or "")
+        check_namespace(resource, meta.get("namespace"), creates=creates)
         return resource, meta.get("namespace"), meta.get("name") or ""
 
     async def _send(

@@ -36,6 +36,16 @@ class Resource:
         return f"{path}/{subresource}" if subresource else path
 
 
+def check_namespace(resource: Resource, namespace: str | None, *, creates: bool) -> None:
+    """ValueError for a request for one object of a namespaced kind without its namespace.
+
+    Source: client-go, rest/request.go, requestPreflightCheck, which leaves a patch to the server.
+    """
+    if resource.namespaced and not namespace:
+        when = "during creation" if creates else "when a resource name is provided"
+        raise ValueError(f"an empty namespace may not be set {when}: {resource.kind} is a namespaced kind")
+
+
 def split_api_version(api_version: str) -> tuple[str, str]:
     """Split an apiVersion into (group, version); the core group is ""."""
     group, slash, version = api_version.rpartition("/")

@@ -301,3 +301,43 @@ async def test_grace_expired_names_the_running_runnables() -> None:
 def test_a_request_in_percent_formats() -> None:
     request = Request("ns", "n")
     assert "reconcile %s" % request == "reconcile ns/n"  # noqa: UP031 - as many an operator's log has it
+
+
+# --- objects without a namespace
+
+WITHOUT_NAMESPACE = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a"}}
+PROVIDED = "an empty namespace may not be set when a resource name is provided: Pod is a namespaced kind"
+CREATION = "an empty namespace may not be set during creation: Pod is a namespaced kind"
+
+
+#: A call for one object, by the verb of the API.
+CALLS: dict[str, Callable[[Client, Any, str | None], Any]] = {
+    "create": lambda client, obj, _: client.create(obj),
+    "create of a subresource": lambda client, obj, _: client.create_subresource(obj, "eviction", {"kind": "Eviction"}),
+    "get": lambda client, _, namespace: client.get("v1", "Pod", "a", namespace),
+    "update": lambda client, obj, _: client.update(obj),
+    "update of the status": lambda client, obj, _: client.update_status(obj),
+    "update of a subresource": lambda client, obj, _: client.update_subresource(obj, "resize", obj),
+    "patch": lambda client, obj, _: client.patch(obj, {}),
+    "apply": lambda client, obj, _: client.apply(obj, field_manager="me"),
+    "delete": lambda client, obj, _: client.delete(obj),
+    "delete by name": lambda client, _, namespace: client.delete("v1", "Pod", "a", namespace),
+}
+
+
+@pytest.mark.parametrize("namespace", ["", None])
+@pytest.mark.parametrize("call", CALLS)
+async def test_one_object_of_a_namespaced_kind_needs_its_namespace(call: str, namespace: str | None) -> None:
+    """client-go: requestPreflightCheck; the server would answer 405 or 404."""
+    api, obj = FakeApi(), {**WITHOUT_NAMESPACE, "metadata": {"name": "a", "namespace": namespace}}
+    with pytest.raises(ValueError, match=CREATION if call.startswith("create") else PROVIDED):
+        await CALLS[call](Client(api), obj, namespace)
+    assert [one.path for one in api.asked] == ["/api/v1"]
+
+
+@pytest.mark.parametrize("namespace", ["", None])
+async def test_an_object_of_a_cluster_scoped_kind_needs_none(namespace: str | None) -> None:
+    client = Client(FakeApi())
+    await client.create({"apiVersion": "v1", "kind": "Node", "metadata": {"name": "a", "namespace": namespace}})
+    assert (await client.get("v1", "Node", "a", namespace))["metadata"]["name"] == "a"
+    assert await client.list("v1", "Pod", namespace) == []
