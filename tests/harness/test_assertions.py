@@ -123,7 +123,7 @@ def test_written_fields(fakekube):
 
 
 def test_an_object_that_never_existed(fakekube):
-    assert "it never existed" in failure(lambda: fakekube.assert_written("v1", "ConfigMap", "a", {"data.x": 1}))
+    assert "it was never stored" in failure(lambda: fakekube.assert_written("v1", "ConfigMap", "a", {"data.x": 1}))
 
 
 # --- always, never, eventually ---

@@ -1,6 +1,7 @@
 """The pure rules of assertions, timelines, versions and masks; no cluster is needed."""
 
 import itertools
+import re
 from datetime import UTC, datetime, timedelta
 from functools import partial
 
@@ -157,6 +158,11 @@ def test_requests_that_are_not_show_the_most_similar_ones():
 OBJECT = {
     "metadata": {"resourceVersion": "5", "labels": {"a.b/c": "d"}},
     "spec": {"items": [{"n": 1}, {"n": 2}], "x": None},
+    "status": {
+        "conditions": [{"type": "Ready", "n": 3}, {"type": "example.com/Full", "n": 4}],
+        "ports": [{"name": "web", "n": 5}, {"name": "7", "type": "Ready", "n": 6}],
+        "tolerations": [{"key": "gpu", "n": 7}, "text"],
+    },
 }
 
 
@@ -165,10 +171,19 @@ OBJECT = {
     [
         ("spec.items[0].n", 1), ("spec.items[-1].n", 2), ("spec.items[2].n", None), ("spec.items[-3]", None), ("spec.items[1]", {"n": 2}),
         ("metadata.labels.a\\.b/c", "d"), ("spec.no.such", None), ("spec.x", None), ("spec.x.y", None), ("spec.items.n", None),
+        ("status.conditions[Ready].n", 3), ("status.conditions[example.com/Full].n", 4), ("status.conditions[Ready]", {"type": "Ready", "n": 3}),
+        ("status.conditions[Lost].n", None), ("status.ports[web].n", 5), ("status.ports[Ready].n", 6), ("status.ports[7].n", None),
+        ("status.tolerations[gpu].n", 7), ("status.tolerations[text]", None), ("metadata.labels[a.b/c]", "d"), ("status.conditions.Ready", None),
     ],
 )  # fmt: skip
 def test_the_value_at_a_path(path, value):
     assert field_of(OBJECT, path) == value
+
+
+@pytest.mark.parametrize("path", ["spec[", "spec[0", "spec]", "spec[]", "spec.items[0]]", "spec[[0]]", "spec."])
+def test_what_is_no_path_is_refused(path):
+    with pytest.raises(ValueError, match=rf"{re.escape(repr(path))} is no path: write 'spec\.replicas'"):
+        check_written("x", [], {}, {path: 1}, "*", EPOCH)
 
 
 def test_a_version_that_was_written_as_expected():
@@ -196,7 +211,7 @@ def test_a_version_that_was_not_written_shows_all():
     ]
     assert (
         raised(check_written, "x", [], {}, {"a": 1}, "*", EPOCH)
-        == "no version of x was written with a=1; its versions:\n  it never existed"
+        == "no version of x was written with a=1: it was never stored"
     )
     assert "by op: spec.x=None\n" in raised(check_written, "x", versions, {"5": "op"}, {"spec.x": None}, "other", EPOCH)
     assert len(raised(check_written, "x", [(after(1), None)] * 60, {}, {}, "*", EPOCH).splitlines()) == 41

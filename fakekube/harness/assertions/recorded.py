@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from difflib import SequenceMatcher
@@ -128,8 +129,10 @@ def check_written(
 ) -> None:
     """Raises AssertionError unless one version of an object, written by `by`, has all these fields.
 
-    `fields`: by path, `status.conditions[0].type`. `writers`: the User-Agent by the resourceVersion that it has made.
+    `fields`: by path (`field_of`). `writers`: the User-Agent by the resourceVersion that it has made.
     """
+    for path in fields:
+        field_of(None, path)
     lines = []
     for at, obj in versions:
         if obj is None:
@@ -146,30 +149,56 @@ def check_written(
         lines.append(f"  {offset(at - epoch)} rv {version} by {writer}: {shown}")
     wanted = ", ".join(f"{path}={_shown(value)}" for path, value in fields.items())
     author = "" if by == "*" else f" by {by}"
-    story = "\n".join(lines[-ROWS:]) or "  it never existed"
-    raise AssertionError(f"no version of {what} was written{author} with {wanted}; its versions:\n{story}")
+    story = "; its versions:\n" + "\n".join(lines[-ROWS:]) if lines else ": it was never stored"
+    raise AssertionError(f"no version of {what} was written{author} with {wanted}{story}")
 
 
 def field_of(obj: Any, path: str) -> Any:
-    """The value at a path like `spec.containers[0].image`, None if there is none. `\\.` is a dot in a name."""
+    """The value at a path like `spec.containers[0].image` or `status.conditions[Ready].status`, None if there is none.
+
+    Brackets contain the number of an item, its `name`, `type` or `key` (as in anchors), or the key of a mapping. `\\.`
+    is a dot in a name. Raises ValueError for text that is no path.
+    """
     value = obj
-    for step in _steps(path):
-        if isinstance(value, list) and isinstance(step, int):
-            value = value[step] if -len(value) <= step < len(value) else None
-        elif isinstance(value, dict):
-            value = value.get(step)
+    for name, item in _steps(path):
+        if isinstance(value, dict):
+            value = value.get(name or item)
+        elif isinstance(value, list) and item:
+            value = _item(value, item)
         else:
             return None
     return value
 
 
-def _steps(path: str) -> Iterator[str | int]:
-    for part in path.replace("\\.", "\0").split("."):
-        name, *numbers = part.replace("]", "").split("[")
-        if name:
-            yield name.replace("\0", ".")
-        for number in numbers:
-            yield int(number)
+def _item(items: list[Any], wanted: str) -> Any:
+    if _NUMBER.fullmatch(wanted):
+        return items[int(wanted)] if -len(items) <= int(wanted) < len(items) else None
+    for key in ("name", "type", "key"):
+        for item in items:
+            if isinstance(item, dict) and item.get(key) == wanted:
+                return item
+    return None
+
+
+_NUMBER = re.compile(r"-?[0-9]+")
+
+#: A step of a path: a name, or an item in brackets.
+_STEP = re.compile(r"\.*(?:((?:\\\.|[^.\[\]])+)|\[([^\[\]]+)\])")
+
+
+def _steps(path: str) -> Sequence[tuple[str, str]]:
+    """The steps of a path: the name of a field, or an item in brackets."""
+    steps, at = [], 0
+    while at < len(path):
+        found = _STEP.match(path, at)
+        if found is None:
+            raise ValueError(
+                f"{path!r} is no path: write 'spec.replicas', 'spec.containers[0].image' or "
+                "'status.conditions[Ready].status'"
+            )
+        steps.append(((found[1] or "").replace("\\.", "."), found[2] or ""))
+        at = found.end()
+    return steps
 
 
 def _fits(value: Any, wanted: Matcher) -> bool:
