@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from controllerlib.backoff import jitter
-from controllerlib.client.errors import REQUEST_ERRORS, is_conflict, is_not_found
+from controllerlib.client.errors import REQUEST_ERRORS, is_already_exists, is_conflict, is_not_found
 from controllerlib.clock import Clock, Deadline, SystemClock, sleep
 from controllerlib.leaderelection.leaselock import Lock
 from controllerlib.leaderelection.leaserecord import JITTER, LeaseRecord, LeaseState, check_durations
@@ -193,11 +193,15 @@ class LeaderElector:
             tasks.start(_call(callback, leader), f"new leader {leader}")
 
     async def _try(self) -> bool:
-        """Make one attempt to acquire or renew the lease; request errors fail the attempt."""
+        """Make one attempt to acquire or renew the lease; request errors fail the attempt, and are logged.
+
+        That another candidate was faster is no warning.
+        """
         try:
             return await (self._follow() if self._coordinated else self._take())
         except REQUEST_ERRORS as error:
-            _log.info("leader election round failed", extra={"lock": str(self._lock), "error": str(error)})
+            level = logging.INFO if is_conflict(error) or is_already_exists(error) else logging.WARNING
+            _log.log(level, "failed to acquire or renew lease %s: %r", self._lock, error)
             return False
 
     async def _take(self) -> bool:

@@ -1,6 +1,7 @@
 """Leader election: who leads, how long, and how the next leader is elected."""
 
 import asyncio
+import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import datetime, timedelta
 from itertools import pairwise
@@ -366,6 +367,33 @@ async def test_le_13_a_release_that_always_conflicts_ends_with_the_renew_deadlin
     await me.stop()
     assert now() == pytest.approx(19.0)
     assert me.said()[-1] == "stopped"
+
+
+@pytest.mark.parametrize(
+    ("verb", "code", "reason", "level"),
+    [
+        ("get", 403, "Forbidden", "WARNING"),
+        ("get", 503, "ServiceUnavailable", "WARNING"),
+        ("post", 404, "NotFound", "WARNING"),
+        ("post", 403, "Forbidden", "WARNING"),
+        ("post", 409, "AlreadyExists", "INFO"),
+        ("put", 409, "Conflict", "INFO"),
+        ("put", 500, "InternalError", "WARNING"),
+    ],
+)
+async def test_an_attempt_that_fails_is_logged_with_its_reason(
+    verb: str, code: int, reason: str, level: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    """client-go logs each as an error, also that another candidate was faster."""
+    api = FakeApi()
+    if verb == "put":
+        held(api, "")
+    api.faults.append(lambda asked: refuse(code, reason) if asked.verb == verb and "/leases" in asked.path else None)
+    caplog.set_level(logging.INFO, "controllerlib.leaderelection.elector")
+    candidate = await Candidate(api).run(1)
+    await candidate.stop()
+    said = [(one.levelname, one.message) for one in caplog.records if one.message.startswith("failed to acquire")]
+    assert said == [(level, f"failed to acquire or renew lease default/lock: {ApiError(code, reason, reason)!r}")]
 
 
 async def test_le_13_nothing_left_to_release(caplog: pytest.LogCaptureFixture) -> None:
