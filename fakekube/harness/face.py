@@ -203,8 +203,11 @@ class Cluster(Protocol):
         user: User | str | None = None,
         **options: Unpack[ManagerOptions],
     ) -> Operator:
-        """Start an operator: `build(manager)` adds its controllers. Returns when they have synced and are quiescent.
+        """Start an operator: `build(manager)` adds its controllers. Returns when the cluster is quiescent.
 
+        Its controllers have synced then, unless a list fails (denied, a fault) or a watch is held: they retry, and
+        reconcile nothing yet. `why()` names what they wait for, and `requests(verb="list")` has the answers. A replica
+        that does not lead reconciles nothing either.
         `name`: of the operator in records; by default that of its first controller, made unique ("db", "db-2").
         It acts as a service account (`namespace/name`), as a user, or by default as the administrator. `options` are
         those of `controllerlib.Manager`. In an async test it must be awaited. Raises what the manager fails with, and
