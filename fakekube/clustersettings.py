@@ -5,7 +5,7 @@ Every pytest run imports this module, so it imports little.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import Field, dataclass, field, fields
 from inspect import Parameter, Signature, signature
 from typing import Any, Concatenate, Literal, ParamSpec, TypeVar
@@ -119,6 +119,15 @@ def marker_signature(**more: object) -> str:
     return ", ".join(f"{name}={default!r}" for name, default in {**known, **more}.items())
 
 
+def suggestion(unknown: Iterable[str], known: Iterable[str]) -> str:
+    """Which of the `known` names may be meant, as the end of a message: `: did you mean 'rbac'?`, or nothing."""
+    from difflib import get_close_matches
+
+    names = list(known)
+    near = [repr(found) for name in unknown for found in get_close_matches(name, names, n=1, cutoff=0.7)]
+    return f": did you mean {', '.join(near)}?" if near else ""
+
+
 def built_from(make: Callable[P, S]) -> Callable[[Callable[[T, S], None]], Callable[Concatenate[T, P], None]]:
     """Let an `__init__` that takes one value be called with the arguments that the value is made from."""
 
@@ -127,9 +136,8 @@ def built_from(make: Callable[P, S]) -> Callable[[Callable[[T, S], None]], Calla
 
         def __init__(self: T, /, *args: P.args, **options: P.kwargs) -> None:  # noqa: N807
             if unknown := sorted(options.keys() - accepted.keys()):
-                raise TypeError(
-                    f"{type(self).__name__}() has no argument {', '.join(unknown)} (accepted: {', '.join(accepted)})"
-                )
+                names = f"{', '.join(unknown)}{suggestion(unknown, accepted)}"
+                raise TypeError(f"{type(self).__name__}() has no argument {names} (accepted: {', '.join(accepted)})")
             initialize(self, make(*args, **options))
 
         own = Parameter("self", Parameter.POSITIONAL_OR_KEYWORD)

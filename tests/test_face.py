@@ -100,7 +100,7 @@ def test_each_member_of_a_desk_is_documented(name):
 
 def test_a_cluster_takes_the_fields_of_its_settings():
     assert list(inspect.signature(FakeKube).parameters) == list(inspect.signature(ClusterSettings).parameters)
-    with pytest.raises(TypeError, match=r"FakeKube\(\) has no argument sed \(accepted: seed, "):
+    with pytest.raises(TypeError, match=r"FakeKube\(\) has no argument sed: did you mean 'seed'\? \(accepted: seed, "):
         FakeKube(sed=1)  # type: ignore[call-arg]
 
 

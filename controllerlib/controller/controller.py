@@ -124,8 +124,8 @@ class Controller:
             if name in taken:
                 raise ValueError(
                     f"controller with name {name} already exists. Controller names must be unique to avoid multiple "
-                    "controllers reporting the same metric. This validation can be disabled via the "
-                    "SkipNameValidation option"
+                    "controllers reporting the same metric. This validation can be disabled with "
+                    "ControllerOptions(skip_name_validation=True)"
                 )
             taken.add(name)
         self.registry = registry or Registry()

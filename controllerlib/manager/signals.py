@@ -53,8 +53,9 @@ def run(
     """Run an operator in this process until SIGTERM or SIGINT, then stop it in order.
 
     A leader releases its lease then if its `LeaderElectionOptions` have `release_on_cancel=True`; by default the lease
-    expires, as in controller-runtime. `build` adds controllers to the manager; it may be a coroutine function. `transport` None connects to the cluster
-    that get_config finds. `options` are those of Manager; `metrics_bind_address` "0" disables the metrics server.
+    expires, as in controller-runtime. `build` adds controllers to the manager; it may be a coroutine function.
+    `transport` None connects to the cluster that get_config finds. `options` are those of Manager;
+    `metrics_bind_address` "0" disables the metrics server.
     Raises the exceptions of `Manager.start`; after LeaderElectionLost the process must end.
     """
     asyncio.run(_run(build, transport, {**options, "metrics_bind_address": metrics_bind_address}))

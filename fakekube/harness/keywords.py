@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypedDict, get_origin, get_type_
 
 from fakekube.apiserver.faults.rule import BrokenBody, Reset
 from fakekube.apiserver.requestlog import RequestRecord
+from fakekube.clustersettings import suggestion
 from fakekube.virtualtime import Duration
 
 if TYPE_CHECKING:
@@ -177,11 +178,12 @@ _EVENT_FIELDS: dict[str, tuple[type, str]] = {
 }
 
 
-def check_names(caller: str, given: Mapping[str, Any], accepted: type) -> None:
-    """Raises TypeError for names that a TypedDict does not have."""
-    names = accepted.__annotations__
-    if unknown := sorted(given.keys() - names.keys()):
-        raise TypeError(f"{caller}() has no argument {', '.join(unknown)} (accepted: {', '.join(sorted(names))})")
+def check_names(caller: str, given: Mapping[str, Any], accepted: type, *own: str) -> None:
+    """Raises TypeError for names that a TypedDict does not have. `own`: what `caller` accepts beside them."""
+    names = sorted([*accepted.__annotations__, *own])
+    if unknown := sorted(given.keys() - accepted.__annotations__.keys()):
+        shown = f"{', '.join(unknown)}{suggestion(unknown, names)}"
+        raise TypeError(f"{caller}() has no argument {shown} (accepted: {', '.join(names)})")
 
 
 def check_event_fields(wanted: Mapping[str, Any]) -> None:

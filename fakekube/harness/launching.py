@@ -137,7 +137,7 @@ class Operators:
     def stop(self, operator: Operator) -> Awaitable[None]:
         """See `Cluster.stop`."""
         if not isinstance(operator, Operator):
-            raise TypeError(f"stop() takes an operator as start() returns it, not {operator!r}")
+            raise TypeError(f"stop() takes an operator as start() returns it{_other_end(operator)}")
         operator = self._background.present(operator, "stop")
         if self._stepping.in_async_test():
             return self._stepping.awaited(self._stopped(operator), "stop")
@@ -213,3 +213,12 @@ class Operators:
             raise TypeError(f"thread() takes a sync function: use task({function.__name__}()) for a coroutine")
         work = partial(self._start, partial(function, *args, **(kwargs or {})))
         return self._background.thread(work, name or getattr(function, "__qualname__", None))
+
+
+def _other_end(target: object) -> str:
+    """How the test ends what `stop` does not take."""
+    if isinstance(target, asyncio.Task):
+        return ": end what task() runs with task.cancel()"
+    if isinstance(target, BubbleThread):
+        return ": end what thread() runs with faults.signal(thread, signal.SIGTERM)"
+    return f", not {target!r}"

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from difflib import get_close_matches
 from enum import Enum
 from functools import lru_cache, wraps
 from importlib import import_module
@@ -262,7 +263,8 @@ def _skip_on_own(value: Any, name: str, member: Member) -> Any:
 
 
 def unknown(face: type, desks: Sequence[str], name: str) -> str:
-    """What to say of a name that a cluster does not have: the desks that have it, or one with its words."""
+    """What to say of a name that a cluster does not have: the desks that have it or one with its words, or what it is
+    a slip of the pen for."""
     text = f"{face.__name__!r} object has no attribute {name!r}"
     if name.startswith("_"):
         return text
@@ -271,5 +273,11 @@ def unknown(face: type, desks: Sequence[str], name: str) -> str:
     names = {f"{desk}.{one}": one for desk, made in found.items() for one in members_of(made) if one[0] != "_"}
     words = set(name.split("_"))
     near = [path for path, one in names.items() if one == name or set(path.replace(".", "_").split("_")) >= words]
-    close = near or [path for path, one in names.items() if words & {*one.split("_"), path.partition(".")[0][:-1]}]
+    own = [*members_of(face), *desks]
+    close = (
+        near
+        or get_close_matches(name, own, n=1, cutoff=0.75)
+        or [path for path, one in names.items() if words & {*one.split("_"), path.partition(".")[0][:-1]}]
+        or [path for path, one in names.items() if get_close_matches(name, [one], cutoff=0.75)]
+    )
     return f"{text}: did you mean {' or '.join(f'fakekube.{path}' for path in close[:3])}?" if close else text

@@ -6,6 +6,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import pytest
+
 from fakekube.harness.engine import driven, engine_of
 
 if TYPE_CHECKING:
@@ -29,9 +31,19 @@ def set_golden(cluster: FakeKube, folder: Path, *, update: bool) -> None:
 
 
 def configure(cluster: FakeKube, configuration: bool | str) -> None:
-    """Let clients that load their own configuration find the cluster: as a service account, or its administrator."""
-    if configuration:
+    """Let clients that load their own configuration find the cluster: as a service account, or its administrator.
+
+    Raises UsageError for what is no service account.
+    """
+    if not configuration:
+        return
+    try:
         cluster.access.configure(service_account="" if configuration is True else configuration)
+    except (TypeError, ValueError):
+        raise pytest.UsageError(
+            f"@pytest.mark.fakekube: configure={configuration!r}: pass True for the administrator, or the "
+            "'namespace/name' of a service account"
+        ) from None
 
 
 def judge(cluster: FakeKube, warn: Callable[[Warning], None]) -> tuple[str, Sequence[Finding]]:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from fakekube.clustersettings import suggestion
 from fakekube.pytest_plugin import clusterport
 from fakekube.pytest_plugin.itemkeys import CLUSTER, SHARED, SHARED_FIXTURES
 from fakekube.pytest_plugin.survivors import refuse_survivors
@@ -22,12 +23,13 @@ if TYPE_CHECKING:
 
 def cluster_of_test(request: pytest.FixtureRequest) -> Iterator[FakeKube]:
     """`fakekube`: a new cluster, open until the test has ended."""
-    found = settings(request)
-    configure = found.pop("configure", False)
     plan = request.node.stash.get(PLAN, None)
-    if plan is not None:
-        found |= {"seed": plan.seed, "detect": {"all": "off"}}  # the oracles judge
-    cluster = _cluster(request, found)
+    with _one_line():
+        found = settings(request)
+        configure = found.pop("configure", False)
+        if plan is not None:
+            found |= {"seed": plan.seed, "detect": {"all": "off"}}  # the oracles judge
+        cluster = _cluster(request, found)
     request.node.stash[CLUSTER] = cluster
     _set_golden(cluster, request)
     if plan is not None:
@@ -37,7 +39,7 @@ def cluster_of_test(request: pytest.FixtureRequest) -> Iterator[FakeKube]:
     with ExitStack() as leave:
         with _one_line():
             leave.enter_context(cluster)
-        clusterport.configure(cluster, configure)
+            clusterport.configure(cluster, configure)
         yield cluster
 
 
@@ -48,14 +50,13 @@ def _cluster(request: pytest.FixtureRequest, found: dict[str, Any]) -> FakeKube:
         return real
     from fakekube.harness.cluster import FakeKube
 
-    known = set(inspect.signature(FakeKube).parameters)
-    if unknown := sorted(found.keys() - known):
-        accepted = ", ".join(sorted([*known, "configure"]))
-        raise pytest.UsageError(f"@pytest.mark.fakekube has no argument {', '.join(unknown)} (it has {accepted})")
+    known = sorted([*inspect.signature(FakeKube).parameters, "configure"])
+    if unknown := sorted(found.keys() - set(known)):
+        names = f"{', '.join(unknown)}{suggestion(unknown, known)}"
+        raise pytest.UsageError(f"@pytest.mark.fakekube has no argument {names} (it has {', '.join(known)})")
     refuse_survivors(request.node)
     try:
-        with _one_line():
-            cluster = FakeKube(**found)
+        cluster = FakeKube(**found)
     except (TypeError, ValueError) as error:
         raise pytest.UsageError(f"@pytest.mark.fakekube: {error}") from None
     clusterport.prepare(cluster, is_explored=request.node.stash.get(PLAN, None) is not None)
@@ -64,14 +65,14 @@ def _cluster(request: pytest.FixtureRequest, found: dict[str, Any]) -> FakeKube:
 
 @contextmanager
 def _one_line() -> Iterator[None]:
-    """Fail a test with one line, without a traceback, if Python or a library lacks what every cluster needs."""
+    """Fail a test with one line, without a traceback, for settings that a cluster does not have.
+
+    Also if Python or a library lacks what every cluster needs.
+    """
     try:
         yield
-    except IncompatibleVersion as error:
-        problem = str(error)
-    else:
-        return
-    pytest.fail(problem, pytrace=False)
+    except (IncompatibleVersion, pytest.UsageError) as error:
+        raise pytest.fail.Exception(str(error), pytrace=False) from None
 
 
 def _set_golden(cluster: FakeKube, request: pytest.FixtureRequest) -> None:
@@ -110,7 +111,8 @@ def shared_cluster(request: pytest.FixtureRequest) -> Iterator[Any]:
     """`fakekube_module` and `fakekube_session`: a proxy for the cluster of the test that runs."""
     from fakekube.harness.sharing import ClusterProxy, SharedCluster
 
-    found = settings(request)
+    with _one_line():
+        found = settings(request)
     found.pop("configure", None)
     if backend(request.config) != "fakekube":
         with _real_cluster(request, found) as real:
@@ -125,27 +127,28 @@ def shared_cluster(request: pytest.FixtureRequest) -> Iterator[Any]:
 
 
 def turn_of_test(request: pytest.FixtureRequest) -> Iterator[None]:
-    """`_fakekube_of_test`: the shared cluster, open for one test. Raises UsageError for a test with two clusters."""
+    """`_fakekube_of_test`: the shared cluster, open for one test. Fails a test with two clusters."""
     check_test(request)
     used = [name for name in (*SHARED_FIXTURES, "fakekube") if name in request.fixturenames]
     if len(used) > 1:
-        raise pytest.UsageError(f"{request.node.nodeid} uses {' and '.join(used)}: a test has one cluster")
+        pytest.fail(f"{request.node.nodeid} uses {' and '.join(used)}: a test has one cluster", pytrace=False)
     shared = request.config.stash.get(SHARED, {}).get(used[0])
     if shared is None:
         real = request.node.stash[CLUSTER] = request.getfixturevalue(used[0])
         with real.test():
             yield
         return
-    found = settings(request)
-    configure = found.pop("configure", False)
-    try:
-        with _one_line():
+    with _one_line():
+        found = settings(request)
+        configure = found.pop("configure", False)
+        try:
             cluster: Any = shared.begin(lambda: _cluster(request, found))
-    except ValueError as error:
-        raise pytest.UsageError(f"{request.node.nodeid}: {error}") from None
+        except ValueError as error:
+            raise pytest.UsageError(f"{request.node.nodeid}: {error}") from None
     request.node.stash[CLUSTER] = cluster
     _set_golden(cluster, request)
-    clusterport.configure(cluster, configure)
+    with _one_line():
+        clusterport.configure(cluster, configure)
     yield
     shared.end()
 

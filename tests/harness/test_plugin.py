@@ -112,9 +112,11 @@ def test_markers_options_and_ini_values_in_this_order(run, pytester):
         ("history_window=0", "*@pytest.mark.fakekube: history_window=0*"),
         ("version='1.2'", "*@pytest.mark.fakekube: Kubernetes version '1.2' is not supported*"),
         ("7", "*takes keyword arguments only*"),
+        ("rbak=True", "*has no argument rbak: did you mean 'rbac'?*"),
+        ("configure='db'", "*@pytest.mark.fakekube: configure='db': pass True for the administrator, or the*"),
     ],
 )
-def test_an_invalid_marker(run, marker, said):
+def test_an_invalid_marker_is_one_line(run, marker, said):
     result = run(
         f"""
         import pytest
@@ -125,7 +127,7 @@ def test_an_invalid_marker(run, marker, said):
         """
     )
     result.assert_outcomes(errors=1)
-    result.stdout.fnmatch_lines([said])
+    result.stdout.fnmatch_lines(["*ERROR at setup of test_it*", said, "[=-]*"], consecutive=True)
 
 
 def test_help_and_markers_are_documented(run):

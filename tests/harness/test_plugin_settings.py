@@ -191,6 +191,8 @@ def test_arguments_of_a_marker_that_no_cluster_has_are_named_in_order():
         match=r"has no argument alpha, zone \(it has authorization_mode, configure, controllers, .*, wall_clock\)",
     ):
         fixtures._cluster(request(Config()), {"zone": 1, "seed": 2, "alpha": 3})
+    with pytest.raises(pytest.UsageError, match=r"has no argument rbak: did you mean 'rbac'\? \(it has "):
+        fixtures._cluster(request(Config()), {"rbak": True})
     with pytest.raises(pytest.UsageError, match=r"@pytest\.mark\.fakekube: seed=1\.5"):
         fixtures._cluster(of_test(Config()), {"seed": 1.5})
 

@@ -68,9 +68,14 @@ def test_a_step_in_a_callback_is_refused():
         ("url", "fakekube.access.url"),
         ("on_logs", "fakekube.pods.on_logs"),
         ("serve_webhook", "fakekube.webhooks.serve"),
+        ("advence", "fakekube.advance"),
+        ("assert_requets", "fakekube.assert_requests"),
+        ("fault_", "fakekube.fault"),
+        ("finding", "fakekube.findings"),
+        ("resume_", "fakekube.faults.resume"),
     ],
 )
-def test_a_member_of_a_desk_that_is_looked_for_on_the_cluster(fakekube, name, desk):
+def test_a_member_that_is_looked_for_on_the_cluster_is_suggested(fakekube, name, desk):
     with pytest.raises(AttributeError, match=rf"has no attribute '{name}': did you mean {re.escape(desk)}"):
         getattr(fakekube, name)
     assert not hasattr(fakekube, name)

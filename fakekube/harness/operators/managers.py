@@ -11,7 +11,7 @@ from controllerlib.client import NO_HEADERS, Headers, Query, Response
 from controllerlib.observer import Observer
 from fakekube.harness.arguments import seconds_of
 from fakekube.harness.faultinjection.skewedclock import SkewedClock
-from fakekube.harness.keywords import ManagerOptions
+from fakekube.harness.keywords import ManagerOptions, check_names
 from fakekube.server.direct import DirectTransport
 from fakekube.server.runner import TRACE_HEADER
 from fakekube.virtualtime import Bubble, Seed
@@ -62,6 +62,7 @@ def manager_for(
     `sync_period` may be any Duration. It has no jitter unless `sync_period_jitter` is given.
     Raises TypeError, ValueError naming the option.
     """
+    check_names("start", options, ManagerOptions, "build", "name", "service_account", "user")
     settings: dict[str, Any] = {**settings_of(bubble, observer, process, clock), **options}
     if "sync_period" in options:
         settings["sync_period"] = seconds_of("sync_period", options["sync_period"])
