@@ -64,8 +64,15 @@ class Assertions:
         since = None if within is None else timedelta(seconds=arguments.seconds_of("within", within))
         clock = self._bubble.clock
         recorded.check_reconciled(
-            key, recorded.recent(done, clock.now(), since), clock.epoch, times=times, causes=causes, results=results
-        )
+            key, recorded.recent(done, clock.now(), since), clock.epoch, times=times, causes=causes, results=results,
+            hint=self._hint(),
+        )  # fmt: skip
+
+    def _hint(self) -> str:
+        """Why a key may not have been reconciled."""
+        if not self._background.operators and self._controllers.operator is None:
+            return recorded.NOT_STARTED
+        return recorded.NOT_SETTLED if self._bubble.loop.has_work() else ""
 
     def _check_key(self, key: str, controller: str) -> None:
         """Raises TypeError, ValueError for a key that no controller (with this name) can reconcile."""

@@ -141,7 +141,11 @@ class VirtualTimeLoop(NetworkLoop):
 
     def is_at_rest(self) -> bool:
         """Whether nothing runs, and neither a callback nor a thread is ready to."""
-        return not (self._ready or self.threads.ready or self.is_running())
+        return not (self.has_work() or self.is_running())
+
+    def has_work(self) -> bool:
+        """Whether a callback or a thread is ready to run."""
+        return bool(self._ready or self.threads.ready)
 
     def next_timer(self) -> int | None:
         """When the next timer fires, in microseconds; drops cancelled timers that come before it."""

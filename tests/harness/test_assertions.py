@@ -1,6 +1,7 @@
 """Assertions on reconciles, requests and written fields, and predicates that are checked at each change."""
 
 import re
+from functools import partial
 
 import pytest
 
@@ -63,6 +64,28 @@ def test_the_failure_of_causes_aligns_those_expected_with_what_happened(fakekube
 def test_a_key_that_was_never_reconciled(fakekube):
     controller = fakekube.start(build(nothing))["minder"]
     assert failure(lambda: controller.assert_reconciled("default/a")).startswith("default/a was reconciled never")
+
+
+def test_what_hints_at_why_a_key_was_not_reconciled(fakekube):
+    fakekube.apply(config_map("a"))
+    asserted = partial(fakekube.assert_reconciled, "default/a")
+    assert "at least once expected, but no operator was started: call start(build) first" in failure(asserted)
+    controller = fakekube.start(build(nothing))["minder"]
+    fakekube.apply(config_map("b"))
+    for never in (fakekube.assert_reconciled, controller.assert_reconciled):
+        said = failure(partial(never, "default/b", times=1))
+        assert said.startswith("default/b was reconciled never: once expected, but the cluster is not settled: call ")
+        assert "settle" not in failure(partial(never, "default/a", times=2))
+    fakekube.settle()
+    controller.assert_reconciled("default/b")
+    for never in (fakekube.assert_reconciled, controller.assert_reconciled):
+        assert failure(partial(never, "default/c")).strip() == "default/c was reconciled never: at least once expected"
+
+
+async def test_an_async_test_that_has_not_settled(fakekube):
+    await fakekube.start(build(nothing))
+    fakekube.apply(config_map("a"))
+    assert "settle() first (`await` it" in failure(lambda: fakekube.assert_reconciled("default/a"))
 
 
 def test_two_controllers_of_one_key_must_be_distinguished(fakekube):

@@ -18,6 +18,10 @@ Object = dict[str, Any]
 #: Rows of a story that are shown.
 ROWS = 40
 
+#: Hints at why a key was not reconciled.
+NOT_STARTED = "but no operator was started: call start(build) first"
+NOT_SETTLED = "but the cluster is not settled: call settle() first (`await` it in an async test)"
+
 # --- reconciles ---
 
 
@@ -29,8 +33,12 @@ def check_reconciled(
     times: int | None = None,
     causes: Sequence[str] | None = None,
     results: Sequence[str] | None = None,
+    hint: str = "",
 ) -> None:
-    """Raises AssertionError unless the reconciles of a key are those expected. None: any; without any, at least one."""
+    """Raises AssertionError unless the reconciles of a key are those expected. None: any; without any, at least one.
+
+    `hint`: why there may be none.
+    """
     problems = []
     if times is not None and len(history) != times:
         problems.append(f"{_times(times)} expected")
@@ -42,6 +50,8 @@ def check_reconciled(
         problems.append(f"results {list(results)} expected, not {[one.label for one in history]}")
     if problems:
         story = "\n".join(_story(history, epoch, causes))
+        if hint and not history:
+            problems.append(hint)
         raise AssertionError(f"{key} was reconciled {_times(len(history))}: {', '.join(problems)}\n{story}")
 
 

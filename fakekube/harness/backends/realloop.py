@@ -45,6 +45,10 @@ class RealLoop:
     ) -> asyncio.Task[T]:
         return self._loop.create_task(work, name=name, context=context)
 
+    def has_work(self) -> bool:
+        """Whether something is known to be ready to run: in real time it is not known."""
+        return False
+
     def start_process(
         self, coro: Coroutine[Any, Any, None], process: SimulatedProcess, name: str = ""
     ) -> asyncio.Task[None]:

@@ -16,7 +16,7 @@ from controllerlib.manager import GraceExpired
 from controllerlib.workqueue import Cause, WorkQueue
 from fakekube.apiserver.user import User
 from fakekube.harness.arguments import key_of, seconds_of
-from fakekube.harness.assertions.recorded import check_reconciled, recent
+from fakekube.harness.assertions.recorded import NOT_SETTLED, check_reconciled, recent
 from fakekube.harness.faultinjection.skewedclock import SkewedClock
 from fakekube.harness.keywords import ManagerOptions
 from fakekube.harness.ledger import Ledger
@@ -37,6 +37,10 @@ class Processes(Protocol):
         self, coro: Coroutine[Any, Any, None], process: SimulatedProcess, name: str = ""
     ) -> asyncio.Task[None]:
         """Start a task that is a process of its own."""
+        ...
+
+    def has_work(self) -> bool:
+        """Whether something is ready to run."""
         ...
 
 
@@ -159,7 +163,8 @@ class ControllerView:
             self._ledger.inspect_errors(f"{self._identity.operator}/{self.name}")
         since = None if within is None else timedelta(seconds=seconds_of("within", within))
         done = recent(self.history(key), self._ledger.now(), since)
-        check_reconciled(key_of(key), done, self._ledger.epoch, times=times, causes=causes, results=results)
+        hint = NOT_SETTLED if self._operator.has_work() else ""
+        check_reconciled(key_of(key), done, self._ledger.epoch, times=times, causes=causes, results=results, hint=hint)
 
     def _key(self, key: str | Request) -> str:
         """A key as text. Raises TypeError, ValueError."""
@@ -300,6 +305,7 @@ class Operator(Mapping[str, ControllerView]):
         self._ledger, self._now, self._settle, self._failed = ledger, now, settle, failed
         self._catalog = catalog
         self._task: asyncio.Task[None] | None = None
+        self._loop: Processes | None = None
         self._awaited: Callable[[], None] | None = None
         self._ending = False
 
@@ -368,6 +374,10 @@ class Operator(Mapping[str, ControllerView]):
         """Whether this incarnation runs."""
         return self._task is not None and not self._task.done()
 
+    def has_work(self) -> bool:
+        """Whether code of the cluster is ready to run: the test has not settled it."""
+        return self._loop is not None and self._loop.has_work()
+
     def views(self) -> Sequence[ControllerView]:
         return [self[name] for name in self]
 
@@ -379,6 +389,7 @@ class Operator(Mapping[str, ControllerView]):
     # --- called by the cluster -------------------------------------------------------------------------------------
 
     def begin(self, loop: Processes) -> None:
+        self._loop = loop
         self._task = loop.start_process(self._run(), self.process, f"operator {self._identity}")
 
     def when_awaited(self, call: Callable[[], None]) -> None:
