@@ -163,7 +163,7 @@ class ControllerView:
             self._ledger.inspect_errors(f"{self._identity.operator}/{self.name}")
         since = None if within is None else timedelta(seconds=seconds_of("within", within))
         done = recent(self.history(key), self._ledger.now(), since)
-        hint = NOT_SETTLED if self._operator.has_work() else ""
+        hint = NOT_SETTLED if self._operator._has_work() else ""
         check_reconciled(key_of(key), done, self._ledger.epoch, times=times, causes=causes, results=results, hint=hint)
 
     def _key(self, key: str | Request) -> str:
@@ -374,7 +374,7 @@ class Operator(Mapping[str, ControllerView]):
         """Whether this incarnation runs."""
         return self._task is not None and not self._task.done()
 
-    def has_work(self) -> bool:
+    def _has_work(self) -> bool:
         """Whether code of the cluster is ready to run: the test has not settled it."""
         return self._loop is not None and self._loop.has_work()
 
