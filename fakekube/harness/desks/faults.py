@@ -24,6 +24,7 @@ from fakekube.harness.members import Need, changes, steps
 from fakekube.harness.objects import TEST_AGENT, Objects
 from fakekube.harness.operators.background import Background, Target
 from fakekube.harness.operators.operator import Operator
+from fakekube.harness.records.entry import Summary
 from fakekube.harness.stepping import Stepping
 from fakekube.harness.timeline import Timeline
 from fakekube.server.runner import ServerRunner
@@ -69,8 +70,14 @@ class FaultRules:
         return made
 
     def planned(self, hold: Hold) -> Hold:
-        """A hold that is reported if it holds nothing."""
+        """A hold that is reported if it holds nothing; where it begins and ends are rows of the timeline."""
+        self.note("test", hold.text)
+        hold.on_released = partial(self.note, "test")
         return self._detection.planned(hold)
+
+    def note(self, actor: str, what: str) -> None:
+        """Add a row to the timeline."""
+        self._timeline.add(self._now(), partial(Summary, actor, what))
 
     def of_requests(self, options: Fault) -> FaultRule:
         """See `Cluster.fault`."""
@@ -221,12 +228,16 @@ class Faults:
     @steps(Need.FAULTS)
     def pause(self, operator: Target) -> None:
         """Stop an operator, as SIGSTOP does: none of its code runs, and its connections stay open."""
-        self._disruptions.stop(self._background.process_of(operator, "pause"))
+        process = self._background.process_of(operator, "pause")
+        self._disruptions.stop(process)
+        self._rules.note(process.name, "paused")
 
     @steps(Need.FAULTS)
     def resume(self, operator: Target) -> Awaitable[None]:
         """Let a paused operator run on, as SIGCONT does. Timers that were due meanwhile fire at once."""
-        self._disruptions.resume(self._background.process_of(operator, "resume"))
+        process = self._background.process_of(operator, "resume")
+        self._disruptions.resume(process)
+        self._rules.note(process.name, "resumed")
         return self._stepping.settle()
 
     @steps(Need.FAULTS)

@@ -25,6 +25,8 @@ class Hold:
         self.user_agent: str = user_agent
         self.seen: int = 0
         self.active: bool = True
+        #: called when it is released, with what is said of it
+        self.on_released: Callable[[str], None] | None = None
         self._process, self._on_release = process, on_release
         self._watches: list[Watch] = []
 
@@ -54,7 +56,16 @@ class Hold:
         for watch in self._watches:
             watch.limits.remove(self.at)
         self._watches.clear()
+        if self.on_released is not None:
+            self.on_released(f"released: {self.text}")
         self._on_release()
+
+    @property
+    def text(self) -> str:
+        """What is held: `watches of configmaps of db held at resourceVersion 53`."""
+        who = getattr(self._process, "name", "") or (f"clients {self.user_agent}" if self.user_agent != "*" else "")
+        what = f"of {self.resource}" if self.resource != "*" else ""
+        return " ".join(filter(None, ("watches", what, who and f"of {who}", f"held at resourceVersion {self.at}")))
 
     @property
     def problem(self) -> str:
