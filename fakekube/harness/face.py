@@ -211,7 +211,8 @@ class Cluster(Protocol):
         `name`: of the operator in records; by default that of its first controller, made unique ("db", "db-2").
         It acts as a service account (`namespace/name`), as a user, or by default as the administrator. `options` are
         those of `controllerlib.Manager`. In an async test it must be awaited. Raises what the manager fails with, and
-        TypeError or ValueError for a `build` that adds nothing; warns about a kind that the cluster does not have.
+        TypeError or ValueError for a `build` that adds nothing, or a replica with the identity of another one; warns
+        about a kind that the cluster does not have.
         """
         lacking()
 

@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from functools import partial
 from typing import Any, Unpack
 
-from controllerlib import Manager
+from controllerlib import LeaderElection, Manager
 from fakekube.apiserver.user import ADMIN, User
 from fakekube.harness.connecting.endpoint import Endpoint
 from fakekube.harness.connecting.users import acting
@@ -103,6 +103,7 @@ class Operators:
         with running_in(process):
             manager = manager_for(self._bubble, transport, observer, launch.options, process, clock)
             build_into(manager, self._released(launch.build), launch.options.get("election") is not None)
+        self._check_candidate(manager)
         identities, default = self._ledger.identities, next(iter(manager.controllers), "operator")
         identity = identities.next_incarnation(restarts) if restarts else identities.claim(launch.name, default)
         recording.identify(identity, manager.controllers)
@@ -111,6 +112,18 @@ class Operators:
         operator.launch = launch
         self._background.add(operator)
         return operator
+
+    def _check_candidate(self, manager: Manager) -> None:
+        """Raises ValueError if an operator that runs is the same candidate for the same lease: both would lead."""
+        if (candidate := _candidate(manager)) is None:
+            return
+        namespace, lease, identity = candidate
+        for one in self._background.operators:
+            if one.is_alive and not one.process.fenced and _candidate(one.manager) == candidate:
+                raise ValueError(
+                    f"identity={identity!r}: operator {one.name!r} runs with it and elects a leader with the lease "
+                    f"{namespace}/{lease}, so that both would lead: give each replica an identity of its own"
+                )
 
     def operated(
         self, manager: Manager, observer: ReconcileObserver, process: SimulatedProcess, clock: SkewedClock
@@ -213,6 +226,14 @@ class Operators:
             raise TypeError(f"thread() takes a sync function: use task({function.__name__}()) for a coroutine")
         work = partial(self._start, partial(function, *args, **(kwargs or {})))
         return self._background.thread(work, name or getattr(function, "__qualname__", None))
+
+
+def _candidate(manager: Manager) -> tuple[str, str, str] | None:
+    """Namespace, lease and identity of an election in which it was given an identity."""
+    election = manager.election
+    if not isinstance(election, LeaderElection) or not election.options.identity:
+        return None
+    return election.options.namespace, election.options.name, election.options.identity
 
 
 def _other_end(target: object) -> str:

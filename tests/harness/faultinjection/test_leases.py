@@ -4,7 +4,9 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from controllerlib import LeaderElection, LeaderElectionOptions
 from fakekube.harness.faultinjection.leases import taken
+from tests.harness.operators import build, nothing
 
 RENEWED = datetime(2026, 1, 1, 12, 0, 0, 250_000, tzinfo=UTC)
 LEASE = {
@@ -62,3 +64,29 @@ def test_any_other_lease_is_taken(before, now):
 def test_a_lease_that_nobody_has_held_has_one_transition():
     after = taken({"metadata": {"name": "lock"}}, "two", RENEWED, unrealistic=False)
     assert (after["spec"]["leaseTransitions"], after["spec"]["leaseDurationSeconds"]) == (1, 15)
+
+
+# --- replicas
+
+
+def replica(kube, identity, name="lock", namespace="default"):
+    return kube.start(
+        build(nothing), election=LeaderElection(LeaderElectionOptions(name, namespace, identity=identity))
+    )
+
+
+def test_two_replicas_with_one_identity_are_refused(fakekube):
+    """client-go takes the record of the other one for its own, so that both lead."""
+    first = replica(fakekube, "one")
+    said = (
+        r"identity='one': operator 'minder' runs with it and elects a leader with the lease default/lock, so that both"
+    )
+    with pytest.raises(ValueError, match=said):
+        replica(fakekube, "one")
+    for other in (("two",), ("one", "other"), ("one", "lock", "kube-system"), ("",), ("",)):
+        replica(fakekube, *other)
+    fakekube.kill(first)
+    again = replica(fakekube, "one")
+    again = fakekube.restart(again)
+    fakekube.stop(again)
+    assert replica(fakekube, "one").is_running
