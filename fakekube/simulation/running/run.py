@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from controllerlib.observer import current_run
@@ -53,6 +54,9 @@ _WRITES = {"create": "create", "update": "update", "patch": "update", "delete": 
 #: The delay of a request that a frozen operator makes in the step that it was frozen in: it waits until it runs again.
 _INSTANT = 1e-6
 
+#: The part that the names of configurations of webhooks have in common.
+_HOOKS = "webhookconfiguration"
+
 #: How often operators that end by themselves are started again in one run.
 _RESTARTS = 5
 
@@ -97,7 +101,6 @@ class Run:
         self._held: tuple[RequestInfo, Callable[[], Awaitable[object]]] | None = None
         self._raced: tuple[RequestInfo, ClientProcess | None] | None = None
         self._next: Interception | None = None
-        self._webhooks = False
         self._restarts = 0
         self._is_over = False
 
@@ -184,7 +187,13 @@ class Run:
     def facts(self) -> Facts:
         """What the rules of legality need to know."""
         has_old, has_nodes = self.plan.releases is not None, self.hands.nodes.has_nodes
-        return Facts(frozenset(self._from_cache), self.recovery.lease, self._webhooks, has_old, has_nodes)
+        return Facts(frozenset(self._from_cache), self.recovery.lease, self._has_webhooks(), has_old, has_nodes)
+
+    def _has_webhooks(self) -> bool:
+        """Whether a configuration with a webhook was stored; controllers of the cluster list them, too."""
+        restored = (entry.object for name, _, entry in self._server.apiserver.store.entries() if _HOOKS in name)
+        written = (one.after or {} for one in self.recorder.commits if _HOOKS in one.kind)
+        return any(one.get("webhooks") for one in chain(restored, written))
 
     # --- connecting ------------------------------------------------------------------------------------------------
 
@@ -253,8 +262,6 @@ class Run:
     # --- points of requests and watches ----------------------------------------------------------------------------
 
     def before_request(self, request: Request, info: RequestInfo, client: ClientProcess | None) -> Fault | None:
-        if info.resource.endswith("webhookconfigurations"):
-            self._webhooks = True
         actor = self._actor(client)
         if actor.name.startswith(OPERATOR) and self.meter.request(_what(info, actor)):
             self._end()
