@@ -36,21 +36,23 @@ def explore(item: pytest.Item, nextitem: pytest.Item | None) -> bool | None:
     if not _is_explored(item):
         return None
     from fakekube.pytest_plugin.reports import page_name, page_of
-    from fakekube.simulation.protocol import Files, Runner, runs_protocol, settings_for
+    from fakekube.simulation.protocol import Files, Runner, plans_for, runs_protocol, settings_for
 
     if problem := internals.problem_of_explorations(item):
         item.stash[PROBLEM] = problem
         return None
-    try:
-        settings_for(item)
-    except pytest.UsageError as error:
-        item.stash[PROBLEM] = str(error)  # an error of this test, not of the run
-        return None
-    runner = Runner(run_once=internals.run_once, tear_down=internals.tear_down)
 
     def plan_file(directory: str, nodeid: str) -> Path:
         parent = item.path.parent / directory if directory else item.config.rootpath / ".fakekube" / "plans"
         return parent / page_name(nodeid).replace(".html", ".txt")
+
+    try:
+        settings_for(item)
+        plans_for(item, plan_file)
+    except pytest.UsageError as error:
+        item.stash[PROBLEM] = str(error)  # an error of this test, not of the run
+        return None
+    runner = Runner(run_once=internals.run_once, tear_down=internals.tear_down)
 
     return runs_protocol(item, nextitem, Files(partial(page_of, item), plan_file), runner)
 

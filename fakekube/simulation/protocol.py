@@ -85,6 +85,25 @@ def _shard(item: pytest.Item) -> tuple[int, int]:
     return found
 
 
+def plans_for(item: pytest.Item, plan_file: Callable[[str, str], Path]) -> tuple[PlanStore, Sequence[Plan]]:
+    """The file with plans that have failed, and the plans that are tried first: those of the marker and of the file.
+
+    The file is not read if one plan is run again. Raises UsageError.
+    """
+    marker = item.get_closest_marker("fakekube_explore")
+    directory, always = plans_of(marker.kwargs if marker is not None else {})
+    store = PlanStore(plan_file(directory, nodeid_of(item)))
+    try:
+        return store, [*always, *([] if item.config.option.fakekube_plan else store.plans())]
+    except ValueError as error:
+        raise pytest.UsageError(f"{item.nodeid}: {error}") from None
+
+
+def nodeid_of(item: pytest.Item) -> str:
+    """The id of a test, without its shard."""
+    return re.sub(r"\[shard \d+ of \d+\]|-shard \d+ of \d+", "", item.nodeid)
+
+
 class _NextRun(pytest.Item):
     """Stands for the next run of a test, so that only its own fixtures are torn down after this one."""
 
@@ -142,13 +161,13 @@ class ItemExplorer:
         settings = settings_for(self._item)
         self._item.stash[RECORDED] = False
         text = self._item.config.option.fakekube_plan
-        store, always = self._plans()
+        store, kept = plans_for(self._item, self._plan_file)
         progress = self._progress_of(settings)
         explorer = Explorer(
             self._observed,
             settings,
             lambda: self._facts,
-            kept=[*always, *([] if text else store.plans())],
+            kept=kept,
             progress=progress.begins,
         )
         try:
@@ -166,12 +185,6 @@ class ItemExplorer:
         except pytest.UsageError as error:
             outcome, message = "failed", str(error)
         return self._ended(self._with_result(outcome, message))
-
-    def _plans(self) -> tuple[PlanStore, Sequence[Plan]]:
-        """The file with plans that have failed, and the plans of the marker."""
-        marker = self._item.get_closest_marker("fakekube_explore")
-        directory, always = plans_of(marker.kwargs if marker is not None else {})
-        return PlanStore(self._plan_file(directory, self._nodeid())), always
 
     def _progress_of(self, settings: Settings) -> StatusLine:
         config = self._item.config
@@ -314,7 +327,7 @@ class ItemExplorer:
         return reports
 
     def _nodeid(self) -> str:
-        return re.sub(r"\[shard \d+ of \d+\]|-shard \d+ of \d+", "", self._item.nodeid)
+        return nodeid_of(self._item)
 
 
 def _representation(message: str) -> Any:

@@ -15,8 +15,6 @@ LOST = parse_plan("FK1 seed=3 skip=second%20vault lost(504)@create secret/a#1 + 
         (str(CRASH), [Kept(CRASH)]),
         (f"{CRASH}  # passed 2: O2: secret/a is absent # really", [Kept(CRASH, 2, "O2: secret/a is absent # really")]),
         (f"  {LOST}  # passed 0", [Kept(LOST)]),
-        ("FK1 seed=0 crush@create secret/a#1", []),
-        ("FK9 of a later version", []),
         ("# a comment", []),
         ("", []),
     ],

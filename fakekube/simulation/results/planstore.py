@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -35,16 +36,16 @@ class Kept:
 
 
 def parse_kept(text: str) -> Sequence[Kept]:
-    """The plans of a file. Lines that cannot be read, as of another version, are left out."""
+    """The plans of a file. Empty lines and comments are left out. Raises ValueError naming the line and the reason."""
     found = []
-    for line in text.splitlines():
+    for number, line in enumerate(text.splitlines(), 1):
         match = _LINE.fullmatch(line.strip())
         if match is None or not match["plan"] or match["plan"].startswith("#"):
             continue
         try:
             plan = parse_plan(match["plan"])
-        except ValueError:
-            continue
+        except ValueError as error:
+            raise ValueError(f"line {number}: {error}; correct the line, or remove it") from None
         found.append(Kept(plan, int(match["passed"] or 0), match["why"] or ""))
     return found
 
@@ -68,25 +69,24 @@ class PlanStore:
         self._path = path
 
     def plans(self) -> Sequence[Plan]:
-        """The plans that are tried first."""
+        """The plans that are tried first. Raises ValueError naming the file, the line and the reason."""
         return [one.plan for one in self._read()]
 
     def update(self, *, failed: Iterable[tuple[Plan, str]], passed: Iterable[Plan]) -> None:
         """Note the result of an exploration. A directory that cannot be written to keeps nothing."""
-        before = self._read()  # another worker may have written meanwhile
-        after = updated(before, failed=failed, passed=passed)
-        if after == before:
-            return
-        try:
-            self._write(after)
-        except OSError:
-            return
+        with suppress(OSError, ValueError):  # a file that cannot be read any more stays as it is
+            before = self._read()  # another worker may have written meanwhile
+            after = updated(before, failed=failed, passed=passed)
+            if after != before:
+                self._write(after)
 
     def _read(self) -> Sequence[Kept]:
         try:
             return parse_kept(self._path.read_text(encoding="utf-8"))
-        except (OSError, UnicodeDecodeError):
+        except OSError:
             return ()
+        except ValueError as error:
+            raise ValueError(f"{self._path}: {error}") from None
 
     def _write(self, kept: Sequence[Kept]) -> None:
         if not kept:
