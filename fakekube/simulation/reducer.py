@@ -27,12 +27,14 @@ def reduce(plan: Plan, fails: Callable[[Plan], bool], steps: Sequence[str] = (),
 
     `fails(plan)` runs a plan and returns whether the same oracle fails on the same object. `steps`: the names of the
     test's steps, which are left out from the last one on. Atoms come first (delta debugging by halves), then steps,
-    then parameters, then the order.
+    and atoms once more if a step was left out, then parameters, then the order.
     """
     search = _Search(plan, fails, limit)
     search.drop_atoms()
     search.one_atom(plan.atoms)
     search.skip_steps(steps)
+    if search.plan.skipped != plan.skipped:
+        search.drop_atoms(least=1)
     search.try_each(_simpler)
     search.try_each(_in_order)
     return Reduced(search.plan, search.runs, search.clean)
@@ -69,9 +71,10 @@ class _Search:
             self.clean = candidate
         return self._known[text]
 
-    def drop_atoms(self) -> None:
+    def drop_atoms(self, least: int = 0) -> None:
+        """Leave out atoms by halves, as long as there are more than `least`."""
         size = max(1, len(self.plan.atoms) // 2)
-        while self.plan.atoms:
+        while len(self.plan.atoms) > least:
             atoms = self.plan.atoms
             chunks = range(0, len(atoms), size)
             if any(self._accept(replace(self.plan, atoms=atoms[:at] + atoms[at + size :])) for at in reversed(chunks)):
