@@ -78,7 +78,7 @@ class Settings:
 class Trial:
     """A plan that was run, what it did wrong, and whether all its atoms took effect. `unjudged`: as of Observation.
 
-    known: what it did wrong that is in the baseline.
+    known: what it did wrong that is in the baseline. fired: the numbers of the atoms that took effect.
     """
 
     plan: Plan
@@ -86,13 +86,23 @@ class Trial:
     exercised: bool = True
     unjudged: str = ""
     known: Sequence[Violation] = ()
+    fired: Sequence[int] = ()
+
+    @property
+    def effective(self) -> Plan | None:
+        """The plan, of one that fails the atoms that took effect; None if the run says nothing."""
+        if self.unjudged or self.exercised:
+            return None if self.unjudged else self.plan
+        fired = tuple(atom for number, atom in enumerate(self.plan.atoms) if number in self.fired)
+        return replace(self.plan, atoms=fired) if fired and (self.violations or self.known) else None
 
 
 @dataclass(frozen=True, slots=True)
 class Failed:
     """A distinct bug, by the first plan that showed it. `number`: that of its run, from 1.
 
-    `violation`, `observed`, `reference`: of the smallest plan. `plans`: how many further plans have shown it.
+    `violation`, `observed`, `reference`: of the smallest plan, and `also`, what else it does wrong. `plans`: how many
+    further plans have shown it.
     """
 
     trial: Trial
@@ -102,6 +112,7 @@ class Failed:
     observed: Observation
     reference: Observation
     plans: int = 0
+    also: Sequence[Violation] = ()
 
     @property
     def key(self) -> Key:
@@ -193,8 +204,8 @@ class Explorer:
             trial = self._try(plan, references)
             trials.append(trial)
             is_first_look = plan in self._together
-            if trial.exercised or not is_first_look:
-                coverage.add(trial.plan, trial.exercised, trial.unjudged)
+            if (effective := trial.effective) is not None or not is_first_look:
+                coverage.add(effective or trial.plan, effective is not None, trial.unjudged)
             if is_first_look and bugs.may_have(trial):
                 continue
             if trial.violations and not bugs.has(trial):
@@ -338,7 +349,7 @@ class Explorer:
         if exercised and not violations and (is_workload or len(plan.atoms) == 1):
             self._feed(plan, found)
         known = [one for one in violations if is_known(one, self._settings.known)]
-        return Trial(plan, unknown(violations, self._settings.known), exercised, found.unjudged, known)
+        return Trial(plan, unknown(violations, self._settings.known), exercised, found.unjudged, known, found.fired)
 
     def _feed(self, plan: Plan, found: Observation) -> None:
         """Plan crashes and lost answers at writes that only a run with a fault has made, as those of error paths."""
@@ -360,7 +371,9 @@ class Explorer:
         observed = self._observed(reduced.plan)
         violations = self.violations(reduced.plan, observed, references)
         shown = next((one for one in violations if one.same_as(wanted)), wanted)
-        return Failed(failed, number, reduced, shown, observed, references[base_of(reduced.plan)][0])
+        also = [one for one in violations if one != shown and not is_known(one, self._settings.known)]
+        reference, _ = references[base_of(reduced.plan)]
+        return Failed(failed, number, reduced, shown, observed, reference, also=also)
 
     def _one_place(self, plan: Plan, wanted: Violation, references: References, limit: int) -> tuple[Plan, Violation]:
         """The fewest atoms of a plan with many places that fail, and how: what is wrong at one place may differ from

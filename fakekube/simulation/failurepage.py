@@ -13,7 +13,7 @@ from fakekube.harness.records.entrykeys import is_mark
 from fakekube.harness.records.timelinecomparison import TimelineComparison
 from fakekube.simulation.observation import Observation, Violation
 from fakekube.simulation.plan import Plan
-from fakekube.simulation.report import NAMES, compared, replay_line
+from fakekube.simulation.report import NAMES, compared, passing, replay_line
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +43,7 @@ def write_page(path: Path, found: PlanResult, nodeid: str) -> Path:
     above = {
         "violations": [str(one) for one in found.violations],
         "replay": replay_line(nodeid, found.plan),
-        "passes": "" if found.clean is None else str(found.clean),
+        "passes": "" if found.clean is None else passing(found.clean),
         "atoms": _atoms(found.plan, comparison.document()["entries"]),
     }
     title = f"{nodeid} {'failed' if found.violations else 'passed'}"

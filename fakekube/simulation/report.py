@@ -41,21 +41,29 @@ def replay_line(nodeid: str, plan: Plan) -> str:
 def failure(found: Exploration, failed: Failed, nodeid: str, budget: int) -> str:
     """The whole report of a failed exploration: the first bug with its story, then the others."""
     lines = _bug(failed, nodeid, budget)
-    if others := [str(one) for one in failed.trial.violations[1:4]]:
+    if others := [str(one) for one in failed.also[:3]]:
         lines += ["also:", *(f"  {one}" for one in others)]
     if failed.violation.oracle == "test" and _COUNTS.search(failed.observed.code):
         lines.append("counts that hold only without faults belong under `if fakekube.exploration.calm:`")
     if failed.trial.plan != failed.reduced.plan:
         lines.append(f"found as: {failed.trial.plan}")
     if failed.reduced.clean is not None:
-        lines.append(f"passes: {failed.reduced.clean}")
+        lines.append(f"passes: {passing(failed.reduced.clean)}")
     if failed.reduced.plan.atoms:
         lines += ["", *side_by_side(failed.reference, failed.observed)]
     more = [one for one in found.bugs if one is not failed]
     if more:
         lines += ["", f"{len(more)} more bug{'s' if len(more) > 1 else ''}:"]
         lines += [line for one in more for line in _bug(one, nodeid, budget)]
-    return "\n".join([*lines, "", *_known(found), *found.coverage.lines()])
+    shares = [line_of(figures_of(found))] if found.trials else []
+    return "\n".join([*lines, "", *_known(found), *found.coverage.lines(), *shares])
+
+
+def passing(plan: Plan) -> str:
+    """A plan that passes, in the words of a report; one without atoms is not replayed."""
+    if plan.atoms:
+        return str(plan)
+    return " ".join(["without faults", *(f"and without the step {name!r}" for name in plan.skipped)])
 
 
 def _bug(failed: Failed, nodeid: str, budget: int) -> list[str]:
@@ -84,7 +92,7 @@ def success(found: Exploration) -> str:
 
 def figures_of(found: Exploration) -> Mapping[str, Share]:
     """How much of the test the exploration has perturbed."""
-    return figures(found.reference, [trial.plan for trial in found.trials if trial.exercised])
+    return figures(found.reference, [plan for trial in found.trials if (plan := trial.effective) is not None])
 
 
 def properties(found: Exploration) -> Sequence[tuple[str, object]]:

@@ -117,7 +117,7 @@ def test_the_result_is_above_the_timelines(tmp_path):
     shown = document_of(write_page(tmp_path / "a.html", found, "t.py::t[a]").read_text())["comparison"]
     assert shown["violations"] == ["O2: cm/a is absent at the end (the reference has it)"]
     assert shown["replay"] == f"pytest 't.py::t[a]' --fakekube-plan='{found.plan}'"
-    assert shown["passes"] == "FK1 seed=0"
+    assert shown["passes"] == "without faults"
 
 
 def test_the_timeline_of_a_run_without_faults_has_no_marks():
@@ -267,7 +267,7 @@ class TestInABrowser:
 
         failed, passes, copied, title = in_browser(page, act)
         assert failed == "O2: cm/a is absent at the end (the reference has it)"
-        assert passes == "FK1 seed=0"
+        assert passes == "without faults"
         assert copied == f"pytest 'test_fleet.py::test_<b>moves' --fakekube-plan='{PLANS['marker_before_work']}'"
         assert title == "test_fleet.py::test_<b>moves failed · timeline"
 
