@@ -307,7 +307,7 @@ Unanchored = Dup | Order | Fresh | Rollback | Old
 #: The names of faults that a marker selects; `down` belongs to `crash`.
 FAULTS = (
     *("crash", "lost", "hold", "gap", "stale", "error", "race", "late", "pause", "zombie", "hook", "jump", "dup"),
-    *("order", "upgrade", "downgrade", "evict", "preempt", "drain", "lose"),
+    *("order", "upgrade", "downgrade", "evict", "preempt", "drain", "lose", "fresh", "rollback"),
 )
 
 #: Faults that only a marker which names them selects: they concern operators that are deployed in one way.

@@ -96,8 +96,7 @@ class Planner:
 
     def whole(self) -> Sequence[Plan]:
         """A plan for each atom that concerns a whole run."""
-        atoms = [*self._convergence(), *([Dup()] if "dup" in self._faults else [])]
-        return [Plan(self._seed, (atom,)) for atom in atoms]
+        return [Plan(self._seed, (atom,)) for atom in (*self._convergence(), Dup()) if atom.name in self._faults]
 
     def together(self) -> Sequence[Plan]:
         """Plans with many atoms of one family each: a first look at many places, of which shrinking finds the one.

@@ -505,7 +505,7 @@ CHANGED = commit(5, "update", "store/a", "test", MADE.after, obj("Store", "a", s
 
 def test_runs_with_the_last_spec_have_that_of_the_reference_with_the_same_steps():
     base = replace(BASE, commits=[*BASE.commits, CHANGED], rests=(3,))
-    found, runs = explorer(base=base, faults=[], runs=4)
+    found, runs = explorer(base=base, faults=["fresh", "rollback"], runs=4)
     found.explore()
     assert runs.texts == ["", "FK1 seed=1", "fresh", "rollback"]
     for plan in runs.plans[2:]:

@@ -248,15 +248,17 @@ class TestConvergence:
     CHANGED = observed(MADE, CHILD, RESIZED, rests=[2])
 
     def test_fresh_and_rollback_are_first(self):
-        plans = Planner(self.CHANGED, faults=["crash", "dup"]).whole()
+        plans = Planner(self.CHANGED).whole()
         assert [plan.atoms[0] for plan in plans] == [Fresh(), Rollback(), Dup()]
 
     @pytest.mark.parametrize(("off", "left"), [("O8", [Rollback()]), ("O9", [Fresh()])])
     def test_each_can_be_switched_off(self, off, left):
-        assert [plan.atoms[0] for plan in Planner(self.CHANGED, faults=[], off=[off]).whole()] == left
+        assert [
+            plan.atoms[0] for plan in Planner(self.CHANGED, faults=["fresh", "rollback"], off=[off]).whole()
+        ] == left
 
     def test_a_test_that_changes_nothing_has_neither(self):
-        assert Planner(observed(MADE, CHILD, rests=[2]), faults=[]).whole() == []
+        assert Planner(observed(MADE, CHILD, rests=[2]), faults=["fresh", "rollback"]).whole() == []
 
 
 class TestManyPlacesAtOnce:
