@@ -2,7 +2,8 @@
 
 The text of an anchor is `VERB KIND/NAME{FIELDS}#OCCURRENCE`, like `update store/a{spec.storage}#2`: the second change
 of this field of this object. A namespace other than `default` stands before the name: `pod/prod/a-0`. The random part
-of a generated name is `*`. KIND is the short name of the resource, else the lower-case kind.
+of a generated name is `*`. KIND is the short name of the resource, else the lower-case kind. A text that is read may
+have another name of the kind, the namespace `default`, and no occurrence: `update stores/default/a{spec.storage}`.
 """
 
 from __future__ import annotations
@@ -33,7 +34,9 @@ CALL = "call"
 #: More changed fields than these are abbreviated to their common parents.
 _MANY_FIELDS = 4
 
-_ANCHOR = re.compile(r"(?P<verb>[a-z]+) (?P<object>[^\s{}#]+)(?:\{(?P<fields>[^{}]*)\})?#(?P<occurrence>[1-9][0-9]*)")
+_ANCHOR = re.compile(
+    r"(?P<verb>[a-z]+) (?P<object>[^\s{}#]+)(?:\{(?P<fields>[^{}]*)\})?(?:#(?P<occurrence>[1-9][0-9]*))?"
+)
 
 #: A uid, as names and values contain them that are made of one.
 UID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
@@ -64,6 +67,10 @@ class Anchor:
     def __str__(self) -> str:
         return f"{self.signature}#{self.occurrence}"
 
+    def resolved(self, kinds: Mapping[str, str]) -> Anchor:
+        """The anchor with the target as runs record it. `kinds`: the name of each kind by all its names."""
+        return replace(self, target=resolved_target(self.target, kinds))
+
 
 def signature(verb: str, target: str, fields: tuple[str, ...]) -> str:
     """The text of a state change, equal for changes that an anchor does not distinguish but by their occurrence."""
@@ -71,7 +78,7 @@ def signature(verb: str, target: str, fields: tuple[str, ...]) -> str:
 
 
 def parse_anchor(text: str) -> Anchor:
-    """The anchor of a text. Raises ValueError."""
+    """The anchor of a text; without an occurrence it is the first one. Raises ValueError."""
     found = _ANCHOR.fullmatch(text.strip())
     if found is None:
         raise ValueError(f"anchor {text!r}: expected 'VERB KIND/NAME{{FIELDS}}#OCCURRENCE', like 'delete sts/a#1'")
@@ -80,7 +87,15 @@ def parse_anchor(text: str) -> Anchor:
     if "/" not in found["object"]:
         raise ValueError(f"anchor {text!r}: {found['object']!r} has no name, expected KIND/NAME")
     fields = tuple(part.strip() for part in (found["fields"] or "").split(",") if part.strip())
-    return Anchor(found["verb"], found["object"], fields, int(found["occurrence"]))
+    return Anchor(found["verb"], found["object"], fields, int(found["occurrence"] or 1))
+
+
+def resolved_target(target: str, kinds: Mapping[str, str]) -> str:
+    """A target as runs record it: the kind by its name, without the namespace `default`."""
+    kind, _, path = target.partition("/")
+    if kind == EXTERNAL:
+        return target
+    return f"{kinds.get(kind.lower(), kind)}/{path.removeprefix('default/')}"
 
 
 def target_of(kind: str, namespace: str, name: str, generate_name: str = "") -> str:

@@ -298,7 +298,8 @@ class Explorer:
         shards = Shards(count, [*planner.whole(), *singles])
         together = [shards.part_of(plan, index) for plan in planner.together()]
         self._together = {plan: None for plan in together if len(plan.atoms) > 1}
-        kept = (plan for plan in dict.fromkeys(self._kept) if shards.of_kept(plan) == index)
+        named = (plan.resolved(facts.kinds) for plan in self._kept)
+        kept = (plan for plan in dict.fromkeys(named) if shards.of_kept(plan) == index)
         rest = (
             plan
             for plan in self._ordered(planner, singles, trials)
@@ -341,6 +342,8 @@ class Explorer:
         return replace(plan, intents=intents_of(reference), last_step=last_step(reference))
 
     def _try(self, plan: Plan, references: References) -> Trial:
+        if problem := plan.unknown_steps(references[False, ()][0].steps):
+            return Trial(plan, exercised=False, unjudged=problem)
         found = self._observed(plan)
         is_workload = all(isinstance(atom, SpecChange) for atom in plan.atoms)
         needed = 1 if is_workload else sum(not isinstance(atom, Unanchored) for atom in plan.atoms)

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
+from typing import Any
 from urllib.parse import quote, unquote
 
+from fakekube.simulation.anchor import Anchor, resolved_target
 from fakekube.simulation.atoms import Atom, parse_atom
 from fakekube.simulation.bounds import Bounds
 from fakekube.simulation.lastspec import Intents, Step
@@ -45,6 +48,29 @@ class Plan:
     def changed(self, index: int, atom: Atom) -> Plan:
         """The plan with another atom in the place of one."""
         return replace(self, atoms=(*self.atoms[:index], atom, *self.atoms[index + 1 :]))
+
+    def unknown_steps(self, steps: Sequence[str]) -> str:
+        """What is wrong with the steps that are left out, or nothing. `steps`: the names of those of the test."""
+        unknown = ", ".join(repr(name) for name in self.skipped if name not in steps)
+        known = f"its steps are {', '.join(map(repr, steps))}" if steps else "it has no steps"
+        return f"skip: the test has no step {unknown}; {known}" if unknown else ""
+
+    def resolved(self, kinds: Mapping[str, str]) -> Plan:
+        """The plan with anchors as runs record them. `kinds`: the name of each kind by all its names."""
+        return replace(self, atoms=tuple(_resolved(atom, kinds) for atom in self.atoms))
+
+
+def _resolved(atom: Atom, kinds: Mapping[str, str]) -> Atom:
+    found: dict[str, Any] = {}
+    for one in fields(atom):
+        value = getattr(atom, one.name)
+        if isinstance(value, Anchor):
+            found[one.name] = value.resolved(kinds)
+        elif one.name == "kind":
+            found[one.name] = kinds.get(value.lower(), value)
+        elif one.name in ("pod", "target"):
+            found[one.name] = resolved_target(value, kinds)
+    return replace(atom, **found)
 
 
 def parse_plan(text: str) -> Plan:

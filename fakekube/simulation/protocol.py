@@ -29,6 +29,7 @@ from fakekube.simulation.plan import Plan, parse_plan
 from fakekube.simulation.realism import Facts, IllegalPlan, check_legal
 from fakekube.simulation.report import annotated, failure, properties, side_by_side, success
 from fakekube.simulation.results.annotations import annotation
+from fakekube.simulation.results.notexercised import not_exercised
 from fakekube.simulation.results.planstore import PlanStore
 from fakekube.simulation.results.statusline import StatusLine
 from fakekube.simulation.stash import PAGED, PLAN, RECORDED, SHARD
@@ -85,8 +86,10 @@ def _shard(item: pytest.Item) -> tuple[int, int]:
     return found
 
 
-def plans_for(item: pytest.Item, plan_file: Callable[[str, str], Path]) -> tuple[PlanStore, Sequence[Plan]]:
-    """The file with plans that have failed, and the plans that are tried first: those of the marker and of the file.
+def plans_for(
+    item: pytest.Item, plan_file: Callable[[str, str], Path]
+) -> tuple[PlanStore, Sequence[Plan], Sequence[Plan]]:
+    """The file with plans that have failed, and the plans that are tried first: those of the marker, and of the file.
 
     The file is not read if one plan is run again. Raises UsageError.
     """
@@ -94,7 +97,7 @@ def plans_for(item: pytest.Item, plan_file: Callable[[str, str], Path]) -> tuple
     directory, always = plans_of(marker.kwargs if marker is not None else {})
     store = PlanStore(plan_file(directory, nodeid_of(item)))
     try:
-        return store, [*always, *([] if item.config.option.fakekube_plan else store.plans())]
+        return store, always, [] if item.config.option.fakekube_plan else store.plans()
     except ValueError as error:
         raise pytest.UsageError(f"{item.nodeid}: {error}") from None
 
@@ -155,19 +158,20 @@ class ItemExplorer:
         self._properties: Sequence[tuple[str, object]] = ()
         self._annotations: Sequence[str] = ()
         self._facts = Facts()
+        self._always: Sequence[Plan] = ()
 
     def run(self) -> Sequence[pytest.TestReport]:
         """The reports of the whole exploration: those of a run without faults, with its result."""
         settings = settings_for(self._item)
         self._item.stash[RECORDED] = False
         text = self._item.config.option.fakekube_plan
-        store, kept = plans_for(self._item, self._plan_file)
+        store, self._always, kept = plans_for(self._item, self._plan_file)
         progress = self._progress_of(settings)
         explorer = Explorer(
             self._observed,
             settings,
             lambda: self._facts,
-            kept=kept,
+            kept=[*self._always, *kept],
             progress=progress.begins,
         )
         try:
@@ -200,6 +204,9 @@ class ItemExplorer:
 
     def _explored(self, explorer: Explorer, settings: Settings, store: PlanStore) -> tuple[str, str]:
         found = explorer.explore()
+        for plan in self._always:
+            if problem := plan.unknown_steps(found.reference.steps):
+                raise pytest.UsageError(f"plans: {str(plan)!r}: {problem}")
         _keep(store, found)
         self._properties = properties(found)
         if found.failed is None:
@@ -235,6 +242,12 @@ class ItemExplorer:
         self._item.stash[RECORDED] = self._page_of(True) is not None
         explorer.seeded(plan.seed)
         reference, judge = explorer.reference(plan.skipped)
+        plan = plan.resolved(self._facts.kinds)
+        # a test that fails without a step does not reach all others
+        if plan.unknown_steps(reference.steps) and (
+            problem := plan.unknown_steps(explorer.observe(Plan(plan.seed)).steps)
+        ):
+            raise pytest.UsageError(f"--fakekube-plan: {problem}")
         base = base_of(plan)
         if base[0] and settings.releases is not None:
             reference, judge = explorer.reference(plan.skipped, is_old=True)
@@ -246,8 +259,8 @@ class ItemExplorer:
         observed = explorer.observe(plan)
         violations = explorer.violations(plan, observed, {base: (reference, judge)})
         anchored = [(number, atom) for number, atom in enumerate(plan.atoms) if not isinstance(atom, Unanchored)]
-        missing = [str(atom) for number, atom in anchored if number not in observed.fired]
-        lines = [f"plan: {plan}", *(f"not exercised: {one}" for one in missing)]
+        missing = [atom for number, atom in anchored if number not in observed.fired]
+        lines = [f"plan: {plan}", *(not_exercised(atom, observed, self._facts.kinds) for atom in missing)]
         if observed.unjudged:
             return "failed", "\n".join([*lines, f"not judged, because real time has decided: {observed.unjudged}"])
         found = PlanResult(plan, reference, observed, violations)

@@ -48,7 +48,8 @@ class Facts:
     lists_from_cache: kinds that operators list with resourceVersion=0. lease: the seconds of the longest lease, 0
     without leader election. webhooks: whether webhooks are called.
 
-    releases: whether there is an old release of the operator. nodes: whether kubelets run.
+    releases: whether there is an old release of the operator. nodes: whether kubelets run. kinds: the names of kinds in
+    anchors, by all their names.
     """
 
     lists_from_cache: frozenset[str] = field(default_factory=frozenset)
@@ -56,6 +57,7 @@ class Facts:
     webhooks: bool = False
     releases: bool = False
     nodes: bool = False
+    kinds: Mapping[str, str] = field(default_factory=dict, compare=False, repr=False)
 
 
 #: The codes that a server can answer to any request, whatever its state.

@@ -21,6 +21,7 @@ UID = "01234567-89ab-cdef-0123-456789abcdef"
     ("text", "anchor"),
     [
         ("create pod/a#1", Anchor("create", "pod/a")),
+        ("create pod/a", Anchor("create", "pod/a")),
         ("  delete pod/prod/a-*~2#12 ", Anchor("delete", "pod/prod/a-*~2", (), 12)),
         ("update store/a{spec.size}#2", Anchor("update", "store/a", ("spec.size",), 2)),
         ("update store/a{spec.a, spec.b,}#1", Anchor("update", "store/a", ("spec.a", "spec.b"))),
@@ -34,7 +35,7 @@ def test_anchors_are_read(text, anchor):
 
 
 @pytest.mark.parametrize(
-    "text", ["create pod/a", "create pod/a#0", "create pod/a#01", "pod/a#1", "create pod/a#1 x", ""]
+    "text", ["create pod/a#", "create pod/a#0", "create pod/a#01", "pod/a#1", "create pod/a#1 x", ""]
 )
 def test_what_is_no_anchor(text):
     with pytest.raises(ValueError, match="expected 'VERB KIND/NAME"):

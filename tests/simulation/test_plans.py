@@ -74,7 +74,7 @@ def test_the_text_of_a_plan_can_be_read(plan):
 @pytest.mark.parametrize(
     ("text", "problem"),
     [
-        ("crash@delete sts/a", "expected 'VERB KIND/NAME"),
+        ("crash@delete sts/a#", "expected 'VERB KIND/NAME"),
         ("crash@remove sts/a#1", "the verb is one of create"),
         ("crash@delete a#1", "has no name"),
         ("crash@delete sts/a#0", "expected 'VERB KIND/NAME"),

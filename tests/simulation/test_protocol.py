@@ -107,7 +107,10 @@ class Explorer:
             replace(OBSERVED_RUN, fired=()),
             [],
             "failed",
-            ["not exercised: crash@create cm/a#1", "no oracle fails, but the plan was not exercised"],
+            [
+                "not exercised: crash@create cm/a#1: 'create cm/a#1' did not occur; there is nothing of cm/a",
+                "no oracle fails, but the plan was not exercised",
+            ],
         ),
         (
             replace(OBSERVED_RUN, inconclusive=True),

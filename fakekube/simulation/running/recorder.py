@@ -50,6 +50,19 @@ class Kinds:
                 self._names[one.collection] = f"{name}.{one.group}" if name in taken else name
                 taken.add(name)
 
+    def by_alias(self) -> Mapping[str, str]:
+        """The name of each kind by all its names: the kind, plural, singular and short ones, each also with the group.
+
+        Of several kinds with one name, the first one has it: a built-in one.
+        """
+        self._name_new()
+        found = {name: name for name in self._names.values()}
+        for one in sorted(self._resources, key=lambda one: one.stored_version is not None):
+            for alias in (one.kind.lower(), one.plural, one.singular, *one.short_names):
+                found.setdefault(alias, self._names[one.collection])
+                found.setdefault(f"{alias}.{one.group}", self._names[one.collection])
+        return found
+
     def resource(self, name: str) -> Resource | None:
         """The resource whose kind has this name, in the version in which its objects are stored."""
         found = [one for one in self._resources if self.name(one.collection) == name]

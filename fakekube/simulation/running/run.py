@@ -187,7 +187,8 @@ class Run:
     def facts(self) -> Facts:
         """What the rules of legality need to know."""
         has_old, has_nodes = self.plan.releases is not None, self.hands.nodes.has_nodes
-        return Facts(frozenset(self._from_cache), self.recovery.lease, self._has_webhooks(), has_old, has_nodes)
+        cached, kinds = frozenset(self._from_cache), self.recorder.kinds.by_alias()
+        return Facts(cached, self.recovery.lease, self._has_webhooks(), has_old, has_nodes, kinds)
 
     def _has_webhooks(self) -> bool:
         """Whether a configuration with a webhook was stored; controllers of the cluster list them, too."""
