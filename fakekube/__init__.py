@@ -1,6 +1,10 @@
 """A Kubernetes API server for tests: kube-apiserver's semantics, virtual time, and the cause of every reconcile.
 
-No assertion here is meant for a test: PYTEST_DONT_REWRITE
+A test takes the fixture `fakekube`, which is an open cluster of its own; without pytest, `with FakeKube() as fakekube:`
+opens one. `FakeKube` has the members that a test uses, and the desks that group the others. `fakekube serve` is the
+same server for clients in other processes.
+
+(For pytest, which need not rewrite the assertions of this package: PYTEST_DONT_REWRITE)
 """
 
 from importlib import import_module
