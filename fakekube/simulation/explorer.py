@@ -34,6 +34,7 @@ from fakekube.simulation.reducer import LIMIT, Reduced, fewest_atoms, reduce
 from fakekube.simulation.releases import Releases
 from fakekube.simulation.results.bugs import Key, general, is_known, key_of, unknown
 from fakekube.simulation.results.shards import Shards
+from fakekube.simulation.results.unmatched import Unmatched
 from fakekube.simulation.statemask import Mask, is_compared
 
 #: The named budgets: how many runs.
@@ -122,13 +123,14 @@ class Failed:
 
 @dataclass(frozen=True, slots=True)
 class Exploration:
-    """The result. `runs` counts reference runs and those of the reduction, too."""
+    """The result. `runs` counts reference runs and those of the reduction, too. `unmatched`: patterns of the marker."""
 
     reference: Observation
     trials: Sequence[Trial]
     runs: int
     coverage: Coverage
     bugs: Sequence[Failed] = ()
+    unmatched: Sequence[str] = ()
 
     @property
     def failed(self) -> Failed | None:
@@ -184,6 +186,7 @@ class Explorer:
         self._fed: list[Plan] = []
         self._together: dict[Plan, None] = {}
         self._began = monotonic()
+        self._unmatched = Unmatched(settings.mask, settings.expect_delta, settings.known)
 
     def explore(self) -> Exploration:
         """Run until enough bugs are found or the budget is spent. Raises ReferenceFails, NothingToExplore."""
@@ -219,14 +222,16 @@ class Explorer:
         ):
             faults = ", ".join(self._settings.faults)
             raise NothingToExplore(f"nothing was explored: no fault of {faults} can occur in this test")
-        return Exploration(reference, trials, self._runs, coverage, bugs.counted())
+        unmatched = self._unmatched.texts() if self._settings.shard[1] == 1 else ()
+        return Exploration(reference, trials, self._runs, coverage, bugs.counted(), unmatched)
 
     def _of_reference(self, reference: Observation, judge: Judge) -> Sequence[Failed]:
         """What is wrong without any fault: each shard sees it, and the first one reports it."""
         if self._settings.shard[0] > 0:
             return []
         plan = Plan(self._settings.seed)
-        found = unknown(judge.of_reference(), self._settings.known)[: self._settings.bugs]
+        wrong = self._unmatched.found(judge.of_reference())
+        found = unknown(wrong, self._settings.known)[: self._settings.bugs]
         return [Failed(Trial(plan, [one]), 1, Reduced(plan, 0), one, reference, reference) for one in found]
 
     def _is_late(self) -> bool:
@@ -327,7 +332,9 @@ class Explorer:
     def _observed(self, plan: Plan) -> Observation:
         self._runs += 1
         self._progress(self._runs, plan)
-        return self._run(self._with_intents(plan))
+        found = self._run(self._with_intents(plan))
+        self._unmatched.saw(found)
+        return found
 
     def _with_intents(self, plan: Plan) -> Plan:
         """The plan with what it needs of the reference."""
@@ -414,10 +421,10 @@ class Explorer:
             references[base] = self.reference(plan.skipped, is_old=base[0])
         judge = references[base][1]
         if not any(isinstance(atom, SpecChange) for atom in plan.atoms):
-            return judge.violations(observed)
+            return self._unmatched.found(judge.violations(observed))
         self._runs += 1
         new = replace(self._with_intents(replace(plan, atoms=(Fresh(),))), intents=intents_of(observed))
-        return judge.of_workload(observed, self._run(new))
+        return self._unmatched.found(judge.of_workload(observed, self._run(new)))
 
 
 def base_of(plan: Plan) -> Base:

@@ -56,7 +56,7 @@ def failure(found: Exploration, failed: Failed, nodeid: str, budget: int) -> str
         lines += ["", f"{len(more)} more bug{'s' if len(more) > 1 else ''}:"]
         lines += [line for one in more for line in _bug(one, nodeid, budget)]
     shares = [line_of(figures_of(found))] if found.trials else []
-    return "\n".join([*lines, "", *_known(found), *found.coverage.lines(), *shares])
+    return "\n".join([*lines, "", *_known(found), *_unmatched(found), *found.coverage.lines(), *shares])
 
 
 def passing(plan: Plan) -> str:
@@ -81,12 +81,17 @@ def _known(found: Exploration) -> Sequence[str]:
     return [f"known: {text} ({times} plan{'s' if times > 1 else ''})" for text, times in found.known.items()]
 
 
+def _unmatched(found: Exploration) -> Sequence[str]:
+    """A line with the patterns of the marker that nothing has matched, if there are some."""
+    return [f"matched nothing: {', '.join(found.unmatched)}"] if found.unmatched else []
+
+
 def success(found: Exploration) -> str:
     """A short report of an exploration without a failure."""
     exercised = sum(trial.exercised for trial in found.trials)
     head = f"explored {exercised} plans in {found.runs} runs without a failure"
     head += "; they combine these atoms:" if found.coverage.exercised else ""
-    lines = [*found.coverage.lines(), line_of(figures_of(found)), *_known(found)]
+    lines = [*found.coverage.lines(), line_of(figures_of(found)), *_known(found), *_unmatched(found)]
     return "\n".join([head, *(f"  {line}" for line in lines)])
 
 

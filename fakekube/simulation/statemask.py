@@ -140,14 +140,7 @@ class Mask:
             return False
         if (target, path) in self._unstable or path.rpartition(".")[2] in _IDENTITIES:
             return False
-        return not any(self._matches(pattern, target, path) for pattern in self._ignored)
-
-    def _matches(self, pattern: str, target: str, path: str) -> bool:
-        where, colon, what = pattern.rpartition(":")
-        if colon and not fnmatchcase(target, where):
-            return False
-        pattern = what.replace("[", "[[]")  # brackets stand in paths, they are no sets of characters
-        return any(fnmatchcase(path, f"{pattern}{rest}") for rest in ("", ".*", "[[]*"))
+        return not any(is_masked(pattern, target, path) for pattern in self._ignored)
 
     def for_upgrades(self) -> Mask:
         """The mask for runs with two releases."""
@@ -197,6 +190,15 @@ class Mask:
                 continue
             differing.append((path, None if before is _MISSING else before, None if after is _MISSING else after))
         return differing
+
+
+def is_masked(pattern: str, target: str, path: str) -> bool:
+    """Whether a pattern of the argument `mask` matches a leaf of an object."""
+    where, colon, what = pattern.rpartition(":")
+    if colon and not fnmatchcase(target, where):
+        return False
+    pattern = what.replace("[", "[[]")  # brackets stand in paths, they are no sets of characters
+    return any(fnmatchcase(path, f"{pattern}{rest}") for rest in ("", ".*", "[[]*"))
 
 
 def _is_rest_of_mark(difference: tuple[str, Any, Any]) -> bool:
