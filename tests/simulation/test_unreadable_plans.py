@@ -2,6 +2,7 @@
 
 import pytest
 
+from fakekube import FakeKube
 from fakekube.pytest_plugin.reports import page_name
 from fakekube.simulation.plan import parse_plan
 from fakekube.simulation.results.planstore import PlanStore
@@ -65,7 +66,17 @@ def test_it(fakekube):
 """
 
 
+@pytest.fixture
+def _imported():
+    """What is imported lazily is imported once: pytester forgets what an inner run imports."""
+    import fakekube.simulation.protocol  # noqa: F401
+
+    with FakeKube() as kube:
+        kube.settle()
+
+
 @pytest.mark.slow
+@pytest.mark.usefixtures("_imported")
 @pytest.mark.parametrize("options", [(), ("--fakekube-plan=FK1 seed=0 crash@create cm/a#1",)], ids=["explored", "plan"])
 def test_the_test_fails_with_one_line_unless_one_plan_is_run(pytester, monkeypatch, options):
     monkeypatch.delenv("PYTEST_XDIST_WORKER_COUNT", raising=False)
