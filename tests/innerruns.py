@@ -1,4 +1,7 @@
-"""Options of the runs of pytest that tests make with pytester."""
+"""The runs of pytest that tests make with pytester: their options, and what must not be theirs."""
+
+import gc
+import warnings
 
 #: Without the plugins of the extra `test`: some import much, report the inner run, change its order, or open sockets.
 LEAN = tuple(
@@ -15,3 +18,10 @@ LEAN = tuple(
         "time_machine",
     )
 )
+
+
+def without_garbage_of_others() -> None:
+    """Collect what earlier tests have left: an inner run with `-Werror` would fail for what it finds unclosed."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        gc.collect()

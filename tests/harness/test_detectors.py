@@ -16,7 +16,7 @@ from fakekube.harness.detectors.knowndetectors import DEFAULTS, KNOWN, defaults_
 from fakekube.harness.engine import engine_of
 from tests.harness.operators import build, config_map, counting, every, failing, nothing, stamping
 from tests.harness.planted import API, CRD, database
-from tests.innerruns import LEAN
+from tests.innerruns import LEAN, without_garbage_of_others
 
 ON = {"all": "warn"}
 
@@ -723,6 +723,8 @@ SOURCE = """
 def run_tests(pytester):
     def run_tests(source, *options):
         pytester.makepyfile(SOURCE + source)
+        if "error" in options:
+            without_garbage_of_others()
         return pytester.runpytest_inprocess("-pno:cacheprovider", *LEAN, *options)
 
     return run_tests

@@ -8,7 +8,7 @@ import pytest
 from fakekube import FakeKube
 from fakekube.harness.driving.steps import NotAwaited
 from tests.harness.operators import build, config_map, every
-from tests.innerruns import LEAN
+from tests.innerruns import LEAN, without_garbage_of_others
 
 #: Steps of an async test, as they are written in it.
 STEPS = (
@@ -49,6 +49,7 @@ async def test_it(fakekube):
 def run(pytester):
     def run(source, *options):
         pytester.makepyfile(source)
+        without_garbage_of_others()
         return pytester.runpytest_inprocess(*LEAN, "-Werror", *options)
 
     return run
