@@ -30,15 +30,15 @@ def served(version, group=""):
 @pytest.mark.parametrize(
     ("group", "row", "first", "last"),
     [
-        pytest.param("", "pods.v1", "1.25", "1.36", id="always"),
-        pytest.param("resource.k8s.io", "deviceclasses.v1", "1.34", "1.36", id="devices"),
-        pytest.param("networking.k8s.io", "ipaddresses.v1", "1.33", "1.36", id="addresses"),
-        pytest.param("admissionregistration.k8s.io", "validatingadmissionpolicies.v1", "1.30", "1.36", id="validation"),
-        pytest.param("admissionregistration.k8s.io", "mutatingadmissionpolicies.v1", "1.36", "1.36", id="mutation"),
+        pytest.param("", "pods.v1", "1.25", "1.37", id="always"),
+        pytest.param("resource.k8s.io", "deviceclasses.v1", "1.34", "1.37", id="devices"),
+        pytest.param("networking.k8s.io", "ipaddresses.v1", "1.33", "1.37", id="addresses"),
+        pytest.param("admissionregistration.k8s.io", "validatingadmissionpolicies.v1", "1.30", "1.37", id="validation"),
+        pytest.param("admissionregistration.k8s.io", "mutatingadmissionpolicies.v1", "1.36", "1.37", id="mutation"),
         pytest.param("autoscaling", "horizontalpodautoscalers.v2beta2", "1.25", "1.25", id="old-autoscalers"),
         pytest.param("flowcontrol.apiserver.k8s.io", "flowschemas.v1beta2", "1.25", "1.28", id="old-flow-schemas"),
         pytest.param("flowcontrol.apiserver.k8s.io", "flowschemas.v1beta3", "1.26", "1.31", id="less-old-flow-schemas"),
-        pytest.param("flowcontrol.apiserver.k8s.io", "flowschemas.v1", "1.29", "1.36", id="flow-schemas"),
+        pytest.param("flowcontrol.apiserver.k8s.io", "flowschemas.v1", "1.29", "1.37", id="flow-schemas"),
         pytest.param("storage.k8s.io", "csistoragecapacities.v1beta1", "1.25", "1.26", id="old-capacities"),
     ],
 )
@@ -104,7 +104,7 @@ def test_old_versions_list_groups_and_versions_in_the_same_order(version):
         assert rows == sorted(rows, key=version_priority)
 
 
-@pytest.mark.parametrize("version", ["1.25", "1.31", "1.35", "1.36"])
+@pytest.mark.parametrize("version", ["1.25", "1.31", "1.35", "1.37"])
 def test_the_resources_of_another_version_are_in_the_order_of_discovery(version):
     """Groups in the order of 1.36, those that it does not have after them, and in each the versions by their priority."""
     recorded = builtin_resources(data.load(bootstrap.DISCOVERY))

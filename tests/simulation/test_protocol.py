@@ -10,7 +10,16 @@ from fakekube.simulation import protocol
 from fakekube.simulation.explorer import NothingToExplore, ReferenceFails, Settings
 from fakekube.simulation.observation import Observation, Violation
 from fakekube.simulation.plan import Plan, parse_plan
-from fakekube.simulation.protocol import FACTS, OBSERVED, RUN, ItemExplorer, Runner, runs_protocol, settings_for
+from fakekube.simulation.protocol import (
+    FACTS,
+    OBSERVED,
+    RUN,
+    ItemExplorer,
+    Runner,
+    plans_for,
+    runs_protocol,
+    settings_for,
+)
 from fakekube.simulation.realism import Facts, IllegalPlan
 from fakekube.simulation.stash import PAGED, PLAN, RECORDED, SHARD
 
@@ -337,10 +346,7 @@ def test_failed_plans_are_kept_by_the_directory_of_the_marker_and_the_test(plans
     """The shards of a test have one file."""
     mark = pytest.mark.fakekube_explore(**({} if plans is None else {"plans": plans})).mark
     asked = []
-    made = object.__new__(ItemExplorer)
-    made._item = Item(marker=mark)
-    made._plan_file = lambda *where: asked.append(where) or Path("/nowhere")
-    _, always = made._plans()
+    _, always, _ = plans_for(Item(marker=mark), lambda *where: asked.append(where) or Path("/nowhere"))
     assert asked == [(directory, "a.py::test_it")]
     assert [str(one) for one in always] == (["FK1 seed=0 dup"] if isinstance(plans, list) else [])
 
