@@ -62,8 +62,10 @@ def manager_for(
     `sync_period` may be any Duration. It has no jitter unless `sync_period_jitter` is given.
     Raises TypeError, ValueError naming the option.
     """
-    check_names("start", options, ManagerOptions, "build", "name", "service_account", "user")
-    settings: dict[str, Any] = {**settings_of(bubble, observer, process, clock), **options}
+    own = settings_of(bubble, observer, process, clock)
+    given = {name: value for name, value in options.items() if name not in own}
+    check_names("start", given, ManagerOptions, "build", "name", "service_account", "user")
+    settings: dict[str, Any] = {**own, **options}
     if "sync_period" in options:
         settings["sync_period"] = seconds_of("sync_period", options["sync_period"])
     return Manager(transport, **settings)
