@@ -139,8 +139,8 @@ def run(kind, seed=2026, hours=24):
     if kind == WHOLE_CLUSTER:
         return wholecluster.run(seed)
     with FakeKube(seed=seed, transport=KINDS[kind], detect={"all": "off"}) as kube, ExitStack() as trouble:
-        for code in (409, 500, 429):
-            trouble.enter_context(kube.fault(resource=PLURAL, name="w*", error=code, share=0.05 / 3))
+        for code, share in ((409, 0.05), (500, 0.05 / 3), (429, 0.05 / 3)):  # conflicts are of writes alone
+            trouble.enter_context(kube.fault(resource=PLURAL, name="w*", error=code, share=share))
         kube.apply(CRD, *(widget(number) for number in range(50)))
         kube.start(build(kube, kind))
         kube.advance(hours=hours)
