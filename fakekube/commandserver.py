@@ -73,7 +73,11 @@ async def served(
         runner = found.server.runner
         if selected.verbose:
             runner.on_answer(RequestLines(runner, selected.log_format, own=selected.verbose > 1).answered)
-        return await then(Served(options, selected, found, made[0] if made else None))
+        try:
+            return await then(Served(options, selected, found, made[0] if made else None))
+        finally:
+            if isinstance(loop := asyncio.get_running_loop(), PacedLoop):
+                loop.end_pacing()
 
 
 def _steer(

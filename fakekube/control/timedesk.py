@@ -47,10 +47,9 @@ class TimeDesk:
     async def advance(self, by: Duration) -> Any:
         """Move the time of a stepped clock; answered when the cluster's own controllers and kubelets are idle."""
         try:
-            reached = self._loop().advance(microseconds(by) / SECOND)
+            await self._loop().advance(microseconds(by) / SECOND)
         except NotStepped as problem:
             raise StatusError(409, "Conflict", str(problem)) from None
-        await reached
         return self.clock()
 
     def _loop(self) -> PacedLoop:

@@ -76,6 +76,12 @@ class PacedLoop(asyncio.SelectorEventLoop):
         self._target, self._reached = self._passed + seconds, self.create_future()
         return self._reached
 
+    def end_pacing(self) -> None:
+        """Let time pass as real time does, so that time-outs bound the shutdown. An advance fails with NotStepped."""
+        self._passed, self._since, self._rate, self._target = self.time(), _real(), 1.0, None
+        if self._reached is not None and not self._reached.done():
+            self._reached.set_exception(NotStepped("the server stops"))
+
     def wait(self, poll: Callable[[float | None], Events], timeout: float | None) -> Events:
         """What the selector does when nothing is ready to run: wait for events, or move time to the next timer."""
         if self._rate:

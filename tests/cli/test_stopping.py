@@ -1,0 +1,75 @@
+"""How `fakekube serve` and `fakekube run` end on signals."""
+
+import contextlib
+import json
+import signal
+import socket
+import urllib.request
+
+import pytest
+
+from tests.cli.commands import FUSE, READY, started, url_of
+
+pytestmark = pytest.mark.slow
+
+CONTROL = "/_fakekube/v1"
+
+#: Real seconds that a server has to stop.
+SOON = 10
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """The working directory of a command, and of its temporary files."""
+    made = tmp_path / "work"
+    made.mkdir()
+    return made
+
+
+def post(url, path, body):
+    request = urllib.request.Request(
+        url + CONTROL + path, json.dumps(body).encode(), {"Content-Type": "application/json"}
+    )
+    with urllib.request.urlopen(request, timeout=FUSE) as answer:
+        return answer.read()
+
+
+def message(method, path, body="", *, length=None):
+    """A request; `length`: of a body that is not sent whole."""
+    head = f"{method} {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n"
+    return f"{head}Content-Length: {len(body) if length is None else length}\r\n\r\n{body}".encode()
+
+
+@contextlib.contextmanager
+def sent(url, data):
+    """A connection on which these bytes have been sent; the server has answered a later request."""
+    host, port = url.removeprefix("http://").split(":")
+    with socket.create_connection((host, int(port)), timeout=FUSE) as connection:
+        connection.sendall(data)
+        with urllib.request.urlopen(f"{url}/version", timeout=FUSE):
+            yield connection
+
+
+#: What is unanswered when the signal comes -> its bytes.
+OPEN = {
+    "quiet": message("POST", f"{CONTROL}/quiet", '{"for": "30s", "within": "60s"}'),
+    "eventually": message(
+        "POST", f"{CONTROL}/eventually", '{"get": "/api/v1/nodes/a", "cel": "object != null", "within": "60s"}'
+    ),
+    "advance": message("POST", f"{CONTROL}/clock:advance", '{"by": "1000000h"}'),
+    "a delayed request": message("GET", "/api/v1/pods"),
+    "a watch": message("GET", "/api/v1/pods?watch=1"),
+    "a body that does not end": message("POST", "/api/v1/namespaces", "{", length=100),
+    "a head that does not end": b"GET /api/v1/pods HTTP/1.1\r\nHost",
+    "no request": b"",
+}
+
+
+@pytest.mark.parametrize("data", OPEN.values(), ids=list(OPEN))
+def test_a_server_with_a_stepped_clock_stops_while_a_request_is_open(folder, data):
+    with started("serve", "--port", "0", "--clock", "stepped", folder=folder) as server:
+        url = url_of(server.lines_to(READY))
+        post(url, "/faults", {"verb": "list", "resource": "pods", "delay": "1000h"})
+        with sent(url, data):
+            server.process.send_signal(signal.SIGTERM)
+            assert server.process.wait(SOON) == 0
