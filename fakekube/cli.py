@@ -34,6 +34,9 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
+#: Seconds in which further signals are copies of the first.
+COPIES = 0.2
+
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(package_name="fakekube")
@@ -250,11 +253,24 @@ async def _served(
 
 
 def _stop_signals() -> asyncio.Event:
-    """An event that SIGINT and SIGTERM set from now on."""
+    """An event that SIGINT, SIGTERM and SIGHUP set from now on. A second signal ends the process at once.
+
+    An ignored SIGHUP stays ignored (nohup). A copy of the first signal, as `timeout` sends it, is not a second one.
+    """
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        loop.add_signal_handler(number, stop.set)
+    first: list[float] = []
+
+    def received(number: signal.Signals) -> None:
+        stop.set()
+        first.append(loop.time())
+        if first[-1] - first[0] >= COPIES:
+            signal.signal(number, signal.SIG_DFL)
+            signal.raise_signal(number)
+
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        if number != signal.SIGHUP or signal.getsignal(number) != signal.SIG_IGN:
+            loop.add_signal_handler(number, received, number)
     return stop
 
 

@@ -65,10 +65,10 @@ class Started:
 
 
 @contextmanager
-def started(*arguments: str | Path, folder: Path) -> Iterator[Started]:
-    """A command that runs until it is ended; stderr is merged into its output."""
+def started(*arguments: str | Path, folder: Path, prefix: Sequence[str] = ()) -> Iterator[Started]:
+    """A command that runs until it is ended; stderr is merged into its output. `prefix`: a command that runs it."""
     with subprocess.Popen(
-        [*FAKEKUBE, *map(str, arguments)],
+        [*prefix, *FAKEKUBE, *map(str, arguments)],
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         stdin=subprocess.DEVNULL,

@@ -4,6 +4,7 @@ import contextlib
 import json
 import signal
 import socket
+import subprocess
 import urllib.request
 
 import pytest
@@ -73,3 +74,34 @@ def test_a_server_with_a_stepped_clock_stops_while_a_request_is_open(folder, dat
         with sent(url, data):
             server.process.send_signal(signal.SIGTERM)
             assert server.process.wait(SOON) == 0
+
+
+def test_a_second_signal_ends_a_server_at_once(folder):
+    with started("serve", "--port", "0", "--wait-file", "ready", folder=folder) as server:
+        with sent(url_of(server.lines_to(READY)), OPEN["quiet"]):  # the shutdown waits for it
+            signals = 0
+            while server.process.poll() is None:
+                signals += 1
+                server.process.send_signal(signal.SIGTERM)
+                with contextlib.suppress(subprocess.TimeoutExpired):
+                    server.process.wait(0.05)
+        assert server.process.returncode == -signal.SIGTERM
+        assert signals < 20  # the whole shutdown takes two seconds
+    assert list(folder.iterdir()) == []
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_that_comes_twice_at_once_stops_a_server_in_order(folder, number):
+    with started("serve", "--port", "0", "--wait-file", "ready", folder=folder) as server:
+        server.lines_to(READY)
+        server.process.send_signal(number)
+        assert server.end(number) == (0, ["stopping"])
+    assert list(folder.iterdir()) == []
+
+
+def test_nohup_keeps_a_server_from_a_hangup(folder):
+    with started("serve", "--port", "0", folder=folder, prefix=("nohup",)) as server:
+        url = url_of([line for line in server.lines_to(READY) if "nohup" not in line])
+        server.process.send_signal(signal.SIGHUP)
+        with urllib.request.urlopen(f"{url}/version", timeout=FUSE):
+            assert server.end(signal.SIGTERM) == (0, ["stopping"])
