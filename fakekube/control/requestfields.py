@@ -89,8 +89,11 @@ def _hints(function: Callable[..., Any]) -> Mapping[str, Any]:
         return {}
 
 
-def arguments(where: str, given: Mapping[str, Any], accepted: Mapping[str, Schema]) -> dict[str, Any]:
+def arguments(where: str, given: Any, accepted: Mapping[str, Schema]) -> dict[str, Any]:
     """The arguments of a call, in snake_case. Raises 400 for unknown fields and values of another type."""
+    if not isinstance(given, Mapping):
+        wanted = f"an object with the fields {', '.join(accepted)}" if accepted else "an empty object"
+        raise invalid(f"{where}={given!r} is not {wanted}")
     for name, value in given.items():
         if name not in accepted:
             near = get_close_matches(name, accepted, 1)
@@ -99,6 +102,14 @@ def arguments(where: str, given: Mapping[str, Any], accepted: Mapping[str, Schem
         if not _fits(value, accepted[name]):
             raise invalid(f"{where}: {name}={value!r} is not {_wanted(accepted[name])}")
     return {snake(name): value for name, value in given.items()}
+
+
+def check_required(where: str, function: Callable[..., Any], options: Mapping[str, Any]) -> None:
+    """Raises 400 if arguments of a function are missing."""
+    for name, parameter in inspect.signature(function).parameters.items():
+        is_required = parameter.default is parameter.empty and parameter.kind is not parameter.VAR_POSITIONAL
+        if is_required and name not in ("self", *options):
+            raise invalid(f"{where}: the field {camel(name)!r} is required")
 
 
 def invalid(message: str) -> StatusError:

@@ -8,9 +8,19 @@ from collections.abc import Callable, Mapping
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
+from fakekube.apiserver.schema.quantity import InvalidQuantity, value_of
 from fakekube.apiserver.wire.status import StatusError
 from fakekube.control.operation import operation
-from fakekube.control.requestfields import Schema, arguments, camel, invalid, of_function, of_options, snake
+from fakekube.control.requestfields import (
+    Schema,
+    arguments,
+    camel,
+    check_required,
+    invalid,
+    of_function,
+    of_options,
+    snake,
+)
 from fakekube.control.steering import Steering
 from fakekube.harness.arguments import is_text_of_manifests
 from fakekube.harness.keywords import NodeOptions
@@ -94,6 +104,7 @@ class WorkloadDesk:
             raise invalid(f"do: pass one of {', '.join(scripts())}, with its fields")
         [(name, given)] = do.items()
         options = arguments(f"do.{name}", given, scripts()[name])
+        check_required(f"do.{name}", getattr(SimulatedPods, snake(name)), options)
         if isinstance(options.get("effect"), str) and not is_text_of_manifests(options["effect"]):
             raise invalid(f"do.{name}: effect is the text of manifests, an object, or a list of objects")
         text, namespace = body.get("selector", ""), body.get("namespace", "default")
@@ -162,11 +173,29 @@ class WorkloadDesk:
         for kind, values in body.items():
             for one in values:
                 options = arguments(f"metrics.{kind}", one, settable()[kind])
+                check_required(f"metrics.{kind}", getattr(metrics, f"set_{kind}"), options)
+                self._check_metric(kind, options)
                 more = options.pop("values", ())
-                name = options.pop("name", "")
+                name = options.pop("name")
                 calls.append(partial(getattr(metrics, f"set_{kind}"), name, *more, **options))
         for call in calls:
             call()
+
+    def _check_metric(self, kind: str, options: Mapping[str, Any]) -> None:
+        """Raises 400 for a value that is no quantity, and 404 for a node or a pod that does not exist."""
+        value, name, store = options.get("value"), options["name"], self._steering.runner.apiserver.store
+        given = [("value", value)] if value is not None else [("values", one) for one in options.get("values", ())]
+        for field, one in given:
+            try:
+                value_of(one)
+            except InvalidQuantity:
+                raise invalid(f"metrics.{kind}: {field} of {name!r}: {one!r} is not a quantity, like '250m'") from None
+        if value is not None and kind == "node" and store.get("nodes", options["node"]) is None:
+            raise StatusError(404, "NotFound", f"metrics.node: there is no node {options['node']!r}")
+        if value is not None and kind == "object" and options["kind"] == "Pod":
+            path = f"{options.get('namespace', 'default')}/{options['of']}"
+            if store.get("pods", path) is None:
+                raise StatusError(404, "NotFound", f"metrics.object: there is no pod {path!r}")
 
     def _metrics(self) -> Metrics:
         controllers = self._steering.beside.controllers

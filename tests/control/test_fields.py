@@ -135,6 +135,8 @@ ACCEPTED = {
         ({"delay": []}, "x: delay=[] is not a number or a string"),
         ({"match": []}, "x: match=[] is not an object"),
         ({"userAgent": None}, "x: userAgent=None is not a string"),
+        ("hello", "x='hello' is not an object with the fields userAgent, times, "),
+        (None, "x=None is not an object"),
     ],
 )
 def test_the_arguments_of_a_request(given, found):

@@ -25,6 +25,30 @@ REPLICA_SET = {
 }
 
 
+#: Metrics that cannot be set, and what is answered.
+WRONG_METRICS = [
+    ({"resource": [{"name": "cpu", "value": "abc"}]}, 400,
+     "metrics.resource: value of 'cpu': 'abc' is not a quantity, like '250m'"),
+    ({"external": [{"name": "q", "values": [1, "x"]}]}, 400,
+     "metrics.external: values of 'q': 'x' is not a quantity, like '250m'"),
+    ({"external": [{"values": [1]}]}, 400, "metrics.external: the field 'name' is required"),
+    ({"resource": [{"name": "cpu"}]}, 400, "metrics.resource: the field 'value' is required"),
+    ({"node": [{"name": "cpu", "value": 1, "node": "node-7"}]}, 404, "metrics.node: there is no node 'node-7'"),
+    ({"object": [{"name": "hits", "value": 1, "kind": "Pod", "of": "web-7"}]}, 404,
+     "metrics.object: there is no pod 'default/web-7'"),
+]  # fmt: skip
+
+#: Scripts that pods cannot have, and what is answered.
+WRONG_SCRIPTS = [
+    ({"logs": "hello"}, "do.logs='hello' is not an object with the fields text, container"),
+    ({"exec": "x"}, "do.exec='x' is not an object with the fields handler, container"),
+    ({"startAfter": "soon"}, "do.startAfter='soon' is not an object with the fields delay, container"),
+    ({"recover": 3}, "do.recover=3 is not an empty object"),
+    ({"logs": {}}, "do.logs: the field 'text' is required"),
+    ({"startAfter": {}}, "do.startAfter: the field 'delay' is required"),
+]
+
+
 class Controlled(Steered):
     """A Steered with controllers of the cluster."""
 
@@ -107,6 +131,12 @@ async def scenes(it):
     )
     assert [one.value for one in it.steering.beside.controllers.metrics._external["q"]] == [1, 2]
     assert (await it.refused("PUT", "/metrics", {"resource": [{**value, "pod": "x"}]}))[0] == 400
+    assert await it.call("PUT", "/metrics", {"node": [{"name": "cpu", "value": 1, "node": "node-1"}]}) == (204, "")
+    assert await it.call("PUT", "/metrics", {"node": [{"name": "cpu", "value": None, "node": "gone"}]}) == (204, "")
+    for body, code, message in WRONG_METRICS:
+        assert await it.refused("PUT", "/metrics", body) == (code, message), body
+    for do, message in WRONG_SCRIPTS:
+        assert await it.refused("POST", "/pods:script", {"selector": "app=web", "do": do}) == (400, message), do
 
     assert await it.call("POST", "/nodes/node-1:lose") == (204, "")
 
