@@ -98,6 +98,8 @@ def _read(sources: Sequence[str]) -> tuple[list[Any], list[Defect]]:
     for source in sources:
         if source == "-":
             some, wrong = manifests.placed_in(sys.stdin.read(), "-")
+            if not some and not wrong:
+                wrong = ["-: no manifests on standard input"]
         else:
             some, wrong = manifests.read_all([Path(source)])
         found += some

@@ -245,6 +245,12 @@ def test_standard_input():
     assert (found.exit_code, found.output.startswith("-:1: ConfigMap/A: metadata.name: ")) == (1, True)
 
 
+@pytest.mark.parametrize("text", ["", "\n", "# nothing\n---\n"])
+def test_standard_input_without_objects(text):
+    found = CliRunner().invoke(main, ["lint", "-"], input=text)
+    assert (found.exit_code, found.output.splitlines()[0]) == (2, "-: no manifests on standard input")
+
+
 def test_an_unknown_version():
     found = CliRunner().invoke(main, ["lint", "--kubernetes-version", "1.36,1.2", "-"])
     assert (found.exit_code, "1.2" in found.output) == (2, True)
