@@ -62,6 +62,14 @@ def nearest(records: Iterable[RequestRecord], wanted: Mapping[str, Any]) -> Sequ
     return found[:NEAREST]
 
 
+def check_limits(at_least: int | None, at_most: int | None, exactly: int | None) -> None:
+    """Raises ValueError for numbers of requests that exclude each other."""
+    if exactly is not None and (at_least, at_most) != (None, None):
+        raise ValueError("pass exactly, or atLeast and atMost")
+    if at_least is not None and at_most is not None and at_least > at_most:
+        raise ValueError(f"atLeast={at_least} is more than atMost={at_most}")
+
+
 def problem_of(count: int, at_least: int | None, at_most: int | None, exactly: int | None) -> str:
     """Why a number of requests is not as expected; empty if it is. Without a limit there must be one."""
     if exactly is not None:

@@ -54,6 +54,8 @@ class RecordDesk:
             after = self._steering.clock.monotonic() - microseconds(since) / SECOND
             found = [one for one in found if one.at >= after]
         if limit is not None:
+            if limit < 0:
+                raise ValueError(f"limit={limit} must be 0 or more")
             found = found[max(0, len(found) - limit) :]
         if watch:
             return Answered(200, b"", "application/x-ndjson", self._stream(found, options))
@@ -93,6 +95,7 @@ class RecordDesk:
         """Verify how many requests with these fields there were, by default at least one; else 417 with the count
         and the latest of them if there are too many, or else the nearest records, and how they differ."""
         wanted = checked("match", body.get("match", {}), journal.FIELDS)
+        journal.check_limits(body.get("at_least"), body.get("at_most"), body.get("exactly"))
         found = self._matching(wanted)
         count = len(found)
         problem = journal.problem_of(count, body.get("at_least"), body.get("at_most"), body.get("exactly"))
@@ -101,7 +104,8 @@ class RecordDesk:
         limit = body.get("exactly", body.get("at_most"))
         if limit is not None and count > limit:
             latest = [journal.shown(record, self._began) for record in found[: -journal.NEAREST - 1 : -1]]
-            raise unmet(f"requests: {problem}", count=count, matching=latest)
+            cut = f" (`matching` has the latest {len(latest)} of them)" if count > len(latest) else ""
+            raise unmet(f"requests: {problem}{cut}", count=count, matching=latest)
         near = [
             {"request": journal.shown(record, self._began), "differs": differs}
             for record, differs in journal.nearest(self._steering.runner.log, wanted)

@@ -148,7 +148,9 @@ class StateDesk:
         """Wait until nothing has changed `for` a time, without renewals of leases and what clients with a User-Agent
         among the patterns of `ignore` write; else 417 after `within` names who still writes."""
         calm = microseconds(body.get("for", QUIET)) / SECOND
-        within = microseconds(body.get("within", WITHIN)) / SECOND
+        within = microseconds(body.get("within", max(WITHIN, calm))) / SECOND
+        if within < calm:
+            raise ValueError(f"within={body['within']!r} is less than for={body.get('for', QUIET)!r}")
         writes = _Writes(self._steering, body.get("ignore", ()))
         try:
             if not await writes.end(calm, within):

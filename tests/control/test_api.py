@@ -54,6 +54,11 @@ async def test_health_and_the_clock(it):
         ("POST", "/requests:verify", {"match": {"agent": "x"}}, 400, "match: unknown field 'agent'"),
         ("POST", "/requests:verify", {"match": {"code": "4x"}}, 400, "code='4x' is not a code"),
         ("POST", "/requests:verify", {"match": {"verb": "post", "resource": "pods"}}, 400, "verb='post' matches no verb of the API: did you mean 'create'?"),
+        ("POST", "/requests:verify", {"exactly": 1, "atLeast": 1}, 400, "pass exactly, or atLeast and atMost"),
+        ("POST", "/requests:verify", {"exactly": 1, "atMost": 1}, 400, "pass exactly, or atLeast and atMost"),
+        ("POST", "/requests:verify", {"atLeast": 3, "atMost": 2}, 400, "atLeast=3 is more than atMost=2"),
+        ("POST", "/quiet", {"within": "2s"}, 400, "within='2s' is less than for=3.0"),
+        ("POST", "/quiet", {"for": "30s", "within": 20}, 400, "within=20 is less than for='30s'"),
         ("POST", "/findings:allow", {"detector": "x", "reason": "y"}, 400, "allow(): there is no detector 'x'"),
         ("POST", "/snapshots/a:restore", None, 404, "there is no snapshot 'a'"),
         ("POST", "/eventually", {"get": "/api/v1/pods", "cel": "true"}, 400, "get='/api/v1/pods' is not the path of an object"),
@@ -415,6 +420,9 @@ async def test_a_verification_shows_the_requests_that_are_too_many(it):
         code, found = await it.call("POST", "/requests:verify", {"match": match, **limit})
         assert (code, found["details"]["count"], "nearest" in found["details"]) == (417, 5, False)
         assert [one["name"] for one in found["details"]["matching"]] == list("edcba")[: journal.NEAREST]
+        assert found["message"].endswith("there were 5 (`matching` has the latest 3 of them)")
+    (code, said) = await it.refused("POST", "/requests:verify", {"match": {**match, "name": "a"}, "exactly": 0})
+    assert (code, said) == (417, "requests: expected exactly 0, there were 1")  # the list has all
 
 
 @stepped
@@ -517,6 +525,7 @@ async def test_requests_of_the_last_time_and_the_last_ones(it):
     assert await shown(since="30s", limit=1) == names[-1:]
     for limit, found in ((0, []), (1, names[2:]), (2, names[1:]), (3, names), (9, names)):
         assert await shown(limit=limit) == found, limit
+    assert await it.refused("GET", "/requests", limit=-1) == (400, "limit=-1 must be 0 or more")
 
 
 @stepped
@@ -629,7 +638,7 @@ async def test_quiet_waits_for_the_last_write_and_names_who_goes_on(it):
 
 @stepped
 async def test_quiet_counts_the_writes_of_each_client(it):
-    waiting = asyncio.ensure_future(it.call("POST", "/quiet", {"for": "30s", "within": "20s"}))
+    waiting = asyncio.ensure_future(it.call("POST", "/quiet", {"for": "20s", "within": "20s"}))
     await it.loop.advance(1)
     for number in range(3):
         await it.make(f"a{number}", user_agent="busy/1")
