@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import ssl
 import urllib.error
 import urllib.request
@@ -15,7 +16,7 @@ import click
 
 URL = "http://127.0.0.1:8001"
 
-_AT = click.option("--server", metavar="URL", help=f"Address of the server.  [default: {URL}]")
+_AT = click.option("--server", metavar="URL", help=f"Address of the server.  [default: $FAKEKUBE_URL, or {URL}]")
 _KUBECONFIG = click.option(
     "--kubeconfig", type=click.Path(path_type=Path), metavar="FILE", help="Its kubeconfig: address, credentials, CA."
 )
@@ -54,7 +55,7 @@ class _Server(NamedTuple):
 
 def _server(url: str | None, kubeconfig: Path | None) -> _Server:
     if kubeconfig is None:
-        return _Server((url or URL).rstrip("/"))
+        return _Server((url or os.environ.get("FAKEKUBE_URL") or URL).rstrip("/"))
     from controllerlib.client import from_kubeconfig
 
     try:

@@ -164,6 +164,15 @@ def test_the_command_names_what_it_cannot_read(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
+def test_the_command_takes_the_server_of_the_environment(tmp_path):
+    def said(*arguments):
+        named = {"FAKEKUBE_URL": "http://127.0.0.1:1/"}
+        return CliRunner().invoke(main, ["snapshot", "save", str(tmp_path / "a"), *arguments], env=named).output
+
+    assert said().startswith("Error: http://127.0.0.1:1: ")
+    assert said("--server", "http://127.0.0.1:2").startswith("Error: http://127.0.0.1:2: ")
+
+
 def test_the_command_reads_the_current_context_of_a_kubeconfig(tmp_path):
     clusters = [{"name": f"c{port}", "cluster": {"server": f"http://127.0.0.1:{port}"}} for port in (2, 1)]
     contexts = [{"name": one["name"], "context": {"cluster": one["name"], "user": "u"}} for one in clusters]
