@@ -72,7 +72,10 @@ def keep(runner: ServerRunner, data: DataDir) -> HeldWrites:
     """
     store = runner.apiserver.store
     held = HeldWrites()
-    data.replace(_rows(store), store.compacted)
+    try:
+        data.replace(_rows(store), store.compacted)
+    except sqlite3.Error as error:
+        _end(error)
 
     def changed(change: Change) -> None:
         data.append(change)

@@ -290,6 +290,31 @@ def test_a_full_disk_ends_the_server_and_loses_nothing(tmp_path):
     assert set(map(str, range(answered + 1))) <= kept
 
 
+#: A server that goes on where files may not grow.
+FULL_AT_START = """
+import resource, sys
+from tests.server.persistence.test_recovery import Server
+resource.setrlimit(resource.RLIMIT_FSIZE, (30_000, 30_000))
+Server(sys.argv[1])
+"""
+
+
+@pytest.mark.slow
+def test_a_disk_that_is_full_at_the_start_is_one_line_and_loses_nothing(tmp_path):
+    server = Server(tmp_path)
+    server.make("a")
+    before = server.state()
+    server.end()
+    done = subprocess.run(
+        [sys.executable, "-c", FULL_AT_START, tmp_path], capture_output=True, text=True, check=False, timeout=60
+    )
+    assert (done.returncode, len(done.stderr.splitlines())) == (3, 1), done.stderr
+    assert done.stderr.startswith("fakekube: --data-dir: a change cannot be written: ")
+    server = Server(tmp_path)
+    assert server.state() == before
+    server.end()
+
+
 #: The number of servers that are killed.
 LIVES = int(os.environ.get("FAKEKUBE_KILLS", "8"))
 
