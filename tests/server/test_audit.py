@@ -1,7 +1,10 @@
 """The audit log: which requests it has by a policy, and how much of them."""
 
 import json
+import resource
+from contextlib import contextmanager
 from datetime import UTC, datetime
+from pathlib import Path
 
 import orjson
 import pytest
@@ -12,6 +15,7 @@ from fakekube.server import bootstrap
 from fakekube.server.direct import DirectTransport
 from fakekube.server.process.auditlog import audit_log
 from fakekube.server.process.auditpolicy import AuditPolicy, InvalidPolicy
+from fakekube.server.process.serverlog import OncePerMinute
 from fakekube.server.random import SeededRandom
 from fakekube.server.runner import ServerRunner
 from fakekube.server.systemclock import SystemClock
@@ -153,6 +157,54 @@ def test_stages_failures_and_queries(logged):
         "metadata": {}, "status": "Failure", "reason": "NotFound", "code": 404, "message": 'configmaps "none" not found',
     }  # fmt: skip
     assert found[3]["requestURI"] == f"{MAPS}?limit=1&labelSelector=a%3Db"
+
+
+EVERYTHING = policy({"level": "Metadata"}, omitStages=["RequestReceived"])
+
+
+@pytest.fixture
+def audited(tmp_path):
+    """A client of a server whose audit log is at a path, with a function that ends it."""
+    (tmp_path / "policy").write_text(json.dumps(EVERYTHING))
+
+    @contextmanager
+    def run(path):
+        random = SeededRandom(Seed(1))
+        server = bootstrap.api_server(datetime(2026, 1, 1, tzinfo=UTC), random, fixed_uids=True)
+        runner = ServerRunner(server, SystemClock(), random)
+        with audit_log(tmp_path / "policy", path) as record:
+            record(runner)
+            yield DirectTransport(runner, user=ALICE)
+
+    return run
+
+
+def test_requests_are_answered_although_the_log_cannot_be_written(audited, caplog):
+    with audited(Path("/dev/full")) as client:
+        for _ in range(3):
+            assert client.request_now("GET", MAPS)[0] == 200
+    assert len(caplog.records) == 3
+    assert caplog.messages[0] == "--audit-log-path /dev/full: events cannot be written"
+    assert isinstance(caplog.records[0].exc_info[1], OSError)
+    limit = OncePerMinute()
+    assert [limit.filter(record) for record in caplog.records] == [True, False, False]
+
+
+def test_the_log_goes_on_with_a_new_line_once_there_is_room(audited, tmp_path):
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    path = tmp_path / "log"
+    with audited(path) as client:
+        client.request_now("GET", MAPS)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (path.stat().st_size + 20, hard))
+        try:
+            for _ in range(2):
+                assert client.request_now("GET", MAPS)[0] == 200
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+        client.request_now("GET", f"{MAPS}/a")
+    first, torn, last = path.read_bytes().splitlines()
+    assert [orjson.loads(line)["requestURI"] for line in (first, last)] == [MAPS, f"{MAPS}/a"]
+    assert len(torn) == 20
 
 
 def test_nothing_is_recorded_without_a_policy(tmp_path):

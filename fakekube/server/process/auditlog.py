@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import logging
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import BinaryIO
+from typing import IO
 
 import orjson
 import yaml
@@ -19,6 +20,8 @@ from fakekube.server.process.listening import CannotServe, reason
 from fakekube.server.random import SystemRandom
 from fakekube.server.runner import ServerRunner
 
+log: logging.Logger = logging.getLogger(__name__)
+
 
 @contextmanager
 def audit_log(policy: Path | None, path: Path | None) -> Iterator[Callable[[ServerRunner], None]]:
@@ -30,14 +33,14 @@ def audit_log(policy: Path | None, path: Path | None) -> Iterator[Callable[[Serv
         raise CannotServe("--audit-policy-file and --audit-log-path need each other")
     rules = _policy(policy)
     if str(path) == "-":
-        yield lambda runner: _record(runner, rules, sys.stdout.buffer)
+        yield lambda runner: _record(runner, rules, _Lines(sys.stdout.buffer, "-"))
         return
     try:
-        out = path.open("ab")
+        out = path.open("ab", buffering=0)  # what cannot be written is not kept
     except OSError as error:
         raise CannotServe(f"--audit-log-path {path}: {reason(error)}") from None
     with out:
-        yield lambda runner: _record(runner, rules, out)
+        yield lambda runner: _record(runner, rules, _Lines(out, str(path)))
 
 
 def _policy(path: Path) -> AuditPolicy:
@@ -49,7 +52,26 @@ def _policy(path: Path) -> AuditPolicy:
         raise CannotServe(f"--audit-policy-file {path}: {problem}") from None
 
 
-def _record(runner: ServerRunner, rules: AuditPolicy, out: BinaryIO) -> None:
+class _Lines:
+    """Writes lines. Those that cannot be written are reported and left out, as kube-apiserver's `HandlePluginError`
+    does: the requests are answered."""
+
+    def __init__(self, out: IO[bytes], name: str) -> None:
+        self._out, self._name = out, name
+        self._is_torn = False
+
+    def write(self, lines: bytes) -> None:
+        rest = memoryview(b"\n" + lines if self._is_torn else lines)
+        try:
+            while rest:
+                rest = rest[self._out.write(rest) :]
+                self._is_torn = bool(rest)
+            self._out.flush()
+        except OSError as error:
+            log.error("--audit-log-path %s: events cannot be written", self._name, exc_info=error)
+
+
+def _record(runner: ServerRunner, rules: AuditPolicy, out: _Lines) -> None:
     random = SystemRandom()
 
     def answered(request: Request, info: RequestInfo, response: Response, record: RequestRecord) -> None:
@@ -64,10 +86,8 @@ def _record(runner: ServerRunner, rules: AuditPolicy, out: BinaryIO) -> None:
             clock.now(),
             clock.monotonic() - runner.began,
         )
-        for one in (received(made), made):
-            if one["stage"] not in audited.omitted:
-                out.write(orjson.dumps(one) + b"\n")
-        out.flush()
+        stages = [one for one in (received(made), made) if one["stage"] not in audited.omitted]
+        out.write(b"".join(orjson.dumps(one) + b"\n" for one in stages))
 
     runner.on_answer(answered)
 
