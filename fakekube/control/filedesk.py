@@ -32,8 +32,8 @@ class FileDesk:
     def export(self, clean: bool = False) -> Any:
         """The objects that have changed since the start, as YAML for any cluster; `clean`: without status, and without
         what servers set and allocate."""
-        server, since = self._steering.runner.apiserver, self._steering.initial.store.revision
-        return Answered(200, statefile.exported(server, since, clean=clean).encode(), "application/yaml")
+        server, initial = self._steering.runner.apiserver, self._steering.initial.store
+        return Answered(200, statefile.exported(server, initial, clean=clean).encode(), "application/yaml")
 
     @operation("PUT", "/state")
     async def load(self, text: str) -> Any:

@@ -14,7 +14,7 @@ import orjson
 from fakekube.apiserver.apiserver import ApiServer, ServerState
 from fakekube.apiserver.crd import COLLECTION
 from fakekube.apiserver.registry.core.service.allocation import ADDRESSES
-from fakekube.apiserver.storage.store import path_of
+from fakekube.apiserver.storage.store import Store, path_of
 from fakekube.harness.state import exporting, selecting
 from fakekube.harness.state.selecting import Scope
 from fakekube.server import manifests
@@ -43,9 +43,22 @@ def saved(server: ApiServer) -> bytes:
     return b"".join(orjson.dumps(one) + b"\n" for one in (head, *objects))
 
 
-def exported(server: ApiServer, since: int, *, clean: bool) -> str:
-    """The objects that have changed after a revision, as YAML for any cluster."""
-    return exporting.manifests(selecting.objects(server, Scope(None, None, since)), clean=clean)
+def exported(server: ApiServer, initial: Store, *, clean: bool) -> str:
+    """The objects that are others than in an earlier store, as YAML for any cluster."""
+    changed = selecting.objects(server, Scope(None, None, initial.revision))
+    return exporting.manifests([obj for obj in changed if _is_other(server, initial, obj, clean)], clean=clean)
+
+
+def _is_other(server: ApiServer, initial: Store, obj: Object, clean: bool) -> bool:
+    """Whether an object has another content: a restore writes each object again."""
+    [place] = places(server, [obj])
+    before, now = (
+        {**entry.object, "kind": obj["kind"]} if (entry := store.get(*place)) is not None else None
+        for store in (initial, server.store)
+    )
+    if before is None or now is None:
+        return True
+    return exporting.portable(before, clean=clean) != exporting.portable(now, clean=clean)
 
 
 def parsed(text: str) -> list[Object]:

@@ -1,6 +1,7 @@
 """The state of a cluster in files."""
 
 import json
+import re
 
 import orjson
 import pytest
@@ -26,6 +27,7 @@ DEFINITION = {
     },
 }  # fmt: skip
 WIDGETS = "/apis/example.com/v1/namespaces/default/widgets"
+MERGE = {"Content-Type": "application/merge-patch+json"}
 SERVICE = {"metadata": {"name": "s"}, "spec": {"ports": [{"port": 80}]}}
 
 
@@ -111,6 +113,22 @@ async def test_what_has_changed_is_exported_for_any_cluster(it):
     assert (code, text.count("---")) == (200, 1)
     assert "name: a" in text
     assert "uid" not in text
+
+
+@stepped
+async def test_what_the_server_has_from_the_start_is_not_exported_after_a_restore(it):
+    await it.make("a")
+    path = "/api/v1/namespaces/kube-public"
+    labels = {"metadata": {"labels": {"team": "x"}}}
+    await it.client().request("PATCH", path, body=labels, headers=MERGE)
+    _, exported = await it.call("GET", "/state.yaml", clean="true")
+    assert exported.count("---") == 2
+    _, text = await it.call("GET", "/state")
+    elsewhere = re.sub(r'"uid":"[0-9a-f]{8}', '"uid":"12345678', text)  # as a file of another server
+    assert elsewhere != text
+    for one in (text, elsewhere):
+        assert (await it.call("PUT", "/state", {"text": one}))[0] == 200
+        assert await it.call("GET", "/state.yaml", clean="true") == (200, exported)
 
 
 @stepped
