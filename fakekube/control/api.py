@@ -9,6 +9,7 @@ from typing import Any
 
 import orjson
 
+from fakekube.apiserver.wire import codec
 from fakekube.apiserver.wire.status import StatusError
 from fakekube.control import apidocument
 from fakekube.control.faultdesk import FaultDesk
@@ -27,6 +28,9 @@ from fakekube.server.controldoor import PREFIX, Answered, Asked
 
 log: logging.Logger = logging.getLogger(__name__)
 
+#: The most bytes of the file of a state that is restored.
+STATE_LIMIT = 512 * 1024 * 1024
+
 
 class ControlApi:
     """Answers the requests for the control API of one server. Implements `controldoor.Control`."""
@@ -43,6 +47,16 @@ class ControlApi:
     def arm(self, faults: Sequence[Mapping[str, Any]]) -> None:
         """Replace all faults, as `PUT /faults`. Raises TypeError, ValueError, StatusError."""
         self._faults.replace({"faults": faults})
+
+    def limit(self, asked: Asked) -> int:
+        """The limit of the Kubernetes API, and a larger one for the file of a state that an admitted client sends."""
+        if (asked.method, asked.path) != ("PUT", f"{ROOT}/state"):
+            return codec.MAX_BODY
+        try:
+            self._guard.check(asked.method, asked.headers, asked.peer)
+        except StatusError:
+            return codec.MAX_BODY
+        return STATE_LIMIT
 
     async def answer(self, asked: Asked) -> Answered:
         try:

@@ -33,6 +33,9 @@ class Answered(NamedTuple):
 
 
 class Control(Protocol):
-    """Answers requests for the control API."""
+    """Answers requests for the control API. `limit`: the most bytes of the body of a request, which it does not have
+    yet."""
+
+    def limit(self, asked: Asked) -> int: ...
 
     async def answer(self, asked: Asked) -> Answered: ...

@@ -254,15 +254,15 @@ class _Handler:
 
     async def _controlled(self, http: web.BaseRequest, control: Control) -> web.StreamResponse:
         """Answer a request for the control API."""
-        try:
-            body = await _body(http)
-        except StatusError as error:
-            return web.json_response(error.to_object(), status=error.code)
         headers = {name.lower(): value for name, value in http.headers.items()}
         peer, _ = _addresses(http)
         url = http.rel_url
-        asked = Asked(http.method, url.path, parse_query(url.raw_query_string), headers, body, (peer or ("",))[0])
-        answer = await control.answer(asked)
+        asked = Asked(http.method, url.path, parse_query(url.raw_query_string), headers, b"", (peer or ("",))[0])
+        try:
+            body = await _body(http, control.limit(asked))
+        except StatusError as error:
+            return web.json_response(error.to_object(), status=error.code)
+        answer = await control.answer(asked._replace(body=body))
         more = {"Content-Type": answer.content_type, **answer.headers}
         if answer.stream is None:
             return web.Response(status=answer.status, body=answer.body, headers=more)
@@ -394,11 +394,13 @@ def _frame(event: Any) -> bytes:
     return error_frame(event) if isinstance(event, StatusError) else event.frame
 
 
-async def _body(http: web.BaseRequest) -> bytes:
-    """The body of a request. Raises 413 above the limit, without reading the rest, and 400 if it cannot be read."""
+async def _body(http: web.BaseRequest, limit: int | None = None) -> bytes:
+    """The body of a request. Raises 413 above the limit (None: that of the API), without reading the rest, and 400 if
+    it cannot be read."""
+    limit = codec.MAX_BODY if limit is None else limit
     length = http.content_length
-    if length is not None and length > codec.MAX_BODY:
-        raise too_large(f"Request entity too large: limit is {codec.MAX_BODY}")
+    if length is not None and length > limit:
+        raise too_large(f"Request entity too large: limit is {limit}")
     if http.headers.get(hdrs.EXPECT, "").lower() == "100-continue" and http.version >= HttpVersion11:
         await http.writer.write(b"HTTP/1.1 100 Continue\r\n\r\n")
         http.writer.output_size = 0
@@ -407,8 +409,8 @@ async def _body(http: web.BaseRequest) -> bytes:
     try:
         async for chunk in http.content.iter_any():
             size += len(chunk)
-            if size > codec.MAX_BODY:
-                raise too_large(f"Request entity too large: limit is {codec.MAX_BODY}")
+            if size > limit:
+                raise too_large(f"Request entity too large: limit is {limit}")
             chunks.append(chunk)
     except (HttpProcessingError, web.PayloadAccessError) as error:
         raise StatusError(400, "BadRequest", f"unable to read the request body: {error}") from None

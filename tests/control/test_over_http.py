@@ -14,6 +14,7 @@ import pytest
 import yaml
 from click.testing import CliRunner
 
+from fakekube.apiserver.wire import codec
 from fakekube.cli import main as command
 from fakekube.control.api import ControlApi
 from fakekube.control.guard import Guard
@@ -102,6 +103,17 @@ async def test_connections_are_cut_by_user_agent(found, ask):
 
 
 CONFIGMAPS = "/api/v1/namespaces/default/configmaps"
+
+
+@served
+async def test_a_state_may_be_larger_than_a_request_for_the_api(found, ask):
+    state = "/_fakekube/v1/state"
+    text = (await ask("GET", state))[1].decode()
+    large = {"text": text.replace("\n", " " * codec.MAX_BODY + "\n", 1)}
+    assert (await ask("PUT", state, large))[0] == 200
+    for path, headers in (("/_fakekube/v1/quiet", {}), (state, {"Host": "example.com"})):
+        code, said = await ask("PUT" if path == state else "POST", path, large, **headers)
+        assert (code, json.loads(said)["message"]) == (413, f"Request entity too large: limit is {codec.MAX_BODY}")
 
 
 @served
