@@ -86,6 +86,11 @@ class Options:
     audit_log_path: Path | None = None
     faults: Path | None = None
 
+    def remove_wait_file(self) -> None:
+        """Remove the file that says that the server is ready, if there is one."""
+        if self.wait_file is not None:
+            self.wait_file.unlink(missing_ok=True)
+
 
 @dataclass(frozen=True, slots=True)
 class Running:
@@ -173,8 +178,7 @@ async def _running(
     tls = _tls(options, authority)
     async with AsyncExitStack() as serving:
         sock = serving.enter_context(sock or taken(options.bind_address, options.port))
-        if options.wait_file is not None:
-            options.wait_file.unlink(missing_ok=True)  # that of an earlier server
+        options.remove_wait_file()  # that of an earlier server
         known = tokens | {token: user for user, token in users.values()}
         runner, is_new, held = _runner(options, known, clock or SystemClock(), sock.getsockname()[1], data)
         serving.enter_context(audit_log(options.audit_policy_file, options.audit_log_path))(runner)
@@ -188,7 +192,7 @@ async def _running(
             found.write_kubeconfig(options.kubeconfig)
         if options.wait_file is not None:
             _write_wait_file(options.wait_file, server.url)
-            serving.callback(options.wait_file.unlink, missing_ok=True)
+            serving.callback(options.remove_wait_file)
         yield found
 
 
@@ -292,7 +296,7 @@ def _runner(
     apiserver.kubelet.advice = ADVICE
     runner = ServerRunner(apiserver, clock, random, tokens=tokens)
     RequestMetrics(runner)
-    return runner, is_new, keep(runner, data) if data is not None else None
+    return runner, is_new, keep(runner, data, options.remove_wait_file) if data is not None else None
 
 
 def first_revision(now: datetime) -> int:

@@ -2,9 +2,11 @@
 
 import contextlib
 import json
+import resource
 import signal
 import socket
 import subprocess
+import urllib.error
 import urllib.request
 
 import pytest
@@ -28,9 +30,7 @@ def folder(tmp_path):
 
 
 def post(url, path, body):
-    request = urllib.request.Request(
-        url + CONTROL + path, json.dumps(body).encode(), {"Content-Type": "application/json"}
-    )
+    request = urllib.request.Request(url + path, json.dumps(body).encode(), {"Content-Type": "application/json"})
     with urllib.request.urlopen(request, timeout=FUSE) as answer:
         return answer.read()
 
@@ -70,7 +70,7 @@ OPEN = {
 def test_a_server_with_a_stepped_clock_stops_while_a_request_is_open(folder, data):
     with started("serve", "--port", "0", "--clock", "stepped", folder=folder) as server:
         url = url_of(server.lines_to(READY))
-        post(url, "/faults", {"verb": "list", "resource": "pods", "delay": "1000h"})
+        post(url, f"{CONTROL}/faults", {"verb": "list", "resource": "pods", "delay": "1000h"})
         with sent(url, data):
             server.process.send_signal(signal.SIGTERM)
             assert server.process.wait(SOON) == 0
@@ -105,3 +105,15 @@ def test_nohup_keeps_a_server_from_a_hangup(folder):
         server.process.send_signal(signal.SIGHUP)
         with urllib.request.urlopen(f"{url}/version", timeout=FUSE):
             assert server.end(signal.SIGTERM) == (0, ["stopping"])
+
+
+def test_a_full_disk_removes_the_wait_file(folder):
+    options = ("--wait-file", "ready", "--data-dir", "data")
+    with started("serve", "--port", "0", *options, folder=folder) as server:
+        url = url_of(server.lines_to(READY))
+        assert (folder / "ready").read_text() == f"{url}\n"
+        resource.prlimit(server.process.pid, resource.RLIMIT_FSIZE, (1, 1))
+        with pytest.raises((urllib.error.URLError, ConnectionError)):
+            post(url, "/api/v1/namespaces", {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "a"}})
+        assert server.process.wait(FUSE) == 3
+    assert not (folder / "ready").exists()

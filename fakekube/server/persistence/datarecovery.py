@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import sqlite3
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import orjson
 
@@ -65,10 +66,11 @@ def _stored(data: DataDir, window: int) -> Store | None:
     return store
 
 
-def keep(runner: ServerRunner, data: DataDir) -> HeldWrites:
+def keep(runner: ServerRunner, data: DataDir, ending: Callable[[], None] = lambda: None) -> HeldWrites:
     """Write each change from now on, before it is answered and before any watch delivers it.
 
     The changes of one turn of the loop are one transaction. Returns what connections hold until it is written.
+    `ending` is called before the process ends because a change cannot be written.
     """
     store = runner.apiserver.store
     held = HeldWrites()
@@ -95,7 +97,7 @@ def keep(runner: ServerRunner, data: DataDir) -> HeldWrites:
             if data.is_untidy:
                 data.tidy(store.compacted)
         except sqlite3.Error as error:
-            _end(error)
+            _end(error, ending)
         held.release()
 
     def restored() -> None:
@@ -103,7 +105,7 @@ def keep(runner: ServerRunner, data: DataDir) -> HeldWrites:
             data.flush()
             data.replace(_rows(store), store.compacted)
         except sqlite3.Error as error:
-            _end(error)
+            _end(error, ending)
 
     runner.on_write(changed)
     runner.restored.append(restored)
@@ -124,8 +126,10 @@ def _rows(store: Store) -> Iterator[Row]:
     return iter([found[revision] for revision in sorted(found)])
 
 
-def _end(error: sqlite3.Error) -> None:
+def _end(error: sqlite3.Error, ending: Callable[[], None]) -> None:
     """End the process at once: a change that is not written must not be answered."""
     sys.stderr.write(f"fakekube: --data-dir: a change cannot be written: {error}\n")
     sys.stderr.flush()
+    with contextlib.suppress(OSError):
+        ending()
     os._exit(CANNOT_WRITE)
