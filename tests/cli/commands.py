@@ -56,6 +56,11 @@ class Started:
             found.append(self.line())
         return found
 
+    def is_closed(self, within: float) -> bool:
+        """Whether all processes that can write to its output end in this real time."""
+        self._reader.join(within)
+        return not self._reader.is_alive()
+
     def end(self, number: signal.Signals) -> tuple[int, Sequence[str]]:
         """Send a signal; returns the exit status and the output after it."""
         self.process.send_signal(number)

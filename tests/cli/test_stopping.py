@@ -2,6 +2,7 @@
 
 import contextlib
 import json
+import os
 import resource
 import signal
 import socket
@@ -117,3 +118,28 @@ def test_a_full_disk_removes_the_wait_file(folder):
             post(url, "/api/v1/namespaces", {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "a"}})
         assert server.process.wait(FUSE) == 3
     assert not (folder / "ready").exists()
+
+
+#: A process that outlives its shell unless it gets the signal, too; a shell lets it ignore SIGINT.
+BEHIND = "sleep 31337 & echo $!; wait"
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_ends_what_the_command_of_run_has_started(folder, number):
+    with started("run", "--", "sh", "-c", BEHIND, folder=folder) as command:
+        behind = int(command.line())
+        try:
+            command.process.send_signal(number)
+            assert command.process.wait(SOON) == 128 + number
+            assert command.is_closed(SOON)
+        finally:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(behind, signal.SIGKILL)
+
+
+def test_what_a_command_leaves_in_the_background_stays_after_its_own_end(folder):
+    with started("run", "--", "sh", "-c", "sleep 31337 & echo $!", folder=folder) as command:
+        behind = int(command.line())
+        assert command.process.wait(FUSE) == 0
+        os.kill(behind, signal.SIGKILL)  # raises if it has ended
+        assert command.is_closed(SOON)

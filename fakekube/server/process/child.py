@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import signal
 import sys
@@ -24,11 +25,16 @@ class CannotRun(Exception):
 
 
 class Signals:
-    """Forwards signals to a command. Created before the command starts, so that no signal is lost."""
+    """Forwards signals to a command and what it has started. Created before the command starts, so that none is lost.
+
+    The command has a process group of its own, except in the foreground of a terminal, which belongs to one group.
+    """
 
     def __init__(self) -> None:
         self._process: asyncio.subprocess.Process | None = None
         self._early: list[signal.Signals] = []
+        self._forwarded: list[signal.Signals] = []
+        self._grouped = not _at_terminal()
         loop = asyncio.get_running_loop()
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             loop.add_signal_handler(number, self._forward, number)
@@ -37,7 +43,10 @@ class Signals:
         """Run a command; returns its exit status, or 128 plus the signal that ended it. Raises CannotRun."""
         try:
             self._process = await asyncio.create_subprocess_exec(
-                *command, env=env, preexec_fn=_ending_with(os.getpid())
+                *command,
+                env=env,
+                preexec_fn=_ending_with(os.getpid()),
+                process_group=0 if self._grouped else None,
             )
         except FileNotFoundError:
             raise CannotRun(NOT_FOUND, f"{command[0]}: command not found") from None
@@ -50,15 +59,26 @@ class Signals:
             status = await self._process.wait()
         finally:
             if self._process.returncode is None:
-                self._process.kill()
+                self._send(signal.SIGKILL)
                 await self._process.wait()
+        if self._grouped and self._forwarded and signal.SIGTERM not in self._forwarded:
+            self._send(signal.SIGTERM)  # what a shell has started in the background ignores SIGINT
         return 128 - status if status < 0 else status
 
     def _forward(self, number: signal.Signals) -> None:
         if self._process is None:
             self._early.append(number)
-        elif self._process.returncode is None and not (number == signal.SIGINT and _at_terminal()):
+        elif self._process.returncode is None and (self._grouped or number != signal.SIGINT or not _at_terminal()):
+            self._forwarded.append(number)
+            self._send(number)
+
+    def _send(self, number: signal.Signals) -> None:
+        assert self._process is not None
+        if not self._grouped:
             self._process.send_signal(number)
+            return
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(self._process.pid, number)
 
 
 def _ending_with(parent: int) -> Callable[[], None] | None:
