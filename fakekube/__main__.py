@@ -1,5 +1,19 @@
-"""`python -m fakekube`."""
+"""`fakekube` and `python -m fakekube`."""
 
-from fakekube.cli import main
+import signal
 
-main()
+
+def main() -> None:
+    """Run the command line. Ctrl-C ends the process without a traceback while large modules are imported."""
+    is_default = signal.getsignal(signal.SIGINT) == signal.default_int_handler
+    if is_default:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+    from fakekube import cli
+
+    if is_default:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+    cli.main()
+
+
+if __name__ == "__main__":
+    main()

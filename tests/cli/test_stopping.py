@@ -7,12 +7,13 @@ import resource
 import signal
 import socket
 import subprocess
+import sys
 import urllib.error
 import urllib.request
 
 import pytest
 
-from tests.cli.commands import FUSE, READY, started, url_of
+from tests.cli.commands import FUSE, READY, environment, started, url_of
 
 pytestmark = pytest.mark.slow
 
@@ -143,3 +144,24 @@ def test_what_a_command_leaves_in_the_background_stays_after_its_own_end(folder)
         assert command.process.wait(FUSE) == 0
         os.kill(behind, signal.SIGKILL)  # raises if it has ended
         assert command.is_closed(SOON)
+
+
+#: Ctrl-C while the modules of the command line are imported.
+INTERRUPTED = """
+import runpy, signal, sys
+
+class Interrupting:
+    def find_spec(self, name, path=None, target=None):
+        if name == "fakekube.cli":
+            signal.raise_signal(signal.SIGINT)
+
+signal.signal(signal.SIGINT, signal.default_int_handler)
+sys.meta_path.insert(0, Interrupting())
+runpy.run_module("fakekube", run_name="__main__")
+"""
+
+
+def test_an_interrupt_of_the_start_has_no_traceback(folder):
+    command = [sys.executable, "-c", INTERRUPTED]
+    done = subprocess.run(command, capture_output=True, check=False, timeout=FUSE, env=environment(folder))
+    assert (done.returncode, done.stdout, done.stderr) == (-signal.SIGINT, b"", b"")
