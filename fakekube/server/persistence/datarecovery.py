@@ -77,7 +77,7 @@ def keep(runner: ServerRunner, data: DataDir, ending: Callable[[], None] = lambd
     try:
         data.replace(_rows(store), store.compacted)
     except sqlite3.Error as error:
-        _end(error)
+        _end(error, ending)
 
     def changed(change: Change) -> None:
         data.append(change)
