@@ -75,6 +75,7 @@ def test_the_best_volume(volumes, options, best):
     assert (reserved is not None) is was_reserved
 
 
+@pytest.mark.slow
 @settings(max_examples=150)
 @given(
     st.lists(st.tuples(st.integers(1, 4), st.sets(st.sampled_from("OM"), min_size=1), st.booleans()), max_size=5),

@@ -186,6 +186,7 @@ def slowly(reconcile):
     return slow
 
 
+@pytest.mark.slow
 def test_other_clients_reach_the_cluster(kube):
     client = kube.access.api_client()
     from kubernetes.client import CoreV1Api

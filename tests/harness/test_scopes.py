@@ -191,6 +191,7 @@ def test_an_operator_of_a_wider_fixture_is_refused(run):
     result.stdout.fnmatch_lines(["*start it in the test, or in a fixture of function scope*"])
 
 
+@pytest.mark.slow
 def test_a_failed_fixture_leaves_no_cluster_open(run):
     result = run(
         test_module="""

@@ -238,6 +238,7 @@ def test_the_map_is_refreshed_where_files_have_changed(toy):
         assert [test.name for test in reaching(mutant, known, {})] == ["tests/test_more.py::test_unused"]
 
 
+@pytest.mark.slow
 def test_listed_equivalents_exist_and_have_a_reason():
     entries = equivalents.load()
     found = [

@@ -262,6 +262,7 @@ def test_a_plan_that_has_failed_is_tried_first_until_it_has_passed_often_enough(
         assert kept.exists() is left
 
 
+@pytest.mark.slow
 def test_plans_of_the_marker_are_always_tried_first(run):
     result = run(MARKED.replace("runs=40", f"runs=3, plans=['{CRASH}']"))
     result.assert_outcomes(failed=1)
@@ -293,6 +294,7 @@ def test_vault(fakekube):
 """
 
 
+@pytest.mark.slow
 def test_the_summary_of_a_failure_has_its_first_line_only(run, monkeypatch):
     monkeypatch.setenv("CI", "true")  # where pytest does not shorten it
     lines = run(MARKED).outlines
@@ -320,6 +322,7 @@ def test_a_bug_of_the_baseline_is_no_failure(run):
     assert re.search(r"known: O2: secret/first is absent at the end .* \(\d+ plans\)", text_of(result))
 
 
+@pytest.mark.slow
 def test_the_report_has_the_output_of_the_failing_run_only(run):
     source = MARKED + "    print('calm' if fakekube.exploration.calm else 'perturbed')\n"
     text = text_of(run(source))
@@ -348,6 +351,7 @@ def test_vault(fakekube):
 """
 
 
+@pytest.mark.slow
 def test_an_upgrade_of_the_marker(run):
     forgets = UPGRADED.replace('"Secret", request.name', '"Secret", f"{request.name}-old"')
     text = text_of(run(forgets))
@@ -357,6 +361,7 @@ def test_an_upgrade_of_the_marker(run):
     run(forgets, "--fakekube-plan", plan).assert_outcomes(failed=1)
 
 
+@pytest.mark.slow
 def test_an_upgrade_that_leaves_nothing(run):
     result = run(UPGRADED, "-rP")
     result.assert_outcomes(passed=1)

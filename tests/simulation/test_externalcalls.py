@@ -162,6 +162,7 @@ def test_attributes_of_a_fake_can_be_set():
     assert ran("dup", run)[0].failure == ""
 
 
+@pytest.mark.slow
 def test_only_coroutines_are_answered_late():
     plans = {
         use: [plan.atoms[0] for plan in Planner(ran("dup", scenario(use, Shelf()))[0]).singles()]

@@ -25,9 +25,8 @@ def test_a_bug_is_found_soon(name):
     assert found.atoms == 1
 
 
-@pytest.mark.parametrize(
-    "name", [name if name == QUICK[0] else pytest.param(name, marks=pytest.mark.slow) for name in SAMPLES]
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("name", SAMPLES)
 def test_a_correct_twin_has_no_alarm(name):
     """200 runs of each take four minutes: `python -m tests.bench.exploration`."""
     found = explored(name, bug=False, runs=40)

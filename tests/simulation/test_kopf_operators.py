@@ -55,6 +55,7 @@ def wrong(**settings):
     return [(str(bug.violation), str(bug.reduced.plan)) for bug in found.bugs]
 
 
+@pytest.mark.slow
 def test_what_a_competing_write_sets_may_be_in_the_annotation_of_kopf():
     assert wrong(runs=6, faults=["race"]) == []
 

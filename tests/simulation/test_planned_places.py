@@ -567,6 +567,7 @@ def test_a_single_place_needs_no_first_look():
     assert looks(Trace().by("create", "cm/a").by("create", "cm/b"), "crash", "lost")[0].count("crash") == 2
 
 
+@pytest.mark.slow
 @given(steps)
 def test_first_looks_are_legal_and_of_atoms_that_are_planned_alone_too(found):
     trace = traced(found)

@@ -34,6 +34,7 @@ def scaling(bug):
     return build
 
 
+@pytest.mark.slow
 @BOTH
 def test_two_replicas_that_react_to_one_change(bug):
     def scenario(fakekube):

@@ -122,6 +122,7 @@ def resized(manager):
     manager.controller("store").for_(API, "Store").complete(reconcile)
 
 
+@pytest.mark.slow
 def test_a_release_that_cannot_read_what_the_old_one_wrote_is_found():
     found = explorer_of(resized).explore()
     assert ("O12: store reconciling default/a raises KeyError: 'size'") in [
