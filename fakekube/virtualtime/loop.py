@@ -90,16 +90,9 @@ class VirtualTimeLoop(NetworkLoop):
         self.processes: ProcessControl = ProcessControl(self)
         self._pools = Pools(self.threads.submit)
         self._quiescence = Quiescence(
-            self,
-            self.clock,
-            self.gate,
-            self.threads,
-            self.network.connections,
-            patience=patience,
-            linger=linger,
-            horizon=horizon,
-            max_turns=max_turns,
-        )
+            self, self.clock, self.gate, self.threads, self.network.connections,
+            patience=patience, linger=linger, horizon=horizon, max_turns=max_turns,
+        )  # fmt: skip
         self._idle_selector = selector
         selector.attach(self._quiescence.turn, self._quiescence.idle)
 
