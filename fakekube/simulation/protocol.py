@@ -57,7 +57,8 @@ def observe(item: pytest.Item, error: Exception | None) -> None:
     """End the run of a plan: what it has done is observed, and the cluster is let go."""
     run = item.stash[RUN]
     item.stash[OBSERVED] = run.finish(error)
-    item.stash[FACTS] = run.facts
+    if not run.plan.atoms:  # only those of a run without faults are read
+        item.stash[FACTS] = run.facts
     run.detach()
 
 
@@ -211,8 +212,10 @@ class ItemExplorer:
         self._properties = properties(found)
         if found.failed is None:
             return "passed", success(found)
-        self._annotations = [self._annotation(annotated(one, self._nodeid(), settings.runs)) for one in found.bugs]
-        message = failure(found, found.failed, self._nodeid(), settings.runs)
+        self._annotations = [
+            self._annotation(annotated(one, nodeid_of(self._item), settings.runs)) for one in found.bugs
+        ]
+        message = failure(found, found.failed, nodeid_of(self._item), settings.runs)
         recorded = self._recorded(explorer, found.failed)
         if recorded is None:  # the output is that of the failing run
             explorer.observe(found.failed.reduced.plan)
@@ -280,7 +283,7 @@ class ItemExplorer:
         path = None if found is None else self._page_of(bool(found.violations))
         if found is None or path is None:
             return message
-        return f"{message}\n\nboth timelines: {write_page(path, found, self._nodeid())}"
+        return f"{message}\n\nboth timelines: {write_page(path, found, nodeid_of(self._item))}"
 
     def _observed(self, plan: Plan) -> Observation:
         """Run the test once under a plan."""
@@ -338,9 +341,6 @@ class ItemExplorer:
         """Tear down fixtures of a wider scope that the next test does not need."""
         self._runner.tear_down(self._item.session, self._nextitem)
         return reports
-
-    def _nodeid(self) -> str:
-        return nodeid_of(self._item)
 
 
 def _representation(message: str) -> Any:

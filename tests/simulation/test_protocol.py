@@ -16,6 +16,7 @@ from fakekube.simulation.protocol import (
     RUN,
     ItemExplorer,
     Runner,
+    nodeid_of,
     plans_for,
     runs_protocol,
     settings_for,
@@ -381,4 +382,4 @@ def test_a_wrong_marker_is_an_error_that_names_the_test(mark, said):
 def test_the_name_of_a_test_is_without_its_shard(nodeid, shown):
     item = Item()
     item.nodeid = nodeid
-    assert explorer_of(item)._nodeid() == shown
+    assert nodeid_of(item) == shown
