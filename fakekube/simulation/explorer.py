@@ -92,8 +92,10 @@ class Trial:
     @property
     def effective(self) -> Plan | None:
         """The plan, of one that fails the atoms that took effect; None if the run says nothing."""
-        if self.unjudged or self.exercised:
-            return None if self.unjudged else self.plan
+        if self.unjudged:
+            return None
+        if self.exercised:
+            return self.plan
         fired = tuple(atom for number, atom in enumerate(self.plan.atoms) if number in self.fired)
         return replace(self.plan, atoms=fired) if fired and (self.violations or self.known) else None
 

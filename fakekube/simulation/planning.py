@@ -114,8 +114,7 @@ class Planner:
             self._late(),
             *([atom for atom in self._outside() if isinstance(atom, form)] for form in (Failure, Lost, Late)),
         )
-        found = [[atom for atom in family if atom.name in self._faults] for family in families]
-        return [Plan(self._seed, tuple(atoms)) for atoms in found if len(atoms) > 1]
+        return [Plan(self._seed, tuple(atoms)) for atoms in self._allowed(families) if len(atoms) > 1]
 
     def singles(self) -> Sequence[Plan]:
         """A plan for each other atom, one of each family in turn; those that were tried together share a turn."""
@@ -148,8 +147,10 @@ class Planner:
 
     def _in_turn(self, families: Iterable[Iterable[Atom]]) -> Iterator[Atom]:
         """The atoms that may be used, one of each family in turn."""
-        allowed = [[atom for atom in family if atom.name in self._faults] for family in families]
-        return (atom for row in zip_longest(*allowed) for atom in row if atom is not None)
+        return (atom for row in zip_longest(*self._allowed(families)) for atom in row if atom is not None)
+
+    def _allowed(self, families: Iterable[Iterable[Atom]]) -> Sequence[Sequence[Atom]]:
+        return [[atom for atom in family if atom.name in self._faults] for family in families]
 
     def _convergence(self) -> Iterator[Atom]:
         """The runs in which O8 and O9 judge, if the test has changed what it made."""

@@ -30,8 +30,7 @@ def reduce(plan: Plan, fails: Callable[[Plan], bool], steps: Sequence[str] = (),
     and atoms once more if a step was left out, then parameters, then the order.
     """
     search = _Search(plan, fails, limit)
-    search.drop_atoms()
-    search.one_atom(plan.atoms)
+    search.fewest_atoms()
     search.skip_steps(steps)
     if search.plan.skipped != plan.skipped:
         search.drop_atoms(least=1)
@@ -43,8 +42,7 @@ def reduce(plan: Plan, fails: Callable[[Plan], bool], steps: Sequence[str] = (),
 def fewest_atoms(plan: Plan, fails: Callable[[Plan], bool], limit: int = LIMIT) -> Reduced:
     """The plan with the fewest atoms that still fails, one of them if there is one that fails alone."""
     search = _Search(plan, fails, limit)
-    search.drop_atoms()
-    search.one_atom(plan.atoms)
+    search.fewest_atoms()
     return Reduced(search.plan, search.runs, search.clean)
 
 
@@ -70,6 +68,12 @@ class _Search:
         else:
             self.clean = candidate
         return self._known[text]
+
+    def fewest_atoms(self) -> None:
+        """Leave out as many atoms as possible, all but one if there is one that fails alone."""
+        atoms = self.plan.atoms
+        self.drop_atoms()
+        self.one_atom(atoms)
 
     def drop_atoms(self, least: int = 0) -> None:
         """Leave out atoms by halves, as long as there are more than `least`."""

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from controllerlib import ApiError
+from fakekube.apiserver.resource import Resource
 from fakekube.harness.assertions.invariants import Violated
 from fakekube.harness.engine import engine_of
 from fakekube.simulation.atoms import (
@@ -174,12 +175,7 @@ class _Ending:
         if resource is None:
             return False
         where = "".join(namespace) or ("default" if resource.namespaced else "")
-        try:
-            now = self._engine.objects.get(resource.api_version, resource.kind, name, where)
-            self._engine.objects.update(changed(now, change.path, value_of(change.value)), "")
-        except (ApiError, LookupError):
-            return False
-        return True
+        return self._updated(resource, where, name, lambda now: changed(now, change.path, value_of(change.value)))
 
     def changed(self, mode: str, failed: bool) -> bool:
         """Give the cluster what is left of the last spec, or take the last change back. Whether the run says anything.
@@ -209,10 +205,17 @@ class _Ending:
         resource = self._run.recorder.kinds.resource(step.kind)
         if resource is None:
             return False
-        objects, namespace = self._engine.objects, step.namespace
+        return self._updated(
+            resource, step.namespace, step.name, lambda now: {**now, **carried(now, step.after, step.before)}
+        )
+
+    def _updated(
+        self, resource: Resource, namespace: str, name: str, change: Callable[[Object], Mapping[str, Any]]
+    ) -> bool:
+        """Update an object; whether it exists, and the server takes the change."""
+        objects = self._engine.objects
         try:
-            now = objects.get(resource.api_version, resource.kind, step.name, namespace)
-            objects.update({**now, **carried(now, step.after, step.before)}, "")
+            objects.update(change(objects.get(resource.api_version, resource.kind, name, namespace)), "")
         except (ApiError, LookupError):
             return False
         return True
