@@ -21,6 +21,7 @@ from fakekube.apiserver.storage.store import Store
 from fakekube.apiserver.wire.selectors import parse_fields
 from fakekube.apiserver.wire.status import StatusError, bad_request, method_not_allowed, not_found
 from fakekube.controllers.scalingmetrics import Metrics
+from fakekube.controllers.workload.podstate import is_ready, phase
 
 GROUP_VERSION = "metrics.k8s.io/v1beta1"
 SERVICE = Service("kube-system", "metrics-server")
@@ -136,7 +137,7 @@ class MetricsServer:
         ready = set(self._ready())
         for path, entry in sorted(self._store.collection("pods").live.items()):
             pod = entry.object
-            runs = (pod.get("status") or {}).get("phase") == "Running" and pod["spec"].get("nodeName") in ready
+            runs = phase(pod) == "Running" and pod["spec"].get("nodeName") in ready
             if runs and (not namespace or path.startswith(f"{namespace}/")):
                 yield {**self._measured(pod), "containers": self._containers(pod)}
 
@@ -145,7 +146,7 @@ class MetricsServer:
         used: dict[str, dict[str, Decimal]] = {}
         for entry in self._store.collection("pods").live.values():
             pod = entry.object
-            if (pod.get("status") or {}).get("phase") == "Running":
+            if phase(pod) == "Running":
                 sums = used.setdefault(pod["spec"].get("nodeName") or "", dict.fromkeys(IDLE, Decimal()))
                 for usage in self._usage(pod).values():
                     for resource, value in usage.items():
@@ -159,12 +160,7 @@ class MetricsServer:
     def _ready(self) -> dict[str, Object]:
         """The nodes whose kubelet answers, by name."""
         return {
-            name: entry.object
-            for name, entry in self._store.collection("nodes").live.items()
-            if any(
-                one["type"] == "Ready" and one["status"] == "True"
-                for one in (entry.object.get("status") or {}).get("conditions") or ()
-            )
+            name: entry.object for name, entry in self._store.collection("nodes").live.items() if is_ready(entry.object)
         }
 
     def _measured(self, obj: Mapping[str, Any]) -> Object:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from fakekube.controllers.workload.podstate import is_ready
 from fakekube.simulation.anchor import Anchor
 from fakekube.simulation.atoms import Drain, Evict, Lose, NodeFault, Preempt
 from fakekube.simulation.observation import TEST, Commit, Observation
@@ -82,7 +83,7 @@ def _is_owned(reference: Observation, pod: Commit) -> bool:
 def _moments(reference: Observation, writes: Sequence[Commit], target: str) -> Sequence[Anchor]:
     """When a pod is ready, what operators write next and last, and what the test changes then."""
     of_pod = [one for one in reference.commits if one.anchor.target == target and not one.rest]
-    ready = next((one for one in of_pod if _is_ready(one.after)), None)
+    ready = next((one for one in of_pod if is_ready(one.after or {})), None)
     if ready is None:
         return ()
     end = next((one.revision for one in reversed(of_pod) if one.anchor.verb == "delete"), None)
@@ -96,8 +97,3 @@ def _moments(reference: Observation, writes: Sequence[Commit], target: str) -> S
     by_test = [one for one in later if one.actor == TEST and not one.is_external]
     chosen = [ready, *by_operator[:1], *by_test[:1], *by_operator[-1:], *by_test[-1:]]
     return list(dict.fromkeys(one.anchor for one in chosen))[:_MOMENTS]
-
-
-def _is_ready(pod: Object | None) -> bool:
-    conditions = ((pod or {}).get("status") or {}).get("conditions") or ()
-    return any(one.get("type") == "Ready" and one.get("status") == "True" for one in conditions)

@@ -24,6 +24,12 @@ SCHEDULER = "default-scheduler"
 _LONGEST_NOTE = 1024
 
 
+def victim_condition() -> dict[str, Any]:
+    """The condition of a pod that makes room for one of a higher priority."""
+    message = f"{SCHEDULER}: preempting to accommodate a higher priority pod"
+    return {"type": "DisruptionTarget", "status": "True", "reason": PREEMPTION, "message": message}
+
+
 class SchedulerWrites:
     """Writes as the user of kube-scheduler."""
 
@@ -55,10 +61,8 @@ class SchedulerWrites:
         if victim.is_terminating:
             return
         pod = victim.pod
-        target = {"type": "DisruptionTarget", "status": "True", "reason": PREEMPTION}
-        target["message"] = f"{SCHEDULER}: preempting to accommodate a higher priority pod"
         try:
-            await self._patch_status(pod, target, None)
+            await self._patch_status(pod, victim_condition(), None)
             await self.client.delete(pod)
         except ApiError as error:
             if error.reason != "NotFound":

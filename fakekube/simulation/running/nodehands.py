@@ -20,14 +20,6 @@ Object = Mapping[str, Any]
 #: After so many seconds an eviction that a disruption budget refuses is tried again (kubectl, `drain.go`).
 _RETRY = 5.0
 
-#: The condition that kube-scheduler sets on a pod which makes room for another one (`preemption.go`).
-_PREEMPTED = {
-    "type": "DisruptionTarget",
-    "status": "True",
-    "reason": "PreemptionByScheduler",
-    "message": "default-scheduler: preempting to accommodate a higher priority pod",
-}
-
 
 class NodeHands:
     """Takes pods from their nodes. What it writes is recorded as that of another client than the operator."""
@@ -96,7 +88,9 @@ class NodeHands:
             self._soon(lambda: self._evict(pod, left - _RETRY), _RETRY)
 
     def _preempt(self, pod: Object) -> None:
-        self._send("PATCH", f"{_path(pod)}/status", {"status": {"conditions": [_PREEMPTED]}})
+        from fakekube.controllers.scheduler.schedulerwrites import victim_condition
+
+        self._send("PATCH", f"{_path(pod)}/status", {"status": {"conditions": [victim_condition()]}})
         self._send("DELETE", _path(pod), {"preconditions": {"uid": pod["metadata"]["uid"]}})
 
     def _send(self, method: str, path: str, body: Object) -> int:
