@@ -167,13 +167,11 @@ class ManagerOptions(TypedDict, total=False):
 _TEXT_FIELDS = frozenset(name for name, kind in get_type_hints(RequestRecord).items() if kind is str)
 
 
+_EVENT_KINDS: dict[Any, tuple[type, str]] = {int: (int, "a number"), Mapping: (Mapping, "a mapping")}
+
 #: The types of the fields of an Event, and what they are called.
 _EVENT_FIELDS: dict[str, tuple[type, str]] = {
-    name: (int, "a number")
-    if kind is int
-    else (Mapping, "a mapping")
-    if get_origin(kind) is Mapping
-    else (str, "a text")
+    name: _EVENT_KINDS.get(get_origin(kind) or kind, (str, "a text"))
     for name, kind in get_type_hints(EventFields).items()
 }
 
