@@ -120,34 +120,34 @@ async def test_a_state_may_be_larger_than_a_request_for_the_api(found, ask):
 async def test_the_snapshot_command_saves_restores_and_exports(found, ask):
     url = found.server.url
 
-    def told(*arguments, file="state", at=("--server", f"{url}/")):
+    def run_snapshot(*arguments, file="state", at=("--server", f"{url}/")):
         done = CliRunner().invoke(command, ["snapshot", arguments[0], str(folder / file), *arguments[1:], *at])
         return done.exit_code, done.output
 
     with tempfile.TemporaryDirectory() as name:
-        folder, told = Path(name), partial(asyncio.to_thread, told)
+        folder, run_snapshot = Path(name), partial(asyncio.to_thread, run_snapshot)
         await ask("POST", CONFIGMAPS, {"metadata": {"name": "kept"}, "data": {"x": "1"}})
-        assert await told("save") == (0, "")
+        assert await run_snapshot("save") == (0, "")
         saved = (folder / "state").read_text().splitlines()
         assert json.loads(saved[0])["objects"] == len(saved) - 1
         await ask("DELETE", f"{CONFIGMAPS}/kept")
         await ask("POST", CONFIGMAPS, {"metadata": {"name": "later"}})
-        assert await told("restore") == (0, f"{len(saved) - 1} objects\n")
+        assert await run_snapshot("restore") == (0, f"{len(saved) - 1} objects\n")
         names = [one["metadata"]["name"] for one in json.loads((await ask("GET", CONFIGMAPS))[1])["items"]]
         assert (("kept" in names), ("later" in names)) == (True, False)
-        assert await told("export", "--clean", file="changed") == (0, "")
+        assert await run_snapshot("export", "--clean", file="changed") == (0, "")
         (made,) = [
             one for one in yaml.safe_load_all((folder / "changed").read_text()) if (one or {}).get("data") == {"x": "1"}
         ]
         assert (made["metadata"]["name"], "uid" in made["metadata"]) == ("kept", False)
-        assert await told("export", file="whole") == (0, "")
+        assert await run_snapshot("export", file="whole") == (0, "")
         assert "uid: " in (folder / "whole").read_text()
 
         (folder / "torn").write_text("{")
-        code, said = await told("restore", file="torn")
-        assert (code, said.startswith(f"Error: {folder}/torn: the file is ")) == (1, True)
-        code, said = await told("save", file="none/state")
-        assert (code, said) == (1, f"Error: {folder}/none/state: No such file or directory\n")
+        code, output = await run_snapshot("restore", file="torn")
+        assert (code, output.startswith(f"Error: {folder}/torn: the file is ")) == (1, True)
+        code, output = await run_snapshot("save", file="none/state")
+        assert (code, output) == (1, f"Error: {folder}/none/state: No such file or directory\n")
 
         # by a kubeconfig, whose address --server replaces
         user = {"name": "u", "user": {"token": "t"}}
@@ -157,8 +157,8 @@ async def test_the_snapshot_command_saves_restores_and_exports(found, ask):
         (folder / "kubeconfig").write_text(yaml.safe_dump(config))
         by_file = ("--kubeconfig", str(folder / "kubeconfig"))
         os.remove(folder / "state")
-        assert (await told("save", at=by_file))[0] == 0
+        assert (await run_snapshot("save", at=by_file))[0] == 0
         assert (folder / "state").exists()
         found.server.runner.control = None
-        code, said = await told("save")
-        assert (code, said) == (1, f"Error: 404: the server at {url} has no control API\n")
+        code, output = await run_snapshot("save")
+        assert (code, output) == (1, f"Error: 404: the server at {url} has no control API\n")

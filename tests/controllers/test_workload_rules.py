@@ -546,7 +546,7 @@ def test_retries_are_delayed_by_failures_of_their_key():
 
 
 class Patches:
-    """A client that keeps the patches it is told to send."""
+    """A client that records the patches instead of sending them."""
 
     def __init__(self):
         self.sent = []

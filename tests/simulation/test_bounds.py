@@ -78,11 +78,11 @@ def test_a_run_with_too_many_requests_names_what_it_mostly_does():
     assert (meter.is_over, meter.exceeded) == (False, "")
     assert meter.request("get a")
     assert meter.exceeded.startswith("more than 10070 requests (the reference has 7), mostly get a at test_bounds.py:")
-    told = meter.exceeded
+    exceeded = meter.exceeded
     clock.now = 9.0
     assert meter.request("get b"), "it stays over its bounds"
     assert meter.step("events of pods for db")
-    assert meter.exceeded == told
+    assert meter.exceeded == exceeded
     assert meter.cost == Cost(requests=10_072, steps=1, at_once=10_071, seconds=9.0)
 
 
