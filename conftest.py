@@ -37,13 +37,22 @@ _renewed = [float("-inf")]
 _stderr = os.dup(2)
 
 
+#: Seconds after which what has been loaded and reported meanwhile is left out of garbage collections, too.
+FROZEN_AGAIN = 5
+_frozen = [float("-inf")]
+
+
 def pytest_collection_finish():
-    gc.freeze()  # the tests and their modules are not garbage: a collection need not look at them
+    gc.set_threshold(5000)  # a cluster makes more than the usual 700 objects
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_setup():
     now = _real_time()
+    if now - _frozen[0] > FROZEN_AGAIN:
+        gc.collect()
+        gc.freeze()  # tests, modules and reports are not garbage: a collection need not look at them
+        _frozen[0] = now
     if now - _renewed[0] > RENEWED:
         _renewed[0] = now
         faulthandler.dump_traceback_later(FUSE, exit=True, file=_stderr)

@@ -15,6 +15,7 @@ from fakekube.apiserver.faults import FaultRule
 from fakekube.apiserver.requestlog import RequestRecord
 from fakekube.apiserver.user import User
 from fakekube.clustersettings import ClusterSettings, built_from
+from fakekube.garbage import no_collections
 from fakekube.harness import arguments, members, requestqueries
 from fakekube.harness.assembly import Assembly
 from fakekube.harness.asserting import Assertions
@@ -100,9 +101,10 @@ class FakeKube(Cluster):
     def __enter__(self) -> Self:
         parts = self._parts
         members.check_can_open(is_open=parts.bubble.closer is not None, is_closed=parts.is_closed())
-        parts.open(self.close)
-        members.opened((self, *self._desks))
-        parts.start_controllers()
+        with no_collections():  # nearly all that is made here is kept
+            parts.open(self.close)
+            members.opened((self, *self._desks))
+            parts.start_controllers()
         return self
 
     def __exit__(

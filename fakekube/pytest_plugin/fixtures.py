@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from fakekube.clustersettings import suggestion
+from fakekube.garbage import leave_out_what_is_loaded
 from fakekube.pytest_plugin import clusterport
 from fakekube.pytest_plugin.itemkeys import CLUSTER, SHARED, SHARED_FIXTURES
 from fakekube.pytest_plugin.survivors import refuse_survivors
@@ -36,6 +37,7 @@ def cluster_of_test(request: pytest.FixtureRequest) -> Iterator[FakeKube]:
         from fakekube.simulation.protocol import attach
 
         attach(request.node, cluster)
+    leave_out_what_is_loaded()
     with ExitStack() as leave:
         with _one_line():
             leave.enter_context(cluster)

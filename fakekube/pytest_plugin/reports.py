@@ -6,13 +6,13 @@ import gc
 import re
 import sys
 import warnings
-from collections.abc import Generator, Iterator
-from contextlib import contextmanager
+from collections.abc import Generator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
+from fakekube.garbage import no_collections
 from fakekube.pytest_plugin import clusterport
 from fakekube.pytest_plugin.itemkeys import CLUSTER, FAILURES, RAISED
 from fakekube.pytest_plugin.testsettings import option
@@ -37,7 +37,10 @@ def makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> Generator[None
     if call.excinfo is None:
         report = yield
     else:
-        with _without_collection():
+        # A finalizer may log a traceback, which parses source code: that of a task whose exception nothing has
+        # retrieved does. Within another parse, of pytest's own traceback, that is a SystemError: "AST constructor
+        # recursion depth mismatch" (CPython issue 106905; fixed in 3.11.8 and 3.12.2).
+        with no_collections():
             report = yield
     cluster = item.stash.get(CLUSTER, None)
     if cluster is None:
@@ -85,23 +88,6 @@ def _free_clients() -> None:
         ignore_unclosed()
         warnings.filterwarnings("ignore", "coroutine .* was never awaited", RuntimeWarning)
         gc.collect()
-
-
-@contextmanager
-def _without_collection() -> Iterator[None]:
-    """Runs no finalizers of garbage.
-
-    That of a task whose exception nothing has retrieved logs a traceback, which parses source code. Within another
-    parse, of pytest's own traceback, that is a SystemError: "AST constructor recursion depth mismatch" (CPython
-    issue 106905; fixed in 3.11.8 and 3.12.2).
-    """
-    enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if enabled:
-            gc.enable()
 
 
 def _write_page(item: pytest.Item, cluster: FakeKube, report: pytest.TestReport) -> Path | None:

@@ -52,7 +52,8 @@ SERVERS = tuple(_COMMANDS)
 def serving(name: str, tree: Path | None = None) -> Iterator[tuple[str, int]]:
     """The URL of a server and the id of its process. `tree`: the folder of the code, instead of the installed one."""
     environment = None if tree is None else {**os.environ, "PYTHONPATH": str(tree)}
-    with subprocess.Popen(_COMMANDS[name], stdout=subprocess.PIPE, text=True, env=environment) as process:
+    # in that folder: Python looks for a module (`-m`) in the present one first
+    with subprocess.Popen(_COMMANDS[name], stdout=subprocess.PIPE, text=True, env=environment, cwd=tree) as process:
         try:
             url = next(word for line in process.stdout for word in line.split() if word.startswith("http://"))
             yield url, process.pid
