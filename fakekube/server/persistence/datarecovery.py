@@ -17,6 +17,7 @@ from fakekube.apiserver.crd.definitioncontrollers import serve
 from fakekube.apiserver.storage.store import Change, Store
 from fakekube.server.httpconnection import HeldWrites
 from fakekube.server.persistence.datadir import DataDir, Row
+from fakekube.server.process.pacedloop import PacedLoop
 from fakekube.server.runner import ServerRunner
 
 #: The objects that say where the server listens, which each start writes.
@@ -85,8 +86,10 @@ def keep(runner: ServerRunner, data: DataDir, ending: Callable[[], None] = lambd
             return
         try:
             loop = asyncio.get_running_loop()
-        except RuntimeError:  # no other request can come in this turn
-            flush()
+        except RuntimeError:
+            loop = None
+        if loop is None or (isinstance(loop, PacedLoop) and not loop.has_more):
+            flush()  # no other request comes in this turn
         else:
             held.hold()
             loop.call_soon(flush)

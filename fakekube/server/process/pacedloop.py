@@ -10,6 +10,7 @@ import asyncio
 import re
 import selectors
 import time
+from collections import deque
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 
@@ -40,6 +41,8 @@ class NotStepped(Exception):
 class PacedLoop(asyncio.SelectorEventLoop):
     """An event loop whose time passes at a rate, beginning at 0. At the rate 0 it passes by `advance` only."""
 
+    _ready: deque[asyncio.Handle]
+
     def __init__(self, rate: float = 1.0) -> None:
         self._passed, self._since, self._rate = 0.0, _real(), rate
         self._target: float | None = None
@@ -50,6 +53,11 @@ class PacedLoop(asyncio.SelectorEventLoop):
         if not self._rate:
             return self._passed
         return self._passed + (_real() - self._since) * self._rate
+
+    @property
+    def has_more(self) -> bool:
+        """Whether anything else runs in this turn, beside the present callback; what is not known yet runs later."""
+        return bool(self._ready)
 
     @property
     def mode(self) -> str:

@@ -20,6 +20,7 @@ from fakekube.server.persistence import datadir
 from fakekube.server.persistence.datadir import DataDir
 from fakekube.server.persistence.datarecovery import keep, recover
 from fakekube.server.process.listening import CannotServe
+from fakekube.server.process.pacedloop import PacedLoop
 from fakekube.server.random import SeededRandom
 from fakekube.server.runner import ServerRunner
 from fakekube.server.systemclock import SystemClock
@@ -169,6 +170,27 @@ def test_the_changes_of_one_turn_are_written_before_connections_send(server):
     assert asyncio.run(two_writes()) == ["default/a", "default/b"]
     assert not held.is_held
     assert {"default/a", "default/b"} <= server().store.collection("configmaps").live.keys()
+
+
+@pytest.mark.parametrize(("others", "at_once"), [(0, True), (1, False)])
+def test_a_change_is_written_at_once_if_no_other_can_come_in_the_turn(server, others, at_once):
+    first = server()
+
+    def write(written):
+        first.make("a")
+        written.set_result((first.held.is_held, "default/a" in [row.path for row in first.data.rows()]))
+
+    async def turn():
+        loop = asyncio.get_running_loop()
+        written = loop.create_future()
+        loop.call_soon(write, written)
+        for _ in range(others):
+            loop.call_soon(bool)
+        return await written
+
+    with asyncio.Runner(loop_factory=PacedLoop) as runner:
+        assert runner.run(turn()) == (not at_once, at_once)
+    assert not first.held.is_held
 
 
 def test_what_is_pending_is_written_at_the_end(tmp_path):
