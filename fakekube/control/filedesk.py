@@ -38,19 +38,23 @@ class FileDesk:
     @operation("PUT", "/state")
     async def load(self, text: str) -> Any:
         """Return to the state of a file, the `text` of what `GET /state` has answered, or of YAML: uids and statuses
-        are kept, every watch ends, and objects that it does not have are gone."""
+        are kept, every watch ends, and objects that it does not have are gone. If an object cannot be stored, the state
+        stays as it was."""
         runner = self._steering.runner
         try:
             objects = statefile.parsed(text)
         except statefile.BadFile as problem:
             raise ValueError(str(problem)) from None
         wanted = statefile.places(runner.apiserver, objects)
+        before = runner.apiserver.save()
         await self._restorer.restore(statefile.pruned(self._steering.initial, wanted))
         problems = [said for obj in objects if (said := self._stored(obj))]
-        self._steering.note(f"loads the state of a file with {len(objects)} objects")
         if problems:
+            await self._restorer.restore(before)
+            count = f"{len(problems)} of {len(objects)} objects cannot be stored"
             first = "; ".join(problems[:SHOWN])
-            raise StatusError(422, "Invalid", f"{len(problems)} of {len(objects)} objects were not stored: {first}")
+            raise StatusError(422, "Invalid", f"the state is as it was, since {count}: {first}")
+        self._steering.note(f"loads the state of a file with {len(objects)} objects")
         return {"objects": len(objects), "revision": str(runner.apiserver.store.revision)}
 
     def _stored(self, obj: dict[str, Any]) -> str:

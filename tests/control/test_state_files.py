@@ -137,9 +137,35 @@ async def test_objects_that_cannot_be_stored_are_named(it):
     code, said = await it.refused("PUT", "/state", {"text": text})
     assert (code, said) == (
         422,
-        "3 of 3 objects were not stored: Widget/w: the cluster has no kind 'Widget' in 'example.com/v1'; "
-        "ConfigMap/: it has no name; ConfigMap/b: unknown field size",
+        "the state is as it was, since 3 of 3 objects cannot be stored: Widget/w: the cluster has no kind 'Widget' in "
+        "'example.com/v1'; ConfigMap/: it has no name; ConfigMap/b: unknown field size",
     )
+
+
+@stepped
+async def test_a_file_of_which_an_object_cannot_be_stored_changes_nothing(it):
+    await it.make("a")
+    await it.client().request("POST", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", body=DEFINITION)
+    widget = {"apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name": "w"}, "size": 3}
+    await it.client().request("POST", WIDGETS, body=widget)
+    before = await it.call("GET", "/state")
+    text = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: b}\n---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\nsize: 3\n"
+    code, said = await it.refused("PUT", "/state", {"text": text})
+    assert code == 422
+    assert said.startswith("the state is as it was, since 1 of 2 objects cannot be stored: ConfigMap/a")
+    after = await it.call("GET", "/state")
+    assert [without_versions(line) for line in after[1].splitlines()[1:]] == [
+        without_versions(line) for line in before[1].splitlines()[1:]
+    ]
+    assert (await got(it, f"{WIDGETS}/w"))["size"] == 3
+    await it.make("c")
+    assert (await got(it, f"{CONFIGMAPS}/c"))["metadata"]["name"] == "c"
+
+
+def without_versions(line):
+    obj = orjson.loads(line)
+    del obj["metadata"]["resourceVersion"]
+    return obj
 
 
 HEAD = {"kind": "fakekube.Snapshot", "format": 1, "objects": 1}
