@@ -207,6 +207,19 @@ def test_the_log_goes_on_with_a_new_line_once_there_is_room(audited, tmp_path):
     assert len(torn) == 20
 
 
+@pytest.mark.parametrize(
+    ("path", "failed"), [("log", []), ("/dev/full", ['apiserver_audit_error_total{plugin="log"} 2'])]
+)
+def test_events_levels_and_errors_are_counted(audited, tmp_path, path, failed):
+    with audited(tmp_path / path) as client:
+        for _ in range(2):
+            client.request_now("GET", MAPS)
+        lines = client.request_now("GET", "/metrics")[2].splitlines()
+    assert [one for one in lines if one.startswith("apiserver_audit_")] == [
+        "apiserver_audit_event_total 2", 'apiserver_audit_level_total{level="Metadata"} 2', *failed,
+    ]  # fmt: skip
+
+
 def test_nothing_is_recorded_without_a_policy(tmp_path):
     with audit_log(None, None) as record:
         assert record(None) is None

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import logging
 import sys
-from collections.abc import Callable, Iterator
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
@@ -12,6 +13,7 @@ from typing import IO
 import orjson
 import yaml
 
+from fakekube.apiserver.endpoints.metrics import Sample, family
 from fakekube.apiserver.requestlog import RequestRecord
 from fakekube.apiserver.response import Response
 from fakekube.apiserver.wire.request import Request, RequestInfo
@@ -60,7 +62,8 @@ class _Lines:
         self._out, self._name = out, name
         self._is_torn = False
 
-    def write(self, lines: bytes) -> None:
+    def write(self, lines: bytes) -> bool:
+        """Returns whether they were written."""
         rest = memoryview(b"\n" + lines if self._is_torn else lines)
         try:
             while rest:
@@ -69,13 +72,39 @@ class _Lines:
             self._out.flush()
         except OSError as error:
             log.error("--audit-log-path %s: events cannot be written", self._name, exc_info=error)
+            return False
+        return True
+
+
+class _AuditMetrics:
+    """The counters of the audit log (`k8s.io/apiserver/pkg/audit/metrics.go`)."""
+
+    def __init__(self) -> None:
+        self.levels: Counter[str] = Counter()
+        self.events = self.errors = 0
+
+    def families(self) -> Iterable[str]:
+        """The metric families as text."""
+        about = "[ALPHA] Counter of audit events generated and sent to the audit backend."
+        yield family("apiserver_audit_event_total", "counter", about, [({}, self.events)])
+        about = "[ALPHA] Counter of policy levels for audit events (1 per request)."
+        levels: list[Sample] = [({"level": level}, count) for level, count in sorted(self.levels.items())]
+        yield family("apiserver_audit_level_total", "counter", about, levels)
+        about = (
+            "[ALPHA] Counter of audit events that failed to be audited properly. Plugin identifies the plugin affected "
+            "by the error."
+        )
+        failed: list[Sample] = [({"plugin": "log"}, self.errors)] if self.errors else []
+        yield family("apiserver_audit_error_total", "counter", about, failed)
 
 
 def _record(runner: ServerRunner, rules: AuditPolicy, out: _Lines) -> None:
-    random = SystemRandom()
+    random, metrics = SystemRandom(), _AuditMetrics()
+    runner.apiserver.more_metrics.append(metrics.families)
 
     def answered(request: Request, info: RequestInfo, response: Response, record: RequestRecord) -> None:
         audited = rules.of(request.user, info)
+        metrics.levels[audited.level] += 1
         if audited.level == "None":
             return
         clock = runner.clock
@@ -87,7 +116,9 @@ def _record(runner: ServerRunner, rules: AuditPolicy, out: _Lines) -> None:
             clock.monotonic() - runner.began,
         )
         stages = [one for one in (received(made), made) if one["stage"] not in audited.omitted]
-        out.write(b"".join(orjson.dumps(one) + b"\n" for one in stages))
+        metrics.events += len(stages)
+        if not out.write(b"".join(orjson.dumps(one) + b"\n" for one in stages)):
+            metrics.errors += len(stages)
 
     runner.on_answer(answered)
 
