@@ -309,8 +309,11 @@ async def _serve(stop: asyncio.Event, found: Served) -> None:
 def _greeting(found: Running, options: Options, controllers: Sequence[str]) -> list[str]:
     url, version = found.server.url, found.server.runner.apiserver.version["gitVersion"]
     lines = [f"fakekube serves the Kubernetes API {version} at {url}"]
+    manifests = ", ".join(map(str, options.manifests))
     if found.loaded:
-        lines.append(f"  loaded {found.loaded} objects from {', '.join(map(str, options.manifests))}")
+        lines.append(f"  loaded {found.loaded} objects from {manifests}")
+    elif manifests:
+        lines.append(f"  {manifests}: not loaded, because {options.data_dir} has a cluster already")
     if options.kubeconfig and found.ca is None and options.authorization_mode != "AlwaysAllow":
         lines.append(
             f"  {options.kubeconfig} has a token, which kubectl does not send over plain HTTP: add --tls for kubectl"

@@ -181,6 +181,16 @@ def test_kubeconfig_and_manifests(folder):
         assert get(f"{url}/api/v1/namespaces/made/configmaps/a")["metadata"]["name"] == "a"
 
 
+def test_manifests_are_not_loaded_into_a_data_directory_that_has_a_cluster(folder):
+    (folder / "a.yaml").write_text(MANIFEST)
+    said = []
+    for _ in range(2):
+        options = ("--manifests", "a.yaml", "--data-dir", "data")
+        with started("serve", "--port", "0", *options, folder=folder) as server:
+            said.append(server.lines_to(READY)[2])
+    assert said == ["  loaded 2 objects from a.yaml", "  a.yaml: not loaded, because data has a cluster already"]
+
+
 @pytest.mark.parametrize("mode", ["AlwaysAllow", "RBAC"])
 def test_https_with_a_token(folder, mode):
     (folder / "tokens.csv").write_text(TOKENS)
