@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import gc
 import sys
 import tempfile
 from collections.abc import Callable, Coroutine, Sequence
@@ -21,7 +20,7 @@ from fakekube.control.runreport import Ended, Reports
 from fakekube.control.steering import Beside as SteeredBeside
 from fakekube.control.steering import Steering
 from fakekube.controllers.realtime import cluster, unsteered
-from fakekube.garbage import leave_out_what_is_loaded
+from fakekube.garbage import collect_seldom, leave_out_what_is_loaded
 from fakekube.harness import accessreport
 from fakekube.server.process.child import CannotRun, Signals
 from fakekube.server.process.listening import LOOPBACK, CannotServe, reason
@@ -76,7 +75,7 @@ async def served(
         if selected.verbose:
             runner.on_answer(RequestLines(runner, selected.log_format, own=selected.verbose > 1).answered)
         leave_out_what_is_loaded()
-        gc.set_threshold(20_000)  # a write makes a hundred objects that are kept; none is garbage
+        collect_seldom()
         try:
             return await then(Served(options, selected, found, made[0] if made else None))
         finally:

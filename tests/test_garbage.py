@@ -5,7 +5,7 @@ import gc
 import pytest
 
 from fakekube import FakeKube
-from fakekube.garbage import no_collections
+from fakekube.garbage import SELDOM, no_collections
 
 
 @pytest.mark.parametrize("enabled", [True, False])
@@ -42,5 +42,31 @@ def test_none_runs_while_a_cluster_is_opened():
         gc.callbacks.remove(note)
 
 
-def test_a_test_with_a_cluster_leaves_out_what_was_loaded(fakekube):
+@pytest.mark.parametrize(
+    ("before", "during"), [((700, 10, 10), SELDOM), ((9_000, 5, 200), (9_000, 20, 200)), ((0, 10, 10), (0, 10, 10))]
+)
+def test_they_are_rare_while_a_cluster_is_open(before, during):
+    usual = gc.get_threshold()
+    gc.set_threshold(*before)
+    try:
+        with FakeKube():
+            assert gc.get_threshold() == during
+        assert gc.get_threshold() == before
+    finally:
+        gc.set_threshold(*usual)
+
+
+def test_thresholds_that_a_test_sets_stay():
+    usual = gc.get_threshold()
+    try:
+        with FakeKube():
+            gc.set_threshold(50, 1, 1)
+        assert gc.get_threshold() == (50, 1, 1)
+    finally:
+        gc.set_threshold(*usual)
+
+
+def test_a_test_with_a_cluster_leaves_out_what_was_loaded(request):
+    gc.unfreeze()
+    request.getfixturevalue("fakekube")
     assert gc.get_freeze_count() > 10_000

@@ -10,6 +10,7 @@ from typing import Any, Literal
 from fakekube.apiserver.user import ADMIN, User
 from fakekube.clustersettings import ClusterSettings
 from fakekube.controllers.catalogue import selection
+from fakekube.garbage import collect_seldom
 from fakekube.harness import arguments
 from fakekube.harness.assertions.invariants import Invariants
 from fakekube.harness.assertions.readonly import ReadOnlyCluster
@@ -126,6 +127,7 @@ class Assembly:
         if self.selected:
             self.controllers.make(settings.controllers, settings.nodes, self._authority)
         self._environment = Environment()
+        self._collect_as_before: Callable[[], None] = lambda: None
 
     def _authority(self) -> Any:
         return self.webhooks.authority
@@ -142,6 +144,7 @@ class Assembly:
         """Open the bubble, and start the cluster's own controllers. `close` closes the cluster."""
         self.bubble.open()
         self.bubble.closer = close
+        self._collect_as_before = collect_seldom()
         self._environment.hide()
         if not self.settings.real_connections:
             self.bubble.loop.network.outside = OutsideConnections(self._refused).check
@@ -165,6 +168,7 @@ class Assembly:
         """End everything; see `Cluster.close`."""
         loop, background, own = self.bubble.loop, self.background, self.controllers.operator
         with ExitStack() as steps:  # callbacks run in reverse order, each even if those before it failed
+            steps.callback(self._collect_as_before)
             for transport in self.operators.transports:
                 steps.callback(transport.retire)
             steps.callback(self.disruptions.retire)
