@@ -137,8 +137,9 @@ class Monitors:
         stale = [one for one in self._monitors if f"{one.group}/{one.version}" in served.stale]
         if set(wanted) | set(stale) == set(self._monitors) and served == self.served:
             return
+        if self.served.resources:  # what was discovered until then may be gone
+            self._informers.mapper.forget()
         self.served = served
-        self._informers.mapper.forget()
         for gone in [one for one in self._monitors if one not in wanted and one not in stale]:
             self._stop(self._monitors.pop(gone))
         for resource in wanted:
