@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import random
-import uuid
 from collections import Counter
 from typing import Protocol
 
-from fakekube.virtualtime.seeds import Seed
+from fakekube.virtualtime.seeds import Seed, uuid_of
 
 #: The characters of generated names: no vowels, and none that are easily confused (apimachinery `util/rand`).
 ALPHABET = "bcdfghjklmnpqrstvwxz2456789"
@@ -62,7 +62,7 @@ class SystemRandom:
         self._random = random.SystemRandom()
 
     def uid(self, key: str) -> str:
-        return str(uuid.UUID(int=self._random.getrandbits(128), version=4))
+        return uuid_of(os.urandom(16))
 
     def suffix(self, key: str) -> str:
         return "".join(self._random.choices(ALPHABET, k=SUFFIX_LENGTH))
