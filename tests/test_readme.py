@@ -57,7 +57,7 @@ def test_the_second_command_runs_the_quick_tests():
     assert re.findall(r"^```sh\n(.*?)^```", README, re.M | re.S)[1].endswith("/pytest -n 2\n")
 
 
-#: Options of other programs: pip, pytest, kubectl, kopf, `.ci/run`, benchmarks, and the replay of the packs.
+#: Options of other programs: examples, pip, pytest, kubectl, kopf, `.ci/run`, benchmarks, and the replay of the packs.
 FOREIGN = frozenset(
     [
         "--all-interpreters",
@@ -73,6 +73,7 @@ FOREIGN = frozenset(
         "--full-trace",
         "--help",
         "--junitxml",
+        "--leader-elect",
         "--lf",
         "--namespace",
         "--pdb",

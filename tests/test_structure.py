@@ -119,7 +119,7 @@ def allowed(module: str) -> bool:
 def deep_imports() -> Iterator[str]:
     readme = re.findall(r"^ *(?:from|import) ([\w.]+)", (ROOT / "README.md").read_text(), re.M)
     yield from (f"README.md: {module}" for module in readme if not allowed(module))
-    for path in sorted((ROOT / "tests" / "examples").rglob("*.py")):
+    for path in sorted([*ROOT.glob("tests/examples/**/*.py"), *ROOT.glob("docs/examples/**/*.py")]):
         yield from (f"{path.name}: {module}" for module in imported(path.read_text()) if not allowed(module))
 
 
