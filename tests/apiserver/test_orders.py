@@ -353,10 +353,11 @@ def test_versions_of_kubernetes_are_ordered_by_their_numbers():
     assert minors({"types": {"a": [["1.9"], ["1.31"]], "b": [["1.10"], ["1.9"]]}}) == ["1.9", "1.10", "1.31"]
 
 
-def test_the_algorithms_of_tokens_are_listed_once_and_by_name(api):
+def test_the_algorithms_of_tokens_are_listed_once_and_by_name(api, monkeypatch):
     key = api.apiserver.issuer.keys.verifying[0]
     keys = [replace(key, algorithm=name) for name in ("RS256", "ES512", "ES256", "RS256")]
-    api.apiserver.issuer.keys.__dict__["verifying"] = keys
+    # clusters share the issuer's keys
+    monkeypatch.setitem(vars(api.apiserver.issuer.keys), "verifying", keys)
     found = orjson.loads(api.answer("GET", "/.well-known/openid-configuration").body.encode())
     assert found["id_token_signing_alg_values_supported"] == ["ES256", "ES512", "RS256"]
 
