@@ -69,28 +69,36 @@ class DataDir:
     def _open(self, file: Path, fsync: Fsync) -> None:
         try:
             self._database = sqlite3.connect(file, isolation_level=None)
-            file.chmod(0o600)  # it has keys
-            self._database.execute("PRAGMA locking_mode=EXCLUSIVE")  # the lock file is; this saves system calls
-            self._database.execute("PRAGMA journal_mode=WAL")
-            self._database.execute("PRAGMA wal_autocheckpoint=4000")
-            self._database.execute(f"PRAGMA synchronous={'FULL' if fsync == 'commit' else 'OFF'}")
-            application, version = (self._pragma(name) for name in ("application_id", "user_version"))
-            if application == 0 and not self._database.execute("SELECT 1 FROM sqlite_master").fetchone():
-                self._database.executescript(_TABLES)
-                self._database.execute(f"PRAGMA application_id={APPLICATION}")
-                self._database.execute(f"PRAGMA user_version={VERSION}")
-                return
-            if application != APPLICATION:
-                raise CannotServe(f"--data-dir {self._path}: {file.name} is not a file of fakekube")
-            if version > VERSION:
-                raise CannotServe(
-                    f"--data-dir {self._path}: {file.name} is of a newer version ({version}, known: {VERSION})"
-                )
-            (found,) = self._database.execute("PRAGMA quick_check(1)").fetchone()
-            if found != "ok":
-                raise CannotServe(f"--data-dir {self._path}: {file.name} is damaged: {found}")
+            try:
+                self._prepare(file, fsync)
+            except BaseException:
+                self._database.close()
+                raise
         except (sqlite3.Error, OSError) as error:
             raise CannotServe(f"--data-dir {self._path}: {file.name}: {error}") from None
+
+    def _prepare(self, file: Path, fsync: Fsync) -> None:
+        """Make a new file, or check an old one. Raises CannotServe, sqlite3.Error and OSError."""
+        file.chmod(0o600)  # it has keys
+        self._database.execute("PRAGMA locking_mode=EXCLUSIVE")  # the lock file is; this saves system calls
+        self._database.execute("PRAGMA journal_mode=WAL")
+        self._database.execute("PRAGMA wal_autocheckpoint=4000")
+        self._database.execute(f"PRAGMA synchronous={'FULL' if fsync == 'commit' else 'OFF'}")
+        application, version = (self._pragma(name) for name in ("application_id", "user_version"))
+        if application == 0 and not self._database.execute("SELECT 1 FROM sqlite_master").fetchone():
+            self._database.executescript(_TABLES)
+            self._database.execute(f"PRAGMA application_id={APPLICATION}")
+            self._database.execute(f"PRAGMA user_version={VERSION}")
+            return
+        if application != APPLICATION:
+            raise CannotServe(f"--data-dir {self._path}: {file.name} is not a file of fakekube")
+        if version > VERSION:
+            raise CannotServe(
+                f"--data-dir {self._path}: {file.name} is of a newer version ({version}, known: {VERSION})"
+            )
+        (found,) = self._database.execute("PRAGMA quick_check(1)").fetchone()
+        if found != "ok":
+            raise CannotServe(f"--data-dir {self._path}: {file.name} is damaged: {found}")
 
     def _pragma(self, name: str) -> int:
         (found,) = self._database.execute(f"PRAGMA {name}").fetchone()
