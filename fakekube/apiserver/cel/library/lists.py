@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from bisect import insort
 from collections.abc import Callable
 from typing import Any
 
@@ -103,7 +104,13 @@ def sort_by_keys(items: Items, keys: Items) -> Items:
         raise CelError("list elements must be comparable")
     if len(set(map(kind_of, keys))) > 1:
         raise CelError("list elements must have the same type")
-    return [items[place] for place in sorted(range(len(items)), key=keys.__getitem__)]
+    places: list[int] = []
+    if any(key != key for key in keys):
+        for place in range(len(items)):  # where `sorted` leaves NaN depends on the version of Python
+            insort(places, place, key=keys.__getitem__)
+    else:
+        places = sorted(range(len(items)), key=keys.__getitem__)
+    return [items[place] for place in places]
 
 
 # --- sets ------------------------------------------------------------------------------------------------------------
