@@ -48,10 +48,11 @@ class RequestHeaders(Mapping[str, str]):
         return [value for key, value in self._raw.items() if key.lower() == name]
 
     def __iter__(self) -> Iterator[str]:
-        return map(str.lower, self._raw)
+        # multidict before 7.1 repeats the name of a header that is repeated
+        return iter(dict.fromkeys(map(str.lower, self._raw)))
 
     def __len__(self) -> int:
-        return len(self._raw)
+        return sum(1 for _ in self)
 
 
 #: The bytes that are compressed before other requests have their turn.
