@@ -433,7 +433,9 @@ def _unreadable(http: web.BaseRequest) -> web.StreamResponse | None:
     """The answer to a request that Go's HTTP server cannot read; None for all others."""
     if http.version < HttpVersion10:
         return _malformed(http)
-    return None if is_escaped(http.rel_url.raw_path) else _bad_url()
+    # aiohttp itself refuses a request without a host from 3.14 on
+    has_host = http.version < HttpVersion11 or hdrs.HOST in http.headers
+    return None if has_host and is_escaped(http.rel_url.raw_path) else _bad_request()
 
 
 def _add_warnings(answer: web.StreamResponse, response: Response) -> None:
@@ -442,8 +444,8 @@ def _add_warnings(answer: web.StreamResponse, response: Response) -> None:
             answer.headers.add("Warning", value)
 
 
-def _bad_url() -> web.StreamResponse:
-    """The answer of Go's HTTP server to a malformed URL."""
+def _bad_request() -> web.StreamResponse:
+    """The answer of Go's HTTP server to a malformed URL, and to a request without a host."""
     answer = web.Response(text="400 Bad Request", status=400)
     answer.force_close()
     return answer
