@@ -31,6 +31,7 @@ from freezegun import api as freezegun_api
 from kubernetes import client as official
 
 from fakekube.pytest_plugin import internals
+from fakekube.server.httpconnection import UPGRADED
 from fakekube.virtualtime import describe
 from fakekube.virtualtime.compatibility import requirements
 from fakekube.virtualtime.patches.wallclocks.freezer import Freezer
@@ -424,7 +425,7 @@ def test_the_thread_of_kopf_runner_is_started_by_its_module():
 
 def test_the_parts_of_a_connection_of_aiohttp(loop):
     """server.httpconnection."""
-    for name in ("_request_count", "_messages", "_upgraded", "_waiter", "_loop"):
+    for name in ("_request_count", "_messages", UPGRADED, "_waiter", "_loop"):
         assert hasattr(RequestHandler, name), name
     server = web.Server(_nothing, loop=loop)
     assert {"_loop", "_kwargs"} <= set(vars(server))

@@ -20,6 +20,9 @@ HEADER_TIMEOUT = 32.0
 #: The bytes of later requests that are read while an answer is being made.
 MAX_LATER = 64 * 1024
 
+#: aiohttp's name for whether a connection has left HTTP, and the one before 3.14.
+UPGRADED = "_upgraded" if hasattr(RequestHandler, "_upgraded") else "_upgrade"
+
 
 class HeldWrites:
     """The order in which held connections continue: data is sent, and connections are closed, at `release`."""
@@ -211,7 +214,7 @@ class HttpConnection(RequestHandler):
     def _is_idle(self) -> bool:
         """Whether no request is being answered."""
         waiting = self._waiter is not None and not self._waiter.done()
-        return not self._request_count or (waiting and not self._messages and not self._upgraded)
+        return not self._request_count or (waiting and not self._messages and not getattr(self, UPGRADED))
 
     def _is_complete(self) -> bool:
         """Whether the body of the last request has arrived."""

@@ -18,7 +18,7 @@ from fakekube.server import webhookclient
 from fakekube.server.direct import DirectTransport, _Ended
 from fakekube.server.directhttp import NeedsTime, _unchunked
 from fakekube.server.http import _addresses, _body, _reporting
-from fakekube.server.httpconnection import HttpConnection
+from fakekube.server.httpconnection import UPGRADED, HttpConnection
 from fakekube.server.runner import ServerRunner
 from fakekube.server.servercontext import ServerContext
 from fakekube.server.tlsconnection import _text
@@ -305,7 +305,8 @@ def test_a_certificate_comes_before_a_token(valid, user, authorization, found):
 def test_whether_a_connection_answers_no_request(count, waiter, messages, upgraded, idle):
     """waiter: None if the connection does not wait for a request, else whether one has arrived."""
     waiting = None if waiter is None else SimpleNamespace(done=lambda: waiter)
-    connection = SimpleNamespace(_waiter=waiting, _request_count=count, _messages=messages, _upgraded=upgraded)
+    state = {"_waiter": waiting, "_request_count": count, "_messages": messages, UPGRADED: upgraded}
+    connection = SimpleNamespace(**state)
     assert HttpConnection._is_idle(connection) is idle
 
 
