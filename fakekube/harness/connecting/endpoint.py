@@ -131,6 +131,7 @@ class Endpoint:
         token = self.admin if user is None else self.token_of(user)
         configuration = client.Configuration(host=self.url)
         made = self._leave.enter_context(client.ApiClient(configuration))
+        self._leave.callback(_disconnect, made.rest_client.pool_manager)
         if token:
             made.set_default_header("Authorization", f"Bearer {token}")
         return made
@@ -149,3 +150,9 @@ class Endpoint:
     def forget_clients(self) -> None:
         """Close the clients and remove the files that were created here."""
         self._leave.close()
+
+
+def _disconnect(manager: Any) -> None:
+    """Close the connections of a client of urllib3: before kubernetes 37, the client's `close` does not."""
+    for key in manager.pools.keys():  # noqa: SIM118 - it cannot be iterated
+        manager.pools[key].close()
