@@ -34,6 +34,8 @@ COMMANDS = {name: "\n".join(commands(workflow)) for name, workflow in WORKFLOWS.
 def test_the_quick_tests_run_on_each_interpreter_of_the_classifiers():
     stated = [match[1] for one in PROJECT["classifiers"] if (match := re.fullmatch(r".*Python :: (3\.\d+)", one))]
     assert WORKFLOWS["ci.yml"]["jobs"]["quick"]["strategy"]["matrix"]["python"] == stated
+    lowest = WORKFLOWS["ci.yml"]["jobs"]["lowest"]["strategy"]["matrix"]["python"]
+    assert lowest == [stated[0], stated[-1]]
 
 
 @pytest.mark.parametrize("name", WORKFLOWS)

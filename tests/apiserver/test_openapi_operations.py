@@ -1,5 +1,7 @@
 """The operations of OpenAPI documents: their names, parameters, bodies and media types."""
 
+from importlib.metadata import version
+
 import pytest
 
 from fakekube.apiserver.openapi.routes import Route
@@ -118,6 +120,7 @@ def test_what_a_deletion_responds_with(api, path, type):
     assert content["schema"]["$ref"].endswith(type)
 
 
+@pytest.mark.skipif(version("lightkube-models") < "1.36", reason="older descriptions lack those of newer parameters")
 def test_parameters_are_described(api):
     found = {one["name"]: one["description"] for one in paths(api)["/api/v1/pods"]["parameters"]}
     assert found["labelSelector"].startswith("A selector to restrict the list of returned objects by their labels.")

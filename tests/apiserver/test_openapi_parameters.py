@@ -1,10 +1,13 @@
 """The documentation of the query parameters in OpenAPI documents."""
 
+from importlib.metadata import version
+
 import pytest
 
 from fakekube.apiserver.openapi.parameters import OPTIONS, of_options, pretty
 
 
+@pytest.mark.skipif(version("lightkube-models") < "1.36", reason="older descriptions lack those of newer parameters")
 @pytest.mark.parametrize("options", OPTIONS)
 def test_every_parameter_is_described(options):
     found = of_options(options)

@@ -5,8 +5,6 @@ import asyncio
 import kopf
 import pytest
 import yaml
-from kubernetes.aio import client as aio
-from kubernetes.aio import config as aio_config
 from lightkube import AsyncClient, KubeConfig
 from lightkube.resources.core_v1 import ConfigMap
 
@@ -117,11 +115,13 @@ def test_a_killed_operator_of_lightkube(fakekube):
 
 @pytest.mark.slow
 def test_a_killed_operator_of_the_official_async_client(fakekube):
+    official = pytest.importorskip("kubernetes.aio", reason="the official client has it from 37 on")
+
     async def operate():
-        configuration = aio.Configuration()
-        await aio_config.load_kube_config(str(fakekube.access.kubeconfig), client_configuration=configuration)
-        async with aio.ApiClient(configuration) as api:
-            core = aio.CoreV1Api(api)
+        configuration = official.client.Configuration()
+        await official.config.load_kube_config(str(fakekube.access.kubeconfig), client_configuration=configuration)
+        async with official.client.ApiClient(configuration) as api:
+            core = official.client.CoreV1Api(api)
             for number in range(5):
                 body = {"metadata": {"name": f"s{number}"}}
                 try:

@@ -8,7 +8,6 @@ from datetime import UTC
 import pytest
 from kubernetes import client
 from kubernetes.leaderelection import electionconfig, leaderelection
-from kubernetes.leaderelection.resourcelock.leaselock import LeaseLock
 
 
 def test_f13_a_lease_is_renewed_now(fakekube):
@@ -58,6 +57,9 @@ def test_f13_an_event_happens_now(fakekube):
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
 def test_f13_the_lease_lock_of_the_official_client_elects(fakekube, monkeypatch):
+    leaselock = pytest.importorskip(
+        "kubernetes.leaderelection.resourcelock.leaselock", reason="the official client has it from 37 on"
+    )
     api = fakekube.access.api_client()
     monkeypatch.setattr(client.Configuration, "_default", api.configuration)
     led = []
@@ -67,7 +69,7 @@ def test_f13_the_lease_lock_of_the_official_client_elects(fakekube, monkeypatch)
             led.append((name, fakekube.clock.monotonic()))
             threading.Event().wait(40)
 
-        lock = LeaseLock("lock", "default", name)
+        lock = leaselock.LeaseLock("lock", "default", name)
         config = electionconfig.Config(
             lock, lease_duration=15, renew_deadline=10, retry_period=2, onstarted_leading=leads, onstopped_leading=None
         )

@@ -205,6 +205,7 @@ async def test_it(fakekube):
 
 
 def test_row14_tests_without_a_cluster_run_on_their_own_loop(run):
+    pytest.importorskip("pytest_asyncio", reason="it does not support this version of pytest")
     run(
         """
 import asyncio, pytest, pytest_asyncio
