@@ -21,6 +21,7 @@ ROOMS = {
         "fakekube/lint",
         "fakekube/processexploration",
         "fakekube/commandserver.py",
+        "fakekube/garbage.py",
         "fakekube/junitxml.py",
     ),
     "plugin": (
