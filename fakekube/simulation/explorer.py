@@ -33,6 +33,7 @@ from fakekube.simulation.realism import Facts, broken_rules
 from fakekube.simulation.reducer import LIMIT, Reduced, fewest_atoms, reduce
 from fakekube.simulation.releases import Releases
 from fakekube.simulation.results.bugs import Key, general, is_known, key_of, unknown
+from fakekube.simulation.results.runnumber import UNLIMITED
 from fakekube.simulation.results.shards import Shards
 from fakekube.simulation.results.unmatched import Unmatched
 from fakekube.simulation.statemask import Mask, is_compared
@@ -72,7 +73,8 @@ class Settings:
 
     def for_shard(self, index: int, count: int) -> Settings:
         """The settings of one of `count` shards: its part of the runs, and two more for the reference."""
-        return replace(self, runs=-(-self.runs // count) + 2 * (count > 1), shard=(index, count))
+        runs = self.runs if self.runs >= UNLIMITED else -(-self.runs // count) + 2 * (count > 1)
+        return replace(self, runs=runs, shard=(index, count))
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,7 @@ from fakekube.simulation.atoms import FAULTS, OPT_IN
 from fakekube.simulation.explorer import BUDGETS, Settings
 from fakekube.simulation.plan import Plan, parse_plan
 from fakekube.simulation.releases import releases_of
+from fakekube.simulation.results.runnumber import UNLIMITED
 
 ORACLES = ("O1", "O2", "O3", "O4", "O5", "O6", "O7", "O8", "O9", "O10", "O11", "O12", "O13", "test")
 
@@ -40,7 +41,7 @@ def budget_of(text: str) -> Budget:
     found = re.fullmatch(r"(\d+)(s|m|h)", text)
     if found is None or not int(found[1]):
         raise ValueError(f"budget {text!r} is none of {', '.join(BUDGETS)}, a number of runs, or a time like '60s'")
-    return Budget(10**9, int(found[1]) * {"s": 1, "m": 60, "h": 3_600}[found[2]])
+    return Budget(UNLIMITED, int(found[1]) * {"s": 1, "m": 60, "h": 3_600}[found[2]])
 
 
 def settings_of(arguments: Mapping[str, Any], *, seed: int = 0, shard: tuple[int, int] = (0, 1)) -> Settings:

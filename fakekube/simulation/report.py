@@ -11,6 +11,7 @@ from fakekube.simulation.explorer import Exploration, Failed
 from fakekube.simulation.observation import Commit, Observation
 from fakekube.simulation.plan import Plan
 from fakekube.simulation.results.figures import Share, figures, line_of
+from fakekube.simulation.results.runnumber import run_of
 
 #: Assertions about how often something was done, which faults may change.
 _COUNTS = re.compile(r"\b(requests|reconciles|count\w*)\(")
@@ -25,7 +26,7 @@ def headline(failed: Failed, budget: int) -> str:
     if not before:
         return f"{failed.violation}      without faults"
     shrunk = f"shrunk {before} atoms -> {after}" if before != after else f"{after} atom{'s' if after != 1 else ''}"
-    return f"{failed.violation}      run {failed.number} of {budget}, {shrunk}"
+    return f"{failed.violation}      run {run_of(failed.number, budget)}, {shrunk}"
 
 
 def annotated(failed: Failed, nodeid: str, budget: int) -> str:

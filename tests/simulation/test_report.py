@@ -6,6 +6,7 @@ import pytest
 
 from fakekube.simulation.coverage import Coverage
 from fakekube.simulation.explorer import Exploration, Failed, Trial
+from fakekube.simulation.marker import settings_of
 from fakekube.simulation.observation import Observation, Violation
 from fakekube.simulation.plan import parse_plan
 from fakekube.simulation.reducer import Reduced
@@ -52,6 +53,14 @@ def lines(*bugs, nodeid="test_a.py::test_it", **more):
 )
 def test_the_first_line(found, smallest, text):
     assert headline(bug(found, smallest), 200) == f"O2: cm/a is absent at the end      {text}"
+
+
+@pytest.mark.parametrize("text", ["60s", "5m"])
+def test_a_budget_of_real_time_has_no_number_of_runs(text):
+    settings = settings_of({"budget": text})
+    shown = "O2: cm/a is absent at the end      run 4, 1 atom"
+    assert headline(bug(ONE), settings.runs) == shown
+    assert headline(bug(ONE), settings.for_shard(1, 8).runs) == shown
 
 
 @pytest.mark.parametrize(

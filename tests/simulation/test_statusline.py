@@ -3,6 +3,7 @@
 import pytest
 
 from fakekube.simulation.plan import parse_plan
+from fakekube.simulation.results.runnumber import UNLIMITED
 from fakekube.simulation.results.statusline import StatusLine
 
 CRASH = parse_plan("FK1 seed=0 crash@create secret/a#1")
@@ -22,7 +23,7 @@ def test_how_often_there_is_a_line(verbosity, shown):
 
 def test_an_interruption_names_the_run():
     lines = []
-    progress = StatusLine(lines.append, lambda: 0.0, "test_a", 10**9)
+    progress = StatusLine(lines.append, lambda: 0.0, "test_a", UNLIMITED)
     progress.interrupted()
     assert lines == []
     progress.begins(4, parse_plan("FK1"))

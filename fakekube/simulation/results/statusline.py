@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from fakekube.simulation.plan import Plan
+from fakekube.simulation.results.runnumber import run_of
 
 #: The real seconds after which there is a line, and between two of them.
 SECONDS = 5.0
@@ -23,7 +24,7 @@ class StatusLine:
         self, write: Callable[[str], None], now: Callable[[], float], name: str, runs: int, verbosity: int = 0
     ) -> None:
         self._write, self._now, self._name = write, now, name
-        self._of = f" of {runs}" if runs < 10**9 else ""
+        self._runs = runs
         self._interval = SECONDS if verbosity < 1 else VERBOSE if verbosity < 2 else 0.0
         self._last = now()
         self._run = ""
@@ -31,7 +32,7 @@ class StatusLine:
     def begins(self, number: int, plan: Plan) -> None:
         """A run begins."""
         what = " + ".join(map(str, plan.atoms)) or "without faults"
-        self._run = f"run {number}{self._of}: {what}"
+        self._run = f"run {run_of(number, self._runs)}: {what}"
         if self._now() - self._last >= self._interval:
             self._last = self._now()
             self._write(f"{self._name} {self._run}")
