@@ -13,7 +13,7 @@ E = TypeVar("E", bound=Iterable[Any])
 
 
 class Exploration:
-    """The run of an exploration that this test is in, if it is explored (docs/concepts/explorations.md)."""
+    """The run of an exploration that this test is in, if it is explored (docs/explorations/tutorial.md)."""
 
     def __init__(self, perturbation: Perturbation) -> None:
         self._perturbation = perturbation
