@@ -260,7 +260,9 @@ class ItemExplorer:
             except IllegalPlan as error:
                 raise pytest.UsageError(f"--fakekube-plan: {error}") from None
         observed = explorer.observe(plan)
+        shown = self._last_reports
         violations = explorer.violations(plan, observed, {base: (reference, judge)})
+        self._last_reports = shown  # a run that it is compared with may follow
         anchored = [(number, atom) for number, atom in enumerate(plan.atoms) if not isinstance(atom, Unanchored)]
         missing = [atom for number, atom in anchored if number not in observed.fired]
         lines = [f"plan: {plan}", *(not_exercised(atom, observed, self._facts.kinds) for atom in missing)]

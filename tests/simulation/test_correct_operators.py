@@ -5,7 +5,7 @@ import pytest
 from controllerlib import Result
 from controllerlib.controller import generation_changed
 from controllerlib.workqueue import ItemFastSlowRateLimiter
-from fakekube.simulation.explorer import Explorer, Settings
+from fakekube.simulation.explorer import Explorer, Settings, base_of
 from fakekube.simulation.plan import parse_plan
 from fakekube.simulation.scenario import ScenarioRunner
 from tests.simulation.samples.definitions import API, BY_LABEL, child, custom, definition, ensure, find, labelled
@@ -15,12 +15,12 @@ def wrong(scenario, atoms, seed=0, cluster=None, **settings):
     """What a run under a plan does wrong, as texts. The plan must take effect."""
     runner = ScenarioRunner(scenario, cluster or {})
     explorer = Explorer(runner.run, Settings(seed=seed, **settings), lambda: runner.facts)
-    judge = explorer.reference()[1]
+    reference = explorer.reference()
     plan = parse_plan(f"FK1 seed={seed} {atoms}")
     observed = explorer.observe(plan)
     if atoms not in ("fresh", "rollback", "dup", "order"):
         assert set(observed.fired) == set(range(len(plan.atoms)))
-    return [str(one) for one in judge.violations(observed)]
+    return [str(one) for one in explorer.violations(plan, observed, {base_of(plan): reference})]
 
 
 # --- addresses and ports that the server allocates
@@ -381,3 +381,61 @@ def test_workers_without_an_owner_are_left():
     collected = {"controllers": ["garbagecollector"]}
     found = wrong(deleted_pool(pooling(owned=False)), GONE, cluster=collected)
     assert any(one.startswith("O2: cm/a-*~1 is there at the end") for one in found)
+
+
+# --- a status that names what was made for a former spec
+
+
+def activated(is_child_of):
+    """An operator that makes a ConfigMap for an active store and names it in the status, also when it is gone.
+
+    is_child_of: whether the status of a store names the ConfigMap.
+    """
+
+    def build(manager):
+        live = manager.api_reader
+
+        async def reconcile(request, client):
+            store = await find(client, API, "Store", request.name, request.namespace)
+            if store is None:
+                return
+            child_of = await find(live, "v1", "ConfigMap", request.name, request.namespace)
+            if store["spec"]["active"]:
+                await ensure(live, child(store, "ConfigMap", request.name))
+            elif child_of is not None:
+                await client.delete(child_of)
+            status = {**store.get("status", {}), "phase": "Running" if store["spec"]["active"] else "Stopped"}
+            if is_child_of(store):
+                status["child"] = request.name
+            if status != store.get("status"):
+                await client.update_status({**store, "status": status})
+
+        manager.controller("store").for_(API, "Store").complete(reconcile)
+
+    return build
+
+
+def stopped(build):
+    def scenario(fakekube):
+        fakekube.apply(definition("Store", active="boolean"))
+        fakekube.start(build)
+        fakekube.create(custom("Store", active=True))
+        fakekube.settle()
+        fakekube.patch(API, "Store", "a", {"spec": {"active": False}})
+        fakekube.settle()
+
+    return scenario
+
+
+MISSED = ["hold(store, create store/a#1..update store/a{spec.active}#1)", "down(until=update store/a{spec.active}#1)@create cm/a#1"]  # fmt: skip
+
+
+@pytest.mark.parametrize("atoms", MISSED)
+def test_a_status_need_not_name_what_an_operator_was_never_asked_for(atoms):
+    assert wrong(stopped(activated(lambda store: store["spec"]["active"])), atoms) == []
+
+
+def test_a_status_must_name_what_it_names_with_the_last_spec_alone():
+    """The operator sets the field only if it sees the store in its first generation."""
+    scenario = stopped(activated(lambda store: store["metadata"]["generation"] == 1))
+    assert wrong(scenario, MISSED[0]) == ["O2: store/a status.child 'a' (reference) != None"]

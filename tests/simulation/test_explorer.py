@@ -13,7 +13,6 @@ from fakekube.simulation.explorer import (
     ReferenceFails,
     Settings,
     base_of,
-    new_places,
 )
 from fakekube.simulation.observation import Delivery, Observation
 from fakekube.simulation.plan import Plan, parse_plan
@@ -21,6 +20,7 @@ from fakekube.simulation.planning import Planner
 from fakekube.simulation.realism import Facts
 from fakekube.simulation.reducer import LIMIT
 from fakekube.simulation.releases import Releases
+from fakekube.simulation.results.writtenplaces import new_places
 from tests.simulation.observations import commit, obj, record
 
 MADE = commit(1, "create", "store/a", "test", after=obj("Store", "a", spec={"size": 1}))

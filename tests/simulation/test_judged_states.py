@@ -16,8 +16,8 @@ def run(final, *commits, **more):
     return Observation(0, final=final, commits=commits, **more)
 
 
-def o2(reference, found, mask=None):
-    return [str(one) for one in final_state(reference, found, mask or Mask())]
+def o2(reference, found, mask=None, new=None):
+    return [str(one) for one in final_state(reference, found, mask or Mask(), new=new)]
 
 
 def o8(reference, fresh, mask=None):
@@ -42,6 +42,38 @@ def test_of_many_differences_three_are_listed(number, more):
     before, after = ({"cm/a": obj("ConfigMap", "a", data=dict.fromkeys("abcdef"[:number], value))} for value in "xy")
     listed = "; ".join(f"data.{name} 'x' (reference) != 'y'" for name in "abcdef"[: min(number, 3)])
     assert o2(run(before), run(after)) == [f"O2: cm/a {listed}{more}"]
+
+
+@pytest.mark.parametrize(
+    ("found", "new", "texts"),
+    [
+        ({}, {}, []),
+        ({"b": "y"}, {"b": "y"}, []),
+        ({"a": "x"}, {"a": "x", "b": "y"}, ["b 'y' (reference) != None"]),
+        ({"b": "z"}, {"b": "y"}, ["b 'y' (reference) != 'z'"]),
+        (None, None, []),
+        (None, {}, [ABSENT]),
+    ],
+)
+def test_what_is_as_with_the_last_spec_alone_is_no_difference(found, new, texts):
+    """An operator that has not seen a former spec has not done what it asked for."""
+    reference, *others = (
+        run({} if one is None else {"store/a": obj("Store", "a", status=one)}, skipped=True)
+        for one in ({"a": "x", "b": "y"}, found, new)
+    )
+    shown = [
+        text.removeprefix("O2: store/a ").replace("status.", "") for text in o2(reference, others[0], new=others[1])
+    ]
+    assert shown == texts
+
+
+@pytest.mark.parametrize(
+    ("found", "new", "missing"), [(["x/a"], ["x/a"], []), ([], ["x/a"], ["x/a"]), (["x/a"], ["x/a", "x/b"], ["x/b"])]
+)
+def test_an_item_that_the_last_spec_does_not_need_is_not_missed(found, new, missing):
+    reference = run({}, external=["x/a", "x/b"])
+    texts = o2(reference, run({}, external=found, skipped=True), new=run({}, external=new))
+    assert texts == [f"O2: {one} {ABSENT}" for one in missing]
 
 
 @pytest.mark.parametrize(

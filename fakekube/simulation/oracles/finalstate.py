@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
 from typing import Any
 
@@ -22,10 +22,13 @@ _OF_NODES = frozenset({"node", "endpointslice", "ep"})
 _LISTED = 3
 
 
-def final_state(reference: Observation, run: Observation, mask: Mask, oracle: str = "O2") -> Iterator[Violation]:
+def final_state(
+    reference: Observation, run: Observation, mask: Mask, oracle: str = "O2", *, new: Observation | None = None
+) -> Iterator[Violation]:
     """O2: the final objects are those of the reference, but for what the mask leaves out.
 
     Where the reference is not at rest, they may also be as it leaves them when everything is reconciled once more.
+    `new`: a run with the last spec alone, if the operator may have missed a spec: they may also be as in that one.
     Nothing is judged if an object is gone that the test did not create, because it met the one that was being deleted.
     """
     if any(target not in run.final for target in _not_created(reference, run)):
@@ -46,22 +49,38 @@ def final_state(reference: Observation, run: Observation, mask: Mask, oracle: st
         if run.skipped and _may_be_history(reference, target, expected, found):
             continue
         if target not in found:
-            if is_garbage(expected[target], reference.final):
-                continue  # its owners are gone: it is there because no garbage collector runs
-            yield Violation(oracle, target, "is absent at the end (the reference has it)")
+            if not _need_not_exist(target, reference, new):
+                yield Violation(oracle, target, "is absent at the end (the reference has it)")
         elif target not in expected:
             yield Violation(oracle, target, "is there at the end (the reference does not have it)")
         elif differing := mask.differences(target, expected[target], found[target], allocated):
             if numbers is None:
                 numbers = handed_out(State(expected, _deleted(reference)), State(found, _deleted(run)))
-            differing = [one for one in differing if not _is_handed_out(target, one, numbers)]
+            of_new = _differing_from_new(target, new, found[target], mask, allocated)
+            differing = [one for one in differing if of_new(one[0]) and not _is_handed_out(target, one, numbers)]
             if not differing:
                 continue
             shown = "; ".join(f"{path} {was!r} (reference) != {now!r}" for path, was, now in differing[:_LISTED])
             more = f"; {len(differing) - _LISTED} more" if len(differing) > _LISTED else ""
             yield Violation(oracle, target, f"{shown}{more}")
-    for target in mask.items(reference.external) - mask.items(run.external):
+    usual = mask.items(reference.external)
+    for target in (usual if new is None else usual & mask.items(new.external)) - mask.items(run.external):
         yield Violation(oracle, target, "is absent at the end (the reference has it)")
+
+
+def _need_not_exist(target: str, reference: Observation, new: Observation | None) -> bool:
+    """Whether an object is not missed: with the last spec alone it does not exist, or it exists in the reference only
+    because no garbage collector runs there: its owners are gone."""
+    return is_garbage(reference.final[target], reference.final) or (new is not None and target not in new.final)
+
+
+def _differing_from_new(
+    target: str, new: Observation | None, found: Object, mask: Mask, allocated: Allocations
+) -> Callable[[str], bool]:
+    """Whether a field also differs from a run with the last spec alone, if there is one."""
+    if new is None or target not in new.final:
+        return lambda path: True
+    return {path for path, *_ in mask.differences(target, new.final[target], found, allocated)}.__contains__
 
 
 def _is_handed_out(

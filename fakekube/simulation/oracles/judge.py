@@ -23,7 +23,8 @@ class Judge:
     """The reference of a test, and what is declared benign.
 
     expect_delta: changes whose number may differ, as `create job/*`. owner_labels: labels that name an owner.
-    off: the oracles that are not asked, `O5`. names: the names that are compared without their random part.
+    off: the oracles that are not asked, `O5`. names: the names that are compared without their random part. new: a run
+    on a new cluster that is given the last spec at once; a run that may have missed a spec may end as this one.
     """
 
     reference: Observation
@@ -32,6 +33,7 @@ class Judge:
     owner_labels: Sequence[str] = ()
     off: Sequence[str] = ()
     names: RandomNames = field(default_factory=RandomNames)
+    new: Observation | None = None
 
     def violations(self, run: Observation) -> Sequence[Violation]:
         """What the run does wrong, the most telling first; empty if it is correct."""
@@ -68,6 +70,10 @@ class Judge:
         ]
         return [one for one in found if one.oracle not in self.off]
 
+    @property
+    def _new(self) -> Observation | None:
+        return None if self.new is None else self.names.applied(self.new)
+
     def _all(self, run: Observation) -> Iterator[Violation]:
         if run.unjudged or run.released is False:  # what is to be judged was not reached
             return
@@ -91,7 +97,7 @@ class Judge:
             return
         is_comparable = not run.failure or _by_test(run) == _by_test(self.reference)
         if is_comparable:  # the test has made all its changes
-            yield from final_state(self.reference, run, self.mask)
+            yield from final_state(self.reference, run, self.mask, new=self._new)
             yield from counts(self.reference, run, self.mask, self.expect_delta)
         yield from lost_updates(run)
         if is_comparable:
@@ -113,7 +119,7 @@ class Judge:
         """
         mask = self.mask.for_upgrades()
         if not run.failure or _by_test(run) == _by_test(self.reference):
-            for one in final_state(self.reference, run, mask):
+            for one in final_state(self.reference, run, mask, new=self._new):
                 if not (mask.may_differ(one.target) or is_left_revision(self.reference, run, one.target)):
                     yield one
             yield from leaks(self.reference, run, mask, self.owner_labels)
