@@ -31,7 +31,7 @@ from fakekube.simulation.randomnames import RandomNames
 from fakekube.simulation.realism import Facts, broken_rules
 from fakekube.simulation.reducer import LIMIT, Reduced, fewest_atoms, reduce
 from fakekube.simulation.releases import Releases
-from fakekube.simulation.results.bugs import Key, is_known, key_of, unknown
+from fakekube.simulation.results.bugs import Key, is_known, keys_of, unknown
 from fakekube.simulation.results.runnumber import UNLIMITED
 from fakekube.simulation.results.shards import Shards
 from fakekube.simulation.results.unmatched import Unmatched
@@ -121,9 +121,9 @@ class Failed:
     also: Sequence[Violation] = ()
 
     @property
-    def key(self) -> Key:
-        """What makes it distinct."""
-        return key_of(self.violation, self.reduced.plan)
+    def keys(self) -> Sequence[Key]:
+        """What makes it distinct: another bug has none of them."""
+        return keys_of(self.violation, self.reduced.plan)
 
 
 @dataclass(frozen=True, slots=True)
@@ -460,7 +460,7 @@ class _Bugs:
 
     def __init__(self, found: Sequence[Failed]) -> None:
         self.found: list[Failed] = list(found)
-        self._keys = {one.key: number for number, one in enumerate(found)}
+        self._keys = {key: number for number, one in enumerate(found) for key in one.keys}
         self._plans: Counter[int] = Counter()
 
     def may_have(self, trial: Trial) -> bool:
@@ -469,19 +469,24 @@ class _Bugs:
 
     def has(self, trial: Trial) -> bool:
         """Whether a trial shows a bug that is known, which is counted."""
-        number = self._keys.get(key_of(trial.violations[0], trial.plan))
+        number = self._number(keys_of(trial.violations[0], trial.plan))
         if number is not None:
             self._plans[number] += 1
         return number is not None
 
     def add(self, bug: Failed) -> None:
         """Add a bug, unless its smallest plan shows one that is known."""
-        number = self._keys.setdefault(bug.key, len(self.found))
-        self._keys.setdefault(key_of(bug.trial.violations[0], bug.trial.plan), number)
-        if number == len(self.found):
+        known = self._number(bug.keys)
+        number = len(self.found) if known is None else known
+        for key in (*bug.keys, *keys_of(bug.trial.violations[0], bug.trial.plan)):
+            self._keys.setdefault(key, number)
+        if known is None:
             self.found.append(bug)
         else:
             self._plans[number] += 1
+
+    def _number(self, keys: Sequence[Key]) -> int | None:
+        return next((self._keys[key] for key in keys if key in self._keys), None)
 
     def counted(self) -> Sequence[Failed]:
         """The bugs, with the number of further plans that show each."""

@@ -7,7 +7,7 @@ from concurrent.futures import Executor
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from fakekube.simulation.explorer import Exploration, Explorer, Settings
+from fakekube.simulation.explorer import Exploration, Explorer, Failed, Settings
 from fakekube.simulation.observation import Observation
 from fakekube.simulation.plan import Plan
 from fakekube.simulation.realism import Facts
@@ -92,10 +92,13 @@ def _joined(found: Sequence[Exploration]) -> Exploration:
         if one is not first:
             first.coverage.include(one.coverage)
     trials = [trial for one in found for trial in one.trials]
-    bugs = {bug.key: bug for one in reversed(found) for bug in reversed(one.bugs)}
+    bugs: list[Failed] = []
+    for bug in (bug for one in found for bug in one.bugs):
+        if not any({*bug.keys} & {*known.keys} for known in bugs):
+            bugs.append(bug)
     return replace(
         first,
         trials=trials,
         runs=sum(one.runs for one in found),
-        bugs=sorted(bugs.values(), key=lambda bug: bug.number),
+        bugs=sorted(bugs, key=lambda bug: bug.number),
     )

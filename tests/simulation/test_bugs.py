@@ -4,7 +4,7 @@ import pytest
 
 from fakekube.simulation.observation import Violation
 from fakekube.simulation.plan import parse_plan
-from fakekube.simulation.results.bugs import key_of, unknown
+from fakekube.simulation.results.bugs import key_of, keys_of, unknown
 
 ABSENT = Violation("O2", "secret/a", "is absent at the end")
 TEST = Violation("test", "", "test_vault.py:7: AssertionError")
@@ -40,6 +40,25 @@ def test_bugs_are_distinct_by_the_place_of_their_faults(first, second, same):
 def test_bugs_are_distinct_by_oracle_and_object(other, same):
     crash = plan("crash@create cm/a#1")
     assert (key_of(ABSENT, crash) == key_of(other, crash)) is same
+
+
+OTHER_TEXT = Violation("O2", "secret/a", "data.x '1' (reference) != None")
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "other", "same"),
+    [
+        ("upgrade@create cm/a#1", "upgrade@update cm/a{data.x}#1", ABSENT, True),
+        ("upgrade@create cm/a#1", "upgrade@update cm/a{data.x}#1", OTHER_TEXT, False),
+        ("upgrade@create cm/a#1", "downgrade@update cm/a{data.x}#1", ABSENT, False),
+        ("upgrade@create cm/a#1", "crash@create cm/a#1", OTHER_TEXT, True),
+        ("upgrade@create cm/a#1", "crash@update cm/a{data.x}#1", ABSENT, False),
+        ("upgrade@create cm/a#1", "upgrade@create cm/b#1 + jump(5)@create cm/c#1", ABSENT, False),
+        ("dup", "dup", OTHER_TEXT, True),
+    ],
+)
+def test_the_same_difference_after_an_upgrade_at_another_place_is_one_bug(first, second, other, same):
+    assert bool({*keys_of(ABSENT, plan(first))} & {*keys_of(other, plan(second))}) is same
 
 
 @pytest.mark.parametrize(

@@ -599,6 +599,23 @@ def test_each_release_is_run_alone_first_and_each_plan_is_given_both():
     assert {plan.releases for plan in runs.plans} == {Releases(len, max)}
 
 
+def test_a_difference_that_is_left_by_each_upgrade_is_one_bug():
+    first, second = OLD_WRITE, commit(3, "create", "cm/older", after=obj("ConfigMap", "older"))
+
+    def differing(plan):
+        if plan.atoms == (Old(),):
+            return {"commits": [MADE, first, second], "final": {}}
+        left = {"cm/old": first.after} if any(isinstance(atom, Upgrade) for atom in plan.atoms) else {}
+        return {**of_releases(plan), "final": {**BASE.final, **left}}
+
+    found, runs = releases(differing, facts=FACTS, faults=["upgrade"], bugs=10)
+    bugs = found.explore().bugs
+    assert [(str(one.violation), one.plans) for one in bugs] == [
+        ("O2: cm/old is there at the end (the reference does not have it)", 1)
+    ]
+    assert {"upgrade@create cm/old#1", "upgrade@create cm/older#1"} <= {*runs.texts}
+
+
 def test_a_test_that_fails_with_the_old_release_has_no_downgrades():
     def differing(plan):
         return {**of_releases(plan), **({"failure": "AssertionError"} if plan.atoms == (Old(),) else {})}

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from fnmatch import fnmatchcase
 
 from fakekube.simulation.anchor import Anchor
+from fakekube.simulation.atoms import Downgrade, Upgrade
 from fakekube.simulation.observation import Violation
 from fakekube.simulation.plan import Plan
 
@@ -17,6 +19,21 @@ Key = tuple[str, str, tuple[str, ...]]
 def key_of(violation: Violation, plan: Plan) -> Key:
     """The key of what a plan does wrong. Numbers and random parts of names do not count."""
     return violation.oracle, general(violation.target), causes_of(plan)
+
+
+def keys_of(violation: Violation, plan: Plan) -> Sequence[Key]:
+    """The keys of what a plan does wrong. Failures that have one of them in common are one bug.
+
+    Another release mostly leaves the same difference wherever it takes over. With the text of the difference in place
+    of the place, these failures are one bug.
+    """
+    keys = [key_of(violation, plan)]
+    changes = [atom for atom in plan.atoms if isinstance(atom, Upgrade | Downgrade)]
+    if changes:
+        others = causes_of(replace(plan, atoms=tuple(atom for atom in plan.atoms if atom not in changes)))
+        texts = [f"{atom.name}: {general(violation.text)}" for atom in changes]
+        keys.append((violation.oracle, general(violation.target), (*others, *texts)))
+    return keys
 
 
 def causes_of(plan: Plan) -> tuple[str, ...]:
