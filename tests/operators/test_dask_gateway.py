@@ -31,12 +31,17 @@ CONTROLLERS = {"controllers": ["endpoint", "garbagecollector", "scheduler", "kub
 pytestmark = pytest.mark.fakekube(configure=True, **CONTROLLERS)
 
 
-def start(kube):
-    kube.apply(*DEFINITIONS)
+def main():
+    """The coroutine of a new process of the controller."""
     controller = KubeController(config=Config(KubeController=SETTINGS))
     controller.initialize([])
     logging.getLogger(controller.log.name).handlers.clear()
-    return kube.task(controller.main(), name="controller")
+    return controller.main()
+
+
+def start(kube):
+    kube.apply(*DEFINITIONS)
+    return kube.task(main, name="controller")
 
 
 def cluster(name="a", replicas=2):
@@ -159,3 +164,36 @@ def test_cancelled_it_stops_in_good_order(fakekube):
     before = len(fakekube.requests(verb="watch", resource="endpoints"))
     fakekube.advance(hours=1)
     assert len(fakekube.requests(verb="watch", resource="endpoints")) == before
+
+
+@pytest.mark.slow
+def test_each_restart_starts_the_workers_again_that_wait_for_a_node(fakekube):
+    """A pod without container statuses is not counted: `on_pod_update` of controller.py returns at once."""
+    task = start(fakekube)
+    waiting = cluster(replicas=3)
+    waiting["spec"]["config"] |= {"worker_cores": 1000, "worker_cores_limit": 1000}
+    fakekube.create(waiting)
+    fakekube.advance(minutes=1)
+    numbers = [len(workers(fakekube))]
+    for _ in range(3):
+        task.cancel()
+        fakekube.settle()
+        task = start(fakekube)
+        fakekube.advance(minutes=1)
+        numbers.append(len(workers(fakekube)))
+    assert numbers == [3, 6, 9, 12]
+
+
+@pytest.mark.slow
+def test_one_worker_less_deletes_all_but_one_of_those_that_have_not_started(fakekube):
+    """`handle_scale_down` of controller.py takes `list(info.pending)[:delta]`, with a negative delta."""
+    fakekube.pods(label_selector="app.kubernetes.io/component=dask-worker").always().start_after("1h")
+    start(fakekube)
+    fakekube.create(cluster(replicas=4))
+    fakekube.advance(minutes=1)
+    first = workers(fakekube)
+    fakekube.patch(API, KIND, "a", {"spec": {"replicas": 3}})
+    fakekube.advance(minutes=1)
+    left = workers(fakekube)
+    assert [verb for verb, resource, _ in made(fakekube) if resource == "pods"].count("delete") == 3
+    assert (len(left), len(set(left) & set(first))) == (3, 1)
