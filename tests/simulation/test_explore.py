@@ -330,6 +330,34 @@ def test_the_report_has_the_output_of_the_failing_run_only(run):
     assert "fakekube timeline" not in text
 
 
+@pytest.mark.slow
+def test_the_output_of_a_replayed_plan_is_that_of_its_run(run):
+    """Such a run is compared with one more, on a new cluster with the last spec, where the operator is right."""
+    source = """
+def build(manager):
+    async def reconcile(request, client):
+        vault = await find(client, API, "Vault", request.name, request.namespace)
+        if vault is not None and vault["metadata"]["generation"] == 1:
+            await report(client, vault, first=True)
+
+    manager.controller("vault").for_(API, "Vault").complete(reconcile)
+
+def test_vault(fakekube):
+    fakekube.apply(definition("Vault", size="integer"))
+    fakekube.start(build)
+    fakekube.create(custom("Vault", size=1))
+    fakekube.settle()
+    fakekube.patch(API, "Vault", "a", {"spec": {"size": 2}})
+    fakekube.settle()
+    print("generation", fakekube.get(API, "Vault", "a")["metadata"]["generation"])
+"""
+    plan = "FK1 seed=0 hold(vault, create vault/a#1..update vault/a{spec.size}#1)"
+    result = run(source, "--fakekube-plan", plan)
+    result.assert_outcomes(failed=1)
+    assert "O2: vault/a status.first True (reference) != None" in text_of(result)
+    assert re.findall(r"^generation \d$", text_of(result), re.M) == ["generation 2"]
+
+
 UPGRADED = """
 def build_old(manager):
     live = manager.api_reader
