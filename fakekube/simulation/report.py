@@ -122,11 +122,15 @@ def compared(commits: Sequence[Commit]) -> Sequence[tuple[Commit, tuple[str, str
     return [(one, (one.actor, one.anchor.signature)) for one in commits if not (one.rest or _is_noise(one))]
 
 
+#: Kinds that say what happened, and the addresses of Services, which the server records at a write of an operator.
+_NOT_SHOWN = ("event", "ev", "ip", "ipaddress")
+
+
 def _is_noise(commit: Commit) -> bool:
-    """Whether a change is an Event or the renewal of a lease."""
+    """Whether a change is an Event, a recorded address, or the renewal of a lease."""
     if commit.kind == "lease":
         return commit.anchor.verb == "update" and commit.anchor.fields == ("spec.renewTime",)
-    return commit.kind in ("event", "ev")
+    return commit.kind in _NOT_SHOWN
 
 
 def _row(commit: Commit) -> str:

@@ -195,9 +195,11 @@ TAKEN = RENEWED[0], obj("Lease", "l", spec={"renewTime": 2, "holder": "b"})
         (commit(1, "update", "lease/l", before=TAKEN[0], after=TAKEN[1]), True),
         (commit(1, "delete", "lease/l"), True),
         (commit(1, "update", "cm/l", before=RENEWED[0], after=RENEWED[1]), True),
+        (commit(2, "create", "ip/10.0.0.7"), False),
+        (commit(2, "create", "ipaddress/10.0.0.7"), False),
     ],
 )
-def test_events_and_renewals_of_leases_are_not_shown(change, is_compared):
+def test_events_addresses_and_renewals_of_leases_are_not_shown(change, is_compared):
     assert [one for one, _ in compared([change])] == [change] * is_compared
 
 
