@@ -14,9 +14,10 @@ from fakekube.simulation.explorer import Exploration
 from fakekube.simulation.marker import ORACLES, settings_of
 from fakekube.simulation.observation import Observation
 from fakekube.simulation.realism import RULES
-from fakekube.simulation.report import properties
+from fakekube.simulation.report import properties, side_by_side
 from fakekube.simulation.results.annotations import annotation
 from tests.innerruns import LEAN
+from tests.simulation.observations import commit
 
 ROOT = Path(__file__).parent.parent
 REFERENCE = (ROOT / "docs/explorations/reference.md").read_text()
@@ -87,6 +88,14 @@ def test_the_reference_has_an_annotation():
     environment = {"GITHUB_ACTIONS": "true", "GITHUB_WORKSPACE": "/x"}
     made = annotation(Path("/x/tests/test_vaults.py"), 12, "exploration of test_a_vault_has_a_key", "O2: ", environment)
     assert made.strip() in REFERENCE
+
+
+def test_the_reference_has_the_words_above_the_two_columns():
+    made = [commit(number, "create", f"cm/{number}") for number in range(1, 9)]
+    names, skipped, *_ = side_by_side(Observation(0, commits=made), Observation(0, commits=made[:-1]))
+    assert re.fullmatch(r"(\w+) +\| (\w+)", names)
+    assert all(f"`{one}`" in REFERENCE for one in names.replace("|", " ").split())
+    assert re.sub(r"\d+", "40", skipped.strip(" |")) in REFERENCE
 
 
 def texts_of(path):
