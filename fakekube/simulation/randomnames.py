@@ -26,6 +26,10 @@ class _Pattern:
     names: re.Pattern[str]
     text: str
 
+    def matches(self, group: str, name: str) -> bool:
+        """Whether it is a name of this pattern."""
+        return self.group == group and self.names.fullmatch(name) is not None
+
 
 @dataclass(frozen=True, slots=True)
 class RandomNames:
@@ -57,14 +61,21 @@ class RandomNames:
         return cls(tuple(dict.fromkeys(found)), known)
 
     def general(self, target: str) -> str:
-        """The target with `*` in place of the random part of its name."""
-        if target in self.known:
-            return target
-        group, _, name = target.rpartition("/")
-        for one in self.patterns:
-            if one.group == group and one.names.fullmatch(name):
-                return f"{group}/{one.text}"
+        """The target with `*` in place of the random part of its name, and without the number of a generated name."""
+        if (found := self._general(target)) is not None:
+            return found
+        kind, slash, rest = target.partition("/")
+        owner, generated, _ = rest.rpartition("-*")
+        if kind == "pod" and generated and (found := self._general(f"rs{slash}{owner}")) is not None:
+            return f"{kind}{found.removeprefix('rs')}{generated}"
         return target
+
+    def _general(self, target: str) -> str | None:
+        """The general target of a name that matches a pattern."""
+        group, _, name = target.rpartition("/")
+        if target in self.known:
+            return None
+        return next((f"{group}/{one.text}" for one in self.patterns if one.matches(group, name)), None)
 
     def applied(self, run: Observation) -> Observation:
         """The run with general targets."""
@@ -107,7 +118,8 @@ def _pattern(group: str, name: str, other: str) -> _Pattern | None:
         return None
     characters = "[0-9A-Za-z]" if all(one.isalnum() for one in middles) else r"[^/*]"
     lengths = {len(one) for one in middles}
-    times = f"{{{lengths.pop()}}}" if len(lengths) == 1 else "+"
+    is_hash = group.partition("/")[0] in ("rs", "replicaset")  # of the template: mostly of 10 letters, some of fewer
+    times = f"{{{lengths.pop()}}}" if len(lengths) == 1 and not is_hash else "+"
     names = re.compile(f"{re.escape(head)}{characters}{times}{re.escape(tail)}")
     return _Pattern(group, names, f"{head}*{tail}")
 

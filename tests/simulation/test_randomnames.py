@@ -71,6 +71,22 @@ def test_names_that_the_server_generates_are_no_random_names():
     assert [names.general(one) for one in ("pod/c-*~1", "cm/p-9z")] == ["pod/c-*~1", "cm/p-*"]
 
 
+def test_the_hash_of_a_template_has_another_length_now_and_then():
+    """It is a number of 32 bits whose digits are written as letters (`rand.SafeEncodeString`)."""
+    names = RandomNames.of(run_with("rs/web-7b49b58f77", "cm/p-ab"), run_with("rs/web-7d44bb9f4f", "cm/p-cd"))
+    assert [names.general(one) for one in ("rs/web-67c846798", "cm/p-efg")] == ["rs/web-*", "cm/p-efg"]
+
+
+def test_the_generated_names_of_pods_have_the_general_name_of_their_replica_set():
+    first, second = (run_with("rs/api-5", *(f"{kind}/web-{one}" for kind in ("rs", "rs/prod"))) for one in ("1x", "2y"))
+    names = RandomNames.of(first, second)
+    others = ("pod/api-5-*~1", "pod/other-9z-*~1", "pod/web-*~1", "pod/web-9z", "rs/web-9z-*")
+    assert [names.general(one) for one in others] == list(others)
+    targets = ("pod/web-9z-*", "pod/web-9z-*~2", "pod/prod/web-9z-*~1")
+    assert [names.general(one) for one in targets] == ["pod/web-*-*", "pod/web-*-*", "pod/prod/web-*-*"]
+    assert list(names.applied(run_with("pod/web-9z-*~1", "pod/web-9z-*~2")).final) == ["pod/web-*-*~1", "pod/web-*-*~2"]
+
+
 def test_what_is_created_and_gone_has_a_random_name_too_and_records_have_none():
     first, second = (
         Observation(0, commits=[*run_with(f"cm/p-{name}", f"event/e-{name}").commits]) for name in ("1x", "2y")
