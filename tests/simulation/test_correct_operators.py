@@ -439,3 +439,37 @@ def test_a_status_must_name_what_it_names_with_the_last_spec_alone():
     """The operator sets the field only if it sees the store in its first generation."""
     scenario = stopped(activated(lambda store: store["metadata"]["generation"] == 1))
     assert wrong(scenario, MISSED[0]) == ["O2: store/a status.child 'a' (reference) != None"]
+
+
+# --- annotations that an operator copies into a template, whose hash is in the names of ReplicaSets
+
+
+def annotated(manager):
+    """An operator that copies the annotations of a store into the template of its Deployment."""
+    live = manager.api_reader
+
+    async def reconcile(request, client):
+        store = await find(live, API, "Store", request.name, request.namespace)
+        if store is None:
+            return
+        if not store.get("status"):
+            await live.update_status({**store, "status": {"seen": True}})
+            return
+        meta = {"labels": {"app": request.name}, "annotations": store["metadata"].get("annotations", {})}
+        template = {"metadata": meta, "spec": {"containers": [{"name": "main", "image": "x"}]}}
+        spec = {"selector": {"matchLabels": meta["labels"]}, "template": template}
+        await ensure(live, child(store, "Deployment", request.name, api_version="apps/v1", spec=spec))
+
+    manager.controller("store").for_(API, "Store").complete(reconcile)
+
+
+@pytest.mark.slow
+def test_the_hash_of_a_template_with_the_annotation_of_a_competing_writer_is_no_difference():
+    def scenario(fakekube):
+        fakekube.apply(definition("Store"))
+        fakekube.start(annotated)
+        fakekube.create(custom("Store"))
+        fakekube.advance(60)
+
+    cluster = {"controllers": ["deployment", "replicaset", "scheduler", "kubelet"]}
+    assert wrong(scenario, "race(annotate)@update store/a{status.seen}#1", cluster=cluster) == []

@@ -64,7 +64,7 @@ def explored(*tried, runs, bugs=(), trials=()):
 
 
 def bug(key, number):
-    return SimpleNamespace(key=key, number=number)
+    return SimpleNamespace(keys=[key], number=number)
 
 
 def test_shards_are_joined_to_one_exploration():

@@ -12,6 +12,7 @@ from fakekube.simulation.oracles.failures import exceptions, own_assertions, pre
 from fakekube.simulation.oracles.finalstate import counts, final_state, is_left_revision
 from fakekube.simulation.oracles.leaks import leaks, orphans
 from fakekube.simulation.oracles.progress import effort, rest, settles, steady_retries
+from fakekube.simulation.oracles.templatehashes import with_usual_hashes
 from fakekube.simulation.oracles.truth import ahead, status_truth
 from fakekube.simulation.oracles.writers import fights, flips, lost_updates, stale_decisions
 from fakekube.simulation.randomnames import RandomNames
@@ -37,7 +38,8 @@ class Judge:
 
     def violations(self, run: Observation) -> Sequence[Violation]:
         """What the run does wrong, the most telling first; empty if it is correct."""
-        return [one for one in self._all(self.names.applied(run)) if one.oracle not in self.off]
+        run = with_usual_hashes(self.reference, self.names.applied(run))
+        return [one for one in self._all(run) if one.oracle not in self.off]
 
     def of_workload(self, run: Observation, new: Observation) -> Sequence[Violation]:
         """What is wrong in a run with generated changes. `new`: a new cluster that is given the last spec at once."""
