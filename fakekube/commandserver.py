@@ -20,8 +20,8 @@ from fakekube.control.runreport import Ended, Reports
 from fakekube.control.steering import Beside as SteeredBeside
 from fakekube.control.steering import Steering
 from fakekube.controllers.realtime import cluster, unsteered
-from fakekube.garbage import collect_seldom, leave_out_what_is_loaded
 from fakekube.harness import accessreport
+from fakekube.pythongarbage import collect_seldom, leave_out_what_is_loaded
 from fakekube.server.process.child import CannotRun, Signals
 from fakekube.server.process.listening import LOOPBACK, CannotServe, reason
 from fakekube.server.process.pacedloop import PacedClock, PacedLoop

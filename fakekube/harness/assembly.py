@@ -10,7 +10,6 @@ from typing import Any, Literal
 from fakekube.apiserver.user import ADMIN, User
 from fakekube.clustersettings import ClusterSettings
 from fakekube.controllers.catalogue import selection
-from fakekube.garbage import collect_seldom
 from fakekube.harness import arguments
 from fakekube.harness.assertions.invariants import Invariants
 from fakekube.harness.assertions.readonly import ReadOnlyCluster
@@ -34,6 +33,7 @@ from fakekube.harness.state.clusterstate import ClusterState
 from fakekube.harness.stepping import Stepping
 from fakekube.harness.timeline import Timeline, note_row
 from fakekube.harness.unhandled import end_if_it_ends_the_test, outcomes
+from fakekube.pythongarbage import collect_seldom
 from fakekube.server import bootstrap
 from fakekube.server.direct import DirectTransport
 from fakekube.server.initialobjects import ClusterOptions

@@ -15,7 +15,6 @@ from fakekube.apiserver.faults import FaultRule
 from fakekube.apiserver.requestlog import RequestRecord
 from fakekube.apiserver.user import User
 from fakekube.clustersettings import ClusterSettings, built_from
-from fakekube.garbage import no_collections
 from fakekube.harness import arguments, members, requestqueries
 from fakekube.harness.assembly import Assembly
 from fakekube.harness.asserting import Assertions
@@ -44,6 +43,7 @@ from fakekube.harness.operators.managers import Build
 from fakekube.harness.operators.operator import Operator
 from fakekube.harness.requestqueries import RequestQueries
 from fakekube.harness.timeline import Timeline
+from fakekube.pythongarbage import no_collections
 from fakekube.virtualtime import VirtualClock
 from fakekube.virtualtime.durations import Duration, TimeUnits
 from fakekube.virtualtime.processes import ProcessOptions

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from fakekube.clustersettings import suggestion
-from fakekube.garbage import leave_out_what_is_loaded
 from fakekube.pytest_plugin import clusterport
 from fakekube.pytest_plugin.itemkeys import CLUSTER, SHARED, SHARED_FIXTURES
 from fakekube.pytest_plugin.survivors import refuse_survivors
 from fakekube.pytest_plugin.testsettings import backend, check_test, option, settings
+from fakekube.pythongarbage import leave_out_what_is_loaded
 from fakekube.simulation.stash import PLAN
 from fakekube.virtualtime.compatibility.privatename import IncompatibleVersion
 

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from fakekube.garbage import no_collections
 from fakekube.pytest_plugin import clusterport
 from fakekube.pytest_plugin.itemkeys import CLUSTER, FAILURES, RAISED
 from fakekube.pytest_plugin.testsettings import option
+from fakekube.pythongarbage import no_collections
 from fakekube.simulation.stash import PAGED, PLAN
 
 if TYPE_CHECKING:

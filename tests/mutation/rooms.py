@@ -21,7 +21,7 @@ ROOMS = {
         "fakekube/lint",
         "fakekube/processexploration",
         "fakekube/commandserver.py",
-        "fakekube/garbage.py",
+        "fakekube/pythongarbage.py",
         "fakekube/junitxml.py",
     ),
     "plugin": (

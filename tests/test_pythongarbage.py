@@ -4,8 +4,8 @@ import gc
 
 import pytest
 
-from fakekube import FakeKube, garbage
-from fakekube.garbage import SELDOM, no_collections
+from fakekube import FakeKube, pythongarbage
+from fakekube.pythongarbage import SELDOM, no_collections
 
 
 @pytest.mark.parametrize("enabled", [True, False])
@@ -67,9 +67,9 @@ def test_thresholds_that_a_test_sets_stay():
 
 
 def test_the_first_test_with_a_cluster_leaves_out_what_was_loaded(request, monkeypatch):
-    monkeypatch.setattr(garbage, "_left_out", [])
+    monkeypatch.setattr(pythongarbage, "_left_out", [])
     gc.unfreeze()
     request.getfixturevalue("fakekube")
     first = gc.get_freeze_count()
-    garbage.leave_out_what_is_loaded()
+    pythongarbage.leave_out_what_is_loaded()
     assert gc.get_freeze_count() == first > 10_000
