@@ -156,6 +156,11 @@ def test_cases_of_one_function_take_turns_with_other_functions():
     assert {test.name for test in closest(tests, 2, seconds=60)} == {"table[0]", "other"}
 
 
+def test_half_of_the_tests_are_the_closest_ones_of_any_function():
+    tests = [*(one(f"table[{n}]", 10, 20) for n in range(9)), *(one(f"far {n}", 10, 1000) for n in range(9))]
+    assert sum(test.name.startswith("table") for test in closest(tests, 8, seconds=60)) == 4
+
+
 def test_the_tests_of_a_mutant_take_no_more_seconds_than_given_but_one_always_runs():
     tests = [one("long", 10, 20, seconds=50), one("longer", 9, 20, seconds=90)]
     assert [test.name for test in closest(tests, 9, seconds=60)] == ["long"]
