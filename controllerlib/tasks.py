@@ -56,8 +56,8 @@ class Tasks:
         parent = self._parent
         assert parent is not None
         outside = [error] if isinstance(error, asyncio.CancelledError) else []
-        if self._cancelled_parent and parent.uncancel() == 0:
-            outside.clear()
+        if self._cancelled_parent:  # for the error of a task, which is raised instead
+            parent.uncancel()
         if error is not None:
             self._abort()
         while self._tasks:

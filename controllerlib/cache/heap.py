@@ -5,6 +5,7 @@ from heapq import heapify, heappop, heappush
 from typing import Generic, TypeVar
 
 from controllerlib.cache.delta import QueueClosed
+from controllerlib.stalerows import is_mostly_stale
 
 T = TypeVar("T")
 
@@ -32,7 +33,7 @@ class KeyedHeap(Generic[T]):
         self._order += 1
         self._items[key] = (self._order, item)
         heappush(self._rows, (self._rank(item), self._order, key))
-        if len(self._rows) > 64 + 4 * len(self._items):
+        if is_mostly_stale(len(self._rows), len(self._items)):
             self._rows = [row for row in self._rows if self._is_current(row)]
             heapify(self._rows)
 

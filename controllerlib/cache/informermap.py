@@ -67,7 +67,7 @@ class CacheInformer:
     informers: Mapping[str, SharedIndexInformer]
     selections: Mapping[str, Selection]
     #: The tasks of the running informers.
-    tasks: list["asyncio.Task[None]"] = field(default_factory=list, compare=False)
+    tasks: list["asyncio.Task[None]"] = field(default_factory=list)
 
     def add_handler(
         self, handler: InformerHandler, *, resync_period: float | None = None, name: str = ""

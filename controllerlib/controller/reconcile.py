@@ -59,13 +59,7 @@ class Result:
         object.__setattr__(self, "requeue", requeue)
 
 
-#: The maximum of a timedelta.
-_LONGEST = timedelta.max.total_seconds()
-
-
 def _seconds(value: Any) -> float:
-    if type(value) is float and -_LONGEST < value < _LONGEST:  # the most frequent case
-        return value
     if isinstance(value, bool) or not isinstance(value, int | float | timedelta):
         raise TypeError(f"requeue_after must be a number of seconds or a timedelta, not {value!r}")
     seconds = value.total_seconds() if isinstance(value, timedelta) else value

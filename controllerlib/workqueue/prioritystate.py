@@ -10,6 +10,7 @@ from heapq import heapify, heappop, heappush
 from typing import Generic, TypeVar
 
 from controllerlib.namedtuples import new_tuple
+from controllerlib.stalerows import is_mostly_stale
 from controllerlib.workqueue.cause import Cause
 from controllerlib.workqueue.item import QueueMetrics, WorkItem
 from controllerlib.workqueue.ratelimiters import ItemExponentialFailureRateLimiter, RateLimiter
@@ -226,13 +227,13 @@ class PriorityQueueState(Generic[T]):
         if entry.due is not None:
             self._waiting_count += 1
             heappush(self._waiting, (entry.due, -entry.priority, entry.counter, self._place, entry))
-            if len(self._waiting) > 64 + 4 * self._waiting_count:
+            if is_mostly_stale(len(self._waiting), self._waiting_count):
                 self._waiting = [row for row in self._waiting if row[4].place == row[3]]
                 heapify(self._waiting)
         elif entry.key in self._locked:
             self._parked[entry.key] = entry
         else:
             heappush(self._ready, (-entry.priority, entry.counter, self._place, entry))
-            if len(self._ready) > 64 + 4 * len(self._items):
+            if is_mostly_stale(len(self._ready), len(self._items)):
                 self._ready = [row for row in self._ready if row[3].place == row[2]]
                 heapify(self._ready)

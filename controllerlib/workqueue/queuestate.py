@@ -11,6 +11,7 @@ from heapq import heapify, heappop, heappush
 from typing import Generic, NamedTuple, Protocol, TypeVar
 
 from controllerlib.namedtuples import new_tuple
+from controllerlib.stalerows import is_mostly_stale
 from controllerlib.workqueue.cause import Cause
 from controllerlib.workqueue.item import NotProcessing, QueueMetrics, WorkItem
 from controllerlib.workqueue.ratelimiters import RateLimiter, default_controller_rate_limiter
@@ -239,6 +240,6 @@ class WorkQueueState(Generic[T]):
         self._order += 1
         self._waiting[item] = _Waiting(due, self._order, (entry.causes if entry else ()) + pending)
         heappush(self._heap, (due, self._order, item))
-        if len(self._heap) > 64 + 4 * len(self._waiting):
+        if is_mostly_stale(len(self._heap), len(self._waiting)):
             self._heap = [(e.due, e.order, i) for i, e in self._waiting.items()]
             heapify(self._heap)

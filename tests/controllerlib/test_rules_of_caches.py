@@ -86,8 +86,11 @@ def test_the_newer_of_the_stored_object_and_the_own_write(own: int, expected: st
     assert cache.get("default/b", 0.0) is None, "it is not in the store"
     store.add(pod("a", 5))
     assert named(cache.get("default/a", 0.0)) == "a@5"
-    cache.mutation(pod("a", own), 0.0)
-    assert named(cache.get("default/a", 0.0)) == expected
+    write = pod("a", own)
+    cache.mutation(write, 0.0)
+    found = cache.get("default/a", 0.0)
+    assert named(found) == expected
+    assert (found is write) is (own == 6), "of two of one version it is the stored one"
 
 
 # --- stores ----------------------------------------------------------------------------------------------------------

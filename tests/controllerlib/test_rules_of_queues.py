@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from controllerlib.cache.heap import KeyedHeap
 from controllerlib.controller.event import CreateEvent, DeleteEvent, Event, GenericEvent, UpdateEvent, is_unchanged
 from controllerlib.controller.predicate import (
     PredicateFuncs,
@@ -15,7 +16,10 @@ from controllerlib.controller.predicate import (
     resource_version_changed,
 )
 from controllerlib.metrics.reconcilemetrics import RECONCILE_BUCKETS
+from controllerlib.stalerows import is_mostly_stale
+from controllerlib.workqueue.prioritystate import PriorityQueueState
 from controllerlib.workqueue.queuestate import WorkQueueState
+from controllerlib.workqueue.ratelimiters import ItemExponentialFailureRateLimiter
 from tests.controllerlib.objects import pod
 
 OBJ = pod("a", 1)
@@ -117,3 +121,39 @@ def test_the_buckets_of_reconcile_times() -> None:
         0.005, 0.01, 0.025, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0, 1.25, 1.5, 1.75,
         2.0, 2.5, 3.0, 3.5, 4.0, 4.5, 5, 6, 7, 8, 9, 10, 15, 20, 25, 30, 40, 50, 60,
     )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("rows", "live", "stale"), [(64, 0, False), (65, 0, True), (68, 1, False), (69, 1, True), (4064, 1000, False)]
+)
+def test_when_a_heap_is_rebuilt(rows: int, live: int, stale: bool) -> None:
+    assert is_mostly_stale(rows, live) is stale
+
+
+def test_heaps_whose_rows_become_stale_take_no_memory() -> None:
+    heap: KeyedHeap[tuple[str, int]] = KeyedHeap(lambda item: item[0], lambda item: -item[1])
+    queue = PriorityQueueState[str]()
+    for number in range(1000):
+        heap.add(("a", number))
+        queue.add("a", 0.0, priority=number)
+    assert len(heap._rows) <= 64 + 4
+    assert len(queue._ready) <= 64 + 4
+    assert heap.pop() == ("a", 999)
+    assert (item := queue.pop(0.0)) is not None
+    assert item.priority == 999
+
+
+@pytest.mark.parametrize("state", [WorkQueueState, PriorityQueueState])
+@pytest.mark.parametrize(
+    ("after", "due"),
+    [(1.0, 0.005), (0.001, 0.001), (0.0, 0.005), (-1.0, 0.005)],
+    ids=["longer", "shorter", "0", "past"],
+)
+def test_the_shorter_of_a_delay_and_that_of_the_limiter(state: Any, after: float, due: float) -> None:
+    queue = state(ItemExponentialFailureRateLimiter(0.005, 1000.0))
+    queue.add("a", 10.0, after, rate_limited=True)
+    assert queue.limiter.num_requeues("a") == 1
+    if after < 0 and state is PriorityQueueState:
+        assert queue.pop(10.0) is not None, "the delay that has passed is the shorter one"
+    else:
+        assert queue.due("a") == 10.0 + due
