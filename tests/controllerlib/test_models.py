@@ -164,3 +164,26 @@ async def test_writing_and_reading_models() -> None:
     assert [found.metadata.labels["a"], found.metadata.name] == ["b", "web"]
     await reader.delete(found)
     assert await reader.list("apps/v1", "Deployment") == []
+
+
+class Nameless:
+    openapi_types = {"a": "str"}  # noqa: RUF012
+
+
+class Typeless:
+    attribute_map = {"a": "a"}  # noqa: RUF012
+
+
+@pytest.mark.parametrize("model", [int, Nameless, Typeless])
+def test_a_model_has_names_and_types(model: Any) -> None:
+    with pytest.raises(TypeError, match=f"^not a model: {model.__name__}$"):
+        as_model(model, {"a": "b"})
+
+
+def test_a_tuple_is_no_object_and_the_error_says_where_it_may_come_from() -> None:
+    with pytest.raises(TypeError, match=r"obj, changed = add_finalizer\(obj, ...\)"):
+        as_object(({}, True))
+    with pytest.raises(TypeError, match=r"^not a Kubernetes object: list$"):
+        as_object([])
+    with pytest.raises(TypeError, match=r"^cannot be written as JSON: object$"):
+        as_object({"a": object()})

@@ -24,7 +24,7 @@ from controllerlib.controller.owners import (
 from controllerlib.controller.predicate import of_object
 from fakekube import FakeKube
 from tests.controllerlib.objects import node, pod
-from tests.controllerlib.things import API, KIND, create_things, thing, things_operator
+from tests.controllerlib.things import API, KIND, THINGS, create_things, thing, things_operator
 
 Object = dict[str, Any]
 
@@ -250,7 +250,7 @@ def test_mutate_must_not_change_the_name(
     "make", [pytest.param(m, id=f"CU-03-{m.__name__}") for m in (create_or_update, create_or_patch)]
 )
 def test_a_read_that_fails(helper: Helper, make: Any) -> None:
-    with helper.kube.fault(verb="get", error=500), pytest.raises(ApiError) as caught:
+    with helper.kube.fault(verb="get", resource=THINGS, error=500), pytest.raises(ApiError) as caught:
         helper(make, named(), sized(1))
     assert caught.value.code == 500
     assert helper.writes() == []

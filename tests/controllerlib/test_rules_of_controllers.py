@@ -1,6 +1,7 @@
-"""Metrics of controllers and queues, the names of handlers, bounds of results, and what a queue passes on."""
+"""Metrics of controllers and queues, the names of handlers, bounds of results, and causes and events of sources."""
 
 import asyncio
+from collections.abc import AsyncIterator
 from datetime import timedelta
 from typing import Any
 
@@ -9,12 +10,15 @@ import pytest
 from controllerlib import Result
 from controllerlib.cache.process import Notification
 from controllerlib.cache.sharedinformer import SharedIndexInformer
+from controllerlib.client.names import DeletedFinalStateUnknown
 from controllerlib.controller.event import CreateEvent, DeleteEvent, GenericEvent, UpdateEvent
 from controllerlib.controller.handler import RequestQueue, low_priority
+from controllerlib.controller.source import ChannelSource, cause_of, event_of
 from controllerlib.metrics.queuemetrics import WorkQueueMetrics
 from controllerlib.metrics.reconcilemetrics import ControllerMetrics
 from controllerlib.metrics.registry import Histogram, Registry
 from controllerlib.observer import Observer
+from controllerlib.tasks import Tasks
 from controllerlib.workqueue import WorkQueue, work_queue
 from controllerlib.workqueue.cause import Cause
 from controllerlib.workqueue.prioritystate import PriorityQueueState
@@ -276,3 +280,98 @@ async def test_getters_are_served_in_the_order_of_their_waiting() -> None:
     queue.add_after("c", 3.0)
     assert [await getter for getter in getters] == ["a", "b", "c"]
     assert asyncio.get_running_loop().time() == 3.0
+
+
+# --- sources
+
+POD, NEWER = pod("a", 1), pod("a", 2)
+GONE = DeletedFinalStateUnknown("default/a", POD)
+BARE: dict[str, Any] = {"kind": "Bare", "metadata": {"name": "x"}}
+
+
+def notification(kind: Any, obj: Any, old: Any = None, origin: Any = "watch", *, sync: bool = False) -> Notification:
+    return Notification(kind, obj, old, False, origin, sync)
+
+
+@pytest.mark.parametrize(
+    ("given", "cause"),
+    [
+        (notification("added", POD), Cause("added", "v1", "Pod", "default", "a", "1")),
+        (notification("added", POD, origin="list"), Cause("added", "v1", "Pod", "default", "a", "1")),
+        (notification("updated", NEWER, POD), Cause("updated", "v1", "Pod", "default", "a", "2")),
+        (notification("updated", NEWER, POD, "list"), Cause("updated", "v1", "Pod", "default", "a", "2")),
+        (notification("updated", POD, POD, "resync", sync=True), Cause("resync", "v1", "Pod", "default", "a", "1")),
+        (notification("updated", POD, POD, "list", sync=True), Cause("relist", "v1", "Pod", "default", "a", "1")),
+        (notification("updated", POD, POD, "watch", sync=True), Cause("relist", "v1", "Pod", "default", "a", "1")),
+        (notification("deleted", NEWER), Cause("deleted", "v1", "Pod", "default", "a", "2")),
+        (notification("deleted", GONE, origin="list"), Cause("deleted", "v1", "Pod", "default", "a", "1")),
+        (notification("deleted", DeletedFinalStateUnknown("default/a", None)), Cause("deleted")),
+        (notification("added", BARE), Cause("added", "", "Bare", "", "x", "")),
+        (notification("added", {"apiVersion": "v1"}), Cause("added", "v1")),
+    ],
+)
+def test_the_cause_of_a_notification(given: Notification, cause: Cause) -> None:
+    assert cause_of(given) == cause
+
+
+@pytest.mark.parametrize(
+    ("cause", "text"),
+    [
+        (Cause("retry"), "retry"),
+        (Cause("updated", "v1", "Pod", "default", "a", "2"), "updated Pod default/a@2"),
+        (Cause("deleted", "v1", "Node", "", "a", "2"), "deleted Node a@2"),
+        (Cause("generic", "v1", "Pod", "default", "a"), "generic Pod default/a"),
+    ],
+)
+def test_the_text_of_a_cause(cause: Cause, text: str) -> None:
+    assert str(cause) == text
+
+
+@pytest.mark.parametrize(
+    ("given", "event"),
+    [
+        (Notification("added", POD, None, True, "list", False), CreateEvent(POD, True)),
+        (notification("added", POD), CreateEvent(POD, False)),
+        (notification("updated", NEWER, POD), UpdateEvent(POD, NEWER)),
+        (notification("deleted", NEWER), DeleteEvent(NEWER, False)),
+        (notification("deleted", GONE), DeleteEvent(POD, True)),
+        (notification("deleted", DeletedFinalStateUnknown("default/a", None)), None),
+        (notification("deleted", DeletedFinalStateUnknown("default/a", "text")), None),
+    ],
+)
+def test_the_event_of_a_notification(given: Notification, event: Any) -> None:
+    assert event_of(given) == event
+
+
+async def test_a_channel_keeps_what_is_sent_early_and_ignores_what_is_sent_late() -> None:
+    queue: WorkQueue[Any] = work_queue()
+    waited: list[str] = []
+
+    class Waiting:
+        """A handler that waits."""
+
+        async def handle(self, event: Any, requests: RequestQueue) -> None:
+            await asyncio.get_running_loop().settle()  # type: ignore[attr-defined]
+            waited.append(event.obj["metadata"]["name"])
+            requests.add(event.obj["metadata"]["name"])
+
+    async def stream() -> AsyncIterator[GenericEvent]:
+        for name in ("d", "not", "e"):
+            yield GenericEvent(pod(name))
+
+    source = ChannelSource(Waiting(), [lambda event: event.obj["metadata"]["name"] != "not"], stream())  # type: ignore[union-attr,index]
+    for name in ("b", "not", "a"):
+        assert source.send(GenericEvent(pod(name))) is None
+    async with Tasks() as tasks:
+        await source.start(RequestQueue(queue), tasks)
+        assert waited == ["b", "a"]
+        await source.wait_synced()
+        answer = source.send(GenericEvent(pod("c")))
+        assert answer is not None
+        await answer
+    assert list(queue.ready()) == ["b", "a", "c", "d", "e"]
+    source.close()
+    assert source.send(GenericEvent(pod("f"))) is None
+    assert len(queue) == 5
+    work = [await queue.take() for _ in range(5)]
+    assert next(str(cause) for one in work if one is not None for cause in one.causes) == "generic Pod default/b@1"
