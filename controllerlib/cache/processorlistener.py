@@ -41,9 +41,9 @@ class ProcessorListener:
         period: float,
         now: float,
         clock: Clock,
-        skip_failures: bool = False,
-        observe: Callable[[str, Notification], None] | None = None,
-        replay: Sequence[Notification] = (),
+        skip_failures: bool,
+        observe: Callable[[str, Notification], None] | None,
+        replay: Sequence[Notification],
     ) -> None:
         """`requested` and `period`: the requested and the effective resync period (seconds, 0: none).
 

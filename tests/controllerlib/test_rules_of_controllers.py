@@ -1,7 +1,7 @@
 """Metrics of controllers and queues, the names of handlers, bounds of results, and causes and events of sources."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from datetime import timedelta
 from typing import Any
 
@@ -11,8 +11,10 @@ from controllerlib import Result
 from controllerlib.cache.process import Notification
 from controllerlib.cache.sharedinformer import SharedIndexInformer
 from controllerlib.client.names import DeletedFinalStateUnknown
+from controllerlib.client.restmapper import RESTMapper
 from controllerlib.controller.event import CreateEvent, DeleteEvent, GenericEvent, UpdateEvent
-from controllerlib.controller.handler import RequestQueue, low_priority
+from controllerlib.controller.handler import EnqueueRequestForOwner, RequestQueue, low_priority
+from controllerlib.controller.owners import OwnerKind
 from controllerlib.controller.source import ChannelSource, cause_of, event_of
 from controllerlib.metrics.queuemetrics import WorkQueueMetrics
 from controllerlib.metrics.reconcilemetrics import ControllerMetrics
@@ -375,3 +377,23 @@ async def test_a_channel_keeps_what_is_sent_early_and_ignores_what_is_sent_late(
     assert len(queue) == 5
     work = [await queue.take() for _ in range(5)]
     assert next(str(cause) for one in work if one is not None for cause in one.causes) == "generic Pod default/b@1"
+
+
+@pytest.mark.parametrize(
+    ("given", "served", "fetched", "namespaced"),
+    [(None, True, 1, True), (None, False, 1, False), (True, False, 0, True), (False, True, 0, False)],
+)
+async def test_whether_owners_have_a_namespace_is_read_unless_it_is_given(
+    given: bool | None, served: bool, fetched: int, namespaced: bool
+) -> None:
+    fetches: list[str] = []
+
+    async def fetch(path: str) -> Mapping[str, Any]:
+        fetches.append(path)
+        return {"resources": [{"name": "bosses", "kind": "Boss", "namespaced": served}]}
+
+    handler = EnqueueRequestForOwner("example.com/v1", "Boss", namespaced=given, only_controller=True)
+    assert handler.owner == OwnerKind("example.com", "Boss", given is not False, True)
+    await handler.prepare(RESTMapper(fetch))
+    assert handler.owner == OwnerKind("example.com", "Boss", namespaced, True)
+    assert len(fetches) == fetched
