@@ -136,11 +136,38 @@ def test_writes_that_are_refused(api, method, path, body, why):
         ("POST", LEASES.format("kube-node-lease"), {"metadata": {"name": "n1"}}),
         ("POST", CSI_NODES, {"metadata": {"name": "n1"}, "spec": {"drivers": []}}),
         ("DELETE", f"{SLICES}/n1", b""),
+        ("DELETE", f"{PLACE}/serviceaccounts/worker", b""),
         ("POST", f"{PLACE}/configmaps", {"metadata": {"name": "a"}}),
     ],
 )
 def test_writes_that_are_allowed(api, method, path, body):
     api.ok(method, path, body, user=KUBELET)
+
+
+@pytest.mark.parametrize(
+    ("collection", "name", "why"),
+    [
+        (LEASES.format("kube-node-lease"), "n1", None),
+        (
+            LEASES.format("kube-node-lease"),
+            "n2",
+            "can only access node lease with the same name as the requesting node",
+        ),
+        (LEASES.format("default"), "n1", 'can only access leases in the "kube-node-lease" system namespace'),
+        (CSI_NODES, "n1", None),
+        (CSI_NODES, "n2", "can only access CSINode with the same name as the requesting node"),
+    ],
+)
+def test_objects_with_the_name_of_a_node_are_deleted_by_its_kubelet(api, collection, name, why):
+    api.ok(
+        "POST",
+        collection,
+        {"metadata": {"name": name}, **({"spec": {"drivers": []}} if collection == CSI_NODES else {})},
+    )
+    if why is None:
+        api.ok("DELETE", f"{collection}/{name}", user=KUBELET)
+    else:
+        assert refused(api, "DELETE", f"{collection}/{name}") == why
 
 
 def test_pods_that_do_not_exist(api):

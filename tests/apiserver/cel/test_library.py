@@ -92,6 +92,11 @@ TRUE = [
     "{'a': 1}.all(k, v, k == 'a' && v == 1) && {'a': 1, 'b': 2}.existsOne(k, v, v == 2) && [1, 2].existsOne(i, v, v > 1)",
     "[1, 2].transformList(i, v, i + v) == [1, 3] && [1, 2].transformList(i, v, v > 1, v) == [2] && {'a': 1}.transformMap(k, v, v > 1, v) == {}",
     "['a', 'b'].transformMapEntry(i, v, {v: i}) == {'a': 0, 'b': 1} && {'a': 1}.exists(k, k == 'a')",
+    "[1, 2].all(i, v, v == i + 1) && ![1, 3].all(i, v, v == i + 1) && [1, 2].exists(i, v, i == 1 && v == 2) && ![1, 2].exists(i, v, i == v)",
+    "[1, 2].exists_one(i, v, v > 1) && ![1, 2].exists_one(i, v, v > 0) && !{'a': 1}.exists_one(k, v, v > 1) && ![1, 2].existsOne(i, v, v > 0)",
+    "[1, 2].exists_one(v, v > 1) && ![1, 2].exists_one(v, v > 0) && [1, 2, 3].map(v, v > 1, v * 2) == [4, 6] && [1, 2].filter(v, v > 1) == [2]",
+    "{'a': 1, 'b': 2}.transformMap(k, v, v > 1, v * 2) == {'b': 4} && {'a': 1}.transformMap(k, v, v * 2) == {'a': 2}",
+    "{'a': 1, 'b': 2}.transformMapEntry(k, v, v > 1, {k + k: v}) == {'bb': 2} && {'a': 1}.transformList(k, v, k) == ['a']",
     "1 in {1: 2} && dyn(1.0) in [1] && !(2 in {1: 2})",
     # Kubernetes' own
     "url('https://user:pw@example.com:80/path?q=1').getHostname() == 'example.com' && isURL('/path')",

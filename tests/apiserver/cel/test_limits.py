@@ -131,3 +131,14 @@ REFUSED = [
 @pytest.mark.parametrize(("rule", "why"), REFUSED)
 def test_literals_behind_the_limits(rule, why):
     assert why in refusal(rule)
+
+
+@pytest.mark.parametrize("operator", ["&&", "||"])
+def test_a_long_chain_of_conditions_is_not_deep(operator):
+    """cel-go balances the chain; other operators nest to the left."""
+    assert refusal(f" {operator} ".join(["self.i == 3"] * 1000)) == ""
+
+
+def test_a_long_chain_of_other_operators_is_deep():
+    assert refusal(f"{' + '.join(['1'] * 100)} > 0") == ""
+    assert "expression recursion limit exceeded: 250" in refusal(f"{' + '.join(['1'] * 300)} > 0")

@@ -482,6 +482,20 @@ def test_changed_objects(kind, before, change, expected):
             "Job",
             {},
             {},
+            {
+                "conditions": [
+                    {"type": "SuccessCriteriaMet", "status": "True"},
+                    {"type": "Complete", "status": "True"},
+                ],
+                "startTime": "2026-01-01T00:00:00Z",
+                "completionTime": "2026-01-01T00:00:00Z",
+            },
+            [],
+        ),
+        (
+            "Job",
+            {},
+            {},
             {"conditions": [{"type": "Complete", "status": "True"}]},
             [
                 "status.completionTime: Required value: completionTime is required for Complete jobs",
