@@ -396,6 +396,66 @@ TAKEN: list[Any] = [
 ]
 
 
+def embedded(properties: Object) -> Object:
+    """The schema of a spec with an embedded resource whose metadata have these properties."""
+    meta = {"type": "object", "properties": properties}
+    kind = {"apiVersion": {**TEXT, "default": "v1"}, "kind": {**TEXT, "default": "Thing"}, "metadata": meta}
+    resource = {"type": "object", "x-kubernetes-embedded-resource": True, "properties": kind}
+    return spec({"type": "object", "properties": {"emb": resource}})
+
+
+META = ".properties[spec].properties[emb].properties[metadata]"
+REFUSED += [
+    pytest.param(
+        embedded({"name": {"type": "string", "default": "a/b"}}),
+        [
+            (
+                f"{META}.properties[name].default",
+                'Invalid value: "a/b": must result in valid metadata: metadata.name: Invalid value: "a/b": may not contain '
+                "'/'",
+            )
+        ],
+        id="default name of an embedded resource",
+    ),
+    pytest.param(
+        embedded({"labels": {"type": "object", "default": {"a": "b c"}, "additionalProperties": TEXT}}),
+        [
+            (
+                f"{META}.properties[labels].default",
+                'Invalid value: {"a":"b c"}: must result in valid metadata: metadata.labels: Invalid value: "b c": a valid '
+                "label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and must start and end "
+                "with an alphanumeric character (e.g. 'MyValue',  or 'my_value',  or '12345', regex used for validation is "
+                "'(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?')",
+            )
+        ],
+        id="default label of an embedded resource",
+    ),
+    pytest.param(
+        embedded({"labels": {"type": "object", "default": {"a": 1}, "additionalProperties": TEXT}}),
+        [
+            (
+                f"{META}.properties[labels].default",
+                'Invalid value: {"a":1}: must result in valid metadata: metadata: Invalid value: {"labels":{"a":1}}: json: '
+                "cannot unmarshal number into Go struct field ObjectMeta.labels of type string",
+            )
+        ],
+        id="default label that is a number",
+    ),
+]
+TAKEN += [
+    pytest.param(
+        embedded(
+            {
+                "name": {"type": "string", "default": "a-b"},
+                "labels": {"type": "object", "default": {"a": "b"}, "additionalProperties": TEXT},
+                "finalizers": {"type": "array", "items": {"type": "string", "default": "a.b/c"}},
+            }
+        ),
+        id="defaults in metadata of an embedded resource",
+    )
+]
+
+
 @pytest.mark.parametrize(("schema", "causes"), REFUSED)
 def test_invalid_schemas(api: Api, schema: Object, causes: list[tuple[str, str]]) -> None:
     code, status = api.call("POST", CRDS, with_schema(schema))
