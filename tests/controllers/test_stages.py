@@ -102,6 +102,15 @@ def test_stages_in_yaml(fakekube, tmp_path):
 
 
 @pytest.mark.fakekube(nodes=1)
+def test_the_first_of_the_stages_of_one_document_decides(fakekube):
+    stage = "kind: Stage\nmetadata: {name: %s}\nspec: {at: running, next: {exit: {code: %d}}}\n"
+    fakekube.pods.add_stages("---\n".join(stage % one for one in (("a", 3), ("b", 4))))
+    fakekube.create(pod(restartPolicy="Never"))
+    fakekube.advance(10)
+    assert status(fakekube)["containerStatuses"][0]["state"]["terminated"]["exitCode"] == 3
+
+
+@pytest.mark.fakekube(nodes=1)
 def test_a_stage_of_kwok(fakekube):
     fakekube.pods.add_stages(KWOK)
     fakekube.create(pod(restartPolicy="Never"))

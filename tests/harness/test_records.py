@@ -229,6 +229,11 @@ def test_changed_fields_are_the_smallest_that_differ():
     ]
 
 
+def test_only_the_page_of_a_comparison_has_its_script():
+    assert page("{}") == page("{}", compares=False)
+    assert len(page("{}", compares=True)) > len(page("{}"))
+
+
 def test_a_document_cannot_end_the_script_of_its_page():
     hostile = '{"a":"</script><!--<script>alert(1)&\u2028"}'
     made = page(hostile)

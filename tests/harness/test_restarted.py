@@ -23,6 +23,14 @@ def test_a_handle_of_before_a_restart_is_refused(fakekube, method):
     assert fakekube.restart(new).incarnation == 3
 
 
+@pytest.mark.parametrize("method", ["stop", "restart"])
+@pytest.mark.parametrize("target", ["text", None, object()])
+def test_what_is_no_operator_is_refused(fakekube, method, target):
+    said = re.escape(f"{method}() takes an operator as start() returns it, not {target!r}")
+    with pytest.raises(TypeError, match=f"^{said}$"):
+        getattr(fakekube, method)(target)
+
+
 def test_other_methods_refuse_it_too(fakekube):
     old = fakekube.start(build(nothing))
     fakekube.restart(old)

@@ -55,6 +55,11 @@ def test_the_present_time_in_all_forms(value, present):
     assert present_fields({"spec": {"a": [value]}, "x": 1}, NOW) == ((("spec", "a", 0),) if present else ())
 
 
+def test_all_forms_of_the_present_time_in_one_object():
+    body = {"a": NOW.isoformat(), "b": f"{NOW:%Y-%m-%d %H:%M:%S}", "c": SECONDS, "d": "x"}
+    assert present_fields(body, NOW) == (("a",), ("b",), ("c",))
+
+
 def test_fields_of_the_server_and_times_of_changes_are_not_the_present():
     now = NOW.isoformat()
     assert present_fields({"metadata": {"creationTimestamp": now, "managedFields": [{"time": now}]}}, NOW) == ()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import signal
 from collections.abc import Callable, Coroutine, Sequence
 from concurrent.futures import CancelledError
 from dataclasses import dataclass
@@ -142,7 +141,7 @@ class Background:
             try:
                 function()
             except KeyboardInterrupt:
-                raise SystemExit(128 + signal.SIGINT) from None  # the test has sent it: a process ends without more
+                raise SystemExit from None  # the test has sent it: a process ends without more
             except (SystemExit, BubbleClosed) as error:
                 if isinstance(error, SystemExit) and error.code and not (process.fenced or has_been_signalled()):
                     self.operator_failed(_exited(program.name, error))

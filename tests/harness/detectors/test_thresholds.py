@@ -241,6 +241,17 @@ def test_a_thousand_events_of_an_object_within_an_hour_are_a_flood(number, pause
         )
 
 
+@pytest.mark.parametrize(("last", "found"), [(3599.5, 1), (3600.0, 0), (4000.0, 0)])
+def test_an_hour_after_the_first_event_another_count_begins(last, found):
+    scene = Scene()
+    detector = EventFloods(scene)
+    for at in (*([0.0] * 999), last, *([last + 3599.0] * 998)):
+        detector.created(exchange(at=at, body=event()))
+    assert len(scene.found) == found
+    detector.created(exchange(at=last + 3599.0, body=event()))
+    assert len(scene.found) == 1, "the second count has a thousand, too, unless the first had"
+
+
 @pytest.mark.parametrize("one", [{"resource": "pods"}, {"body": {}}, {"body": []}, {"body": {"involvedObject": "x"}}])
 def test_other_objects_are_no_events(one):
     scene = Scene()
