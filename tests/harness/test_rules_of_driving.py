@@ -6,6 +6,7 @@ from types import SimpleNamespace
 import pytest
 
 from fakekube.harness.backends.realcluster import RealCluster
+from fakekube.harness.detectors.remains.waiting import handlers_of_kopf
 from fakekube.harness.driving.again import factory_of
 
 
@@ -80,3 +81,57 @@ def test_failures_of_a_real_cluster_are_raised_in_their_order():
             RealCluster._raise_failure(cluster)
         assert caught.value is expected
     RealCluster._raise_failure(cluster)
+
+
+# --- handlers of kopf, by the frames that call them
+
+
+def of_module(name, source):
+    """The functions of a module of this name, as the frames of kopf have it."""
+    found = {"__name__": name}
+    exec(source, found)
+    return found
+
+
+INVOCATION = of_module("kopf._core.actions.invocation", "async def invoke(fn): await fn()")
+DAEMONS = of_module("kopf._core.engines.daemons", "async def _daemon(work): await work")
+OTHER = of_module(
+    "kopf._core.actions.execution", "async def invoke(fn): await fn()\nasync def _daemon(work): await work"
+)
+
+
+async def handler():
+    await asyncio.get_running_loop().create_future()
+
+
+class Callable:
+    async def __call__(self):
+        await asyncio.get_running_loop().create_future()
+
+
+async def around(work):
+    await work
+
+
+@pytest.mark.parametrize(
+    ("make", "found"),
+    [
+        (lambda: INVOCATION["invoke"](handler), "handler"),
+        (lambda: around(INVOCATION["invoke"](handler)), "handler"),
+        (lambda: INVOCATION["invoke"](Callable()), "a handler"),
+        (handler, ""),
+        (lambda: OTHER["invoke"](handler), ""),
+        (lambda: DAEMONS["_daemon"](INVOCATION["invoke"](handler)), ""),
+        (lambda: around(DAEMONS["_daemon"](around(INVOCATION["invoke"](handler)))), ""),
+        (lambda: OTHER["_daemon"](INVOCATION["invoke"](handler)), "handler"),
+    ],
+)
+def test_the_handler_of_kopf_that_a_task_waits_in(make, found):
+    async def main():
+        task = asyncio.ensure_future(make())
+        await asyncio.sleep(0)
+        seen = handlers_of_kopf(task)
+        task.cancel()
+        return seen
+
+    assert asyncio.run(main()) == found

@@ -389,6 +389,14 @@ def test_the_document_of_a_timeline(monkeypatch):
         else:
             assert "stored" in again[3]["changes"][0]
             assert "stored" not in again[0]["changes"][0]
+    whole = len(orjson.dumps(old))
+    for limit, kept in (
+        (whole - 1, []), (whole, [3]), (whole + size - 1, [3]), (whole + size, [1, 3]), (2 * whole + size, [0, 1, 3]),
+    ):  # fmt: skip
+        with monkeypatch.context() as patch:
+            patch.setattr(documents, "OBJECTS", limit)
+            again = documents.document(rows, versions, EPOCH, 0, "")["entries"]
+        assert [number for number, entry in enumerate(again) if "stored" in entry["changes"][0]] == kept
     assert orjson.loads(documents.encoded({1: EPOCH})) == {"1": "2026-01-01T00:00:00+00:00"}
 
 

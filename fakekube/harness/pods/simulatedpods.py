@@ -58,7 +58,7 @@ class LaterScript:
     selector: PodSelector
     container: str
     has_matched: bool
-    only_now: bool = False
+    only_now: bool
 
     def observe(self, pod: Object) -> None:
         """Note a pod as it is stored now."""
