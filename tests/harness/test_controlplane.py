@@ -3,9 +3,11 @@
 import http.server
 import os
 import threading
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
+import yaml
 
 from fakekube.harness.backends import controlplane
 from fakekube.harness.backends.connection import NoBackend
@@ -121,3 +123,28 @@ def test_the_end_of_a_control_plane_ends_what_it_has_started(programs):
     plane._leave.callback(log.append, "ended")
     plane.__exit__(None, None, None)
     assert log == ["ended"]
+
+
+@pytest.mark.slow  # makes an RSA key
+def test_a_kube_apiserver_is_started_with_keys_of_its_own(programs, tmp_path):
+    plane = ControlPlane(programs)
+    with ExitStack() as undo, pytest.raises(NoBackend, match="kube-apiserver ended with status 1") as caught:
+        plane._run_api_server(undo, tmp_path, "http://127.0.0.1:9")
+    flags = dict(line[2:].split("=", 1) for line in str(caught.value).splitlines()[1:])
+    assert (flags["etcd-servers"], flags["authorization-mode"]) == ("http://127.0.0.1:9", "RBAC")
+    assert flags["service-account-issuer"] == f"https://127.0.0.1:{flags['secure-port']}/"
+    files = {"tls-cert-file": "tls.crt", "tls-private-key-file": "tls.key", "client-ca-file": "ca.crt",
+             "service-account-key-file": "sa.key", "service-account-signing-key-file": "sa.key"}  # fmt: skip
+    for flag, name in files.items():
+        assert flags[flag] == str(tmp_path / name)
+    for name in (*files.values(), "admin.crt", "admin.key"):
+        assert (tmp_path / name).stat().st_mode & 0o777 == 0o600
+    kinds = {
+        name: (tmp_path / name).read_text().splitlines()[0] for name in ("tls.crt", "admin.crt", "ca.crt", "sa.key")
+    }
+    assert kinds == {
+        "tls.crt": "-----BEGIN CERTIFICATE-----", "admin.crt": "-----BEGIN CERTIFICATE-----",
+        "ca.crt": "-----BEGIN CERTIFICATE-----", "sa.key": "-----BEGIN RSA PRIVATE KEY-----",
+    }  # fmt: skip
+    config = yaml.safe_load((tmp_path / "kubeconfig").read_text())
+    assert config["clusters"][0]["cluster"]["server"] == f"https://127.0.0.1:{flags['secure-port']}"
