@@ -40,7 +40,7 @@ class Wait:
     what: str
     place: str
     objects: tuple[object, ...]
-    is_lock: bool = False
+    is_lock: bool
 
     def __str__(self) -> str:
         return f"{self.what} ({self.place})"
