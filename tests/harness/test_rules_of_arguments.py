@@ -25,6 +25,7 @@ SERVED = bootstrap._catalog(bootstrap.KUBERNETES_VERSION).resources()
         {"seed": "name"}, {"seed": -1}, {"rbac": True}, {"real_connections": True}, {"stepped": False}, {"wall_clock": "freezegun"},
         {"wall_clock": "time-machine"}, {"wall_clock": False}, {"wall_clock": RealWallClock()}, {"transport": "memory"},
         {"transport": "tcp"}, {"history_window": 1}, {"patience": 0.001}, {"patience": 5}, {"version": "1.30"}, {"nodes": 0},
+        {"feature_gates": {}}, {"feature_gates": {"WatchList": False}}, {"feature_gates": {"WatchList": True}, "version": "1.34"},
         {"controllers": ["*"]}, {"controllers": ("job",)}, {"service_cluster_ip_range": "10.0.0.0/16,fd00::/112"},
     ],
 )  # fmt: skip
@@ -54,6 +55,18 @@ def test_settings_that_a_cluster_may_have(settings):
         ({"controllers": {"job"}}, TypeError, "controllers=.'job'.: pass a list of names"),
         ({"controllers": ["job", 1]}, TypeError, r"controllers=\['job', 1\]: names are text"),
         ({"controllers": ["jobs"]}, ValueError, r"controllers=\['jobs'\]: "),
+        (
+            {"feature_gates": ["WatchList"]},
+            TypeError,
+            r"feature_gates=\['WatchList'\]: pass a dict of names and states",
+        ),
+        (
+            {"feature_gates": {"WatchList": "false"}},
+            TypeError,
+            "feature_gates=.'WatchList': 'false'.: pass a dict of names",
+        ),
+        ({"feature_gates": {"Nothing": True}}, ValueError, r"feature_gates=.'Nothing': True.: .* \(Kubernetes 1\.36"),
+        ({"feature_gates": {"Nothing": True}, "version": "1.34"}, ValueError, r"\(Kubernetes 1\.34\)"),
         ({"nodes": -1}, ValueError, "nodes=-1: it must not be negative"),
         ({"nodes": True}, TypeError, "nodes=True: pass the number of nodes"),
         ({"nodes": ["a"]}, TypeError, "nodes=.*use nodes.add"),
