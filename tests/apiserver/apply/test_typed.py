@@ -222,3 +222,46 @@ def test_the_difference_of_two_sets(old, new, added, modified, removed):
         return tree.get("f:spec", {}).get("f:tags", {})
 
     assert [below(tree) for tree in (found.added, found.modified, found.removed)] == [added, modified, removed]
+
+
+# --- field sets of another time (structured-merge-diff: ReconcileFieldSetWithSchema)
+
+OWNED = {"f:labels": {".": {}, "f:a": {}}, "f:size": {}}
+
+
+@pytest.mark.parametrize(
+    ("held", "found"),
+    [
+        pytest.param(OWNED, OWNED, id="granular-is-granular"),
+        pytest.param({"f:selector": {".": {}, "f:a": {}}}, {"f:selector": {}}, id="a-map-that-became-atomic"),
+        pytest.param({"f:selector": {}}, {"f:selector": {}}, id="one-that-is-a-whole"),
+        pytest.param({"f:args": {'v:"a"': {}}}, {"f:args": {}}, id="a-list-that-became-atomic"),
+        pytest.param({"f:tags": {'v:"a"': {}}}, {"f:tags": {'v:"a"': {}}}, id="a-set"),
+        pytest.param({"f:ports": {TCP: {".": {}, "f:port": {}}}}, {"f:ports": {TCP: {".": {}, "f:port": {}}}}, id="a-keyed-list"),
+        pytest.param({"f:free": {"f:a": {"f:b": {}}}}, {"f:free": {"f:a": {"f:b": {}}}}, id="without-a-schema"),
+        pytest.param({"f:unknown": {"f:a": {}}}, {"f:unknown": {"f:a": {}}}, id="unknown"),
+        pytest.param(
+            {"f:size": {}, "f:selector": {"f:a": {}}, "f:labels": {"f:a": {}}},
+            {"f:size": {}, "f:selector": {}, "f:labels": {"f:a": {}}},
+            id="only-what-is-atomic",
+        ),
+    ],
+)  # fmt: skip
+def test_a_field_set_has_atomic_values_as_a_whole(held, found):
+    made = typed.reconciled({"f:spec": held}, ROOT)
+    assert made == {"f:spec": found}
+    if held == found:
+        assert typed.reconciled({"f:spec": {".": {}, **held}}, ROOT) == {"f:spec": {".": {}, **held}}
+
+
+@pytest.mark.parametrize(
+    ("held", "found"),
+    [
+        ({"f:size": {}}, {".": {}, "f:size": {}}),
+        ({"f:labels": {"f:a": {}}}, {".": {}, "f:labels": {".": {}, "f:a": {}}}),
+        ({"f:ports": {TCP: {"f:port": {}}}}, {".": {}, "f:ports": {".": {}, TCP: {"f:port": {}}}}),
+        ({"f:unknown": {"f:a": {}}}, {".": {}, "f:unknown": {"f:a": {}}}),
+    ],
+)
+def test_declared_fields_with_members_below_them_are_members(held, found):
+    assert typed.with_named_fields({"f:spec": held}, ROOT) == {"f:spec": found}

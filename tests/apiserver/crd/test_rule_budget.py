@@ -48,6 +48,8 @@ def texts(found: RuleResults) -> list[str]:
         pytest.param([GOOD], 2, [], 0, id="all of the budget"),
         pytest.param([GOOD], 1, [f'"integer": {OUT}'], -1, id="more than the budget"),
         pytest.param([GOOD, GOOD, GOOD], 2, [f'"integer": {OUT}'], -1, id="nothing is left for the next"),
+        pytest.param([GOOD, {"rule": "true"}], 2, [f'"integer": {OUT}'], -1, id="not even for one that costs nothing"),
+        pytest.param([{"rule": "true"}], 1, [], 1, id="one that costs nothing"),
         pytest.param([BAD, GOOD, BAD], 3, ["3: failed rule: self < 0", f'"integer": {OUT}'], -1, id="too little for it"),
         pytest.param([BAD_WITH_MESSAGE], 100, ["3: not 3"], 95, id="a message costs"),
         pytest.param([BAD_WITH_MESSAGE], 5, ["3: not 3"], 0, id="all of the budget for the message"),

@@ -25,17 +25,17 @@ class Overload:
 
 def overload(function: str, id: str, signature: str, run: Callable[..., Any]) -> Overload:
     """Declares an overload. `signature` is `string.(int, int) -> string` for a member, or `(string) -> bool`."""
-    receiver, _, rest = signature.partition("(")
+    receiver, dot, rest = signature.partition(".(")
+    member = bool(dot)
+    if not member:
+        rest = signature.removeprefix("(")
     depth, end = 1, 0
-    if not signature.startswith("(") and ".(" in signature:
-        receiver, rest = signature[: signature.index(".(")], signature[signature.index(".(") + 2 :]
     for i, char in enumerate(rest):
         depth += (char == "(") - (char == ")")
         if depth == 0:
             end = i
             break
     args = [read(one) for one in _split(rest[:end])]
-    member = not signature.startswith("(")
     result = read(rest[end + 1 :].replace("->", "").strip())
     types = (read(receiver), *args) if member else tuple(args)
     return Overload(function, id, member, types, result, run, any(one.open for one in (*types, result)))
