@@ -65,21 +65,55 @@ def parsed_request(encoded: str) -> CertificateSigningRequest:
 
 
 def _check_sequence(der: bytes) -> None:
-    """Check that the data is one whole sequence. Raises ValueError."""
-    if len(der) < 2 or der == b"\x30\x00":
-        raise ValueError("asn1: syntax error: sequence truncated")
-    size, at = der[1], 2
-    if size & 0x80:
-        octets = size & 0x7F
-        size, at = int.from_bytes(der[2 : 2 + octets], "big"), 2 + octets
-    if der[0] != _SEQUENCE:
-        raise ValueError(_other_tag(der[0], size, "certificateRequest"))
+    """Check that the data is one whole sequence, which begins with another one. Raises ValueError."""
+    if not der:
+        raise ValueError(_NO_SEQUENCE)
+    tag, size, at = _tag_and_length(der, 0)
+    if tag != _SEQUENCE:
+        raise ValueError(_other_tag(tag, size, "certificateRequest"))
     if at + size > len(der):
         raise ValueError("asn1: syntax error: data truncated")
     if at + size < len(der):
         raise ValueError("asn1: syntax error: trailing data")
-    if der[at] != _SEQUENCE:
-        raise ValueError(_other_tag(der[at], der[at + 1] if at + 1 < len(der) else 0, "tbsCertificateRequest"))
+    if not size:
+        raise ValueError(_NO_SEQUENCE)
+    tag, size, _ = _tag_and_length(der, at)
+    if tag != _SEQUENCE:
+        raise ValueError(_other_tag(tag, size, "tbsCertificateRequest"))
+
+
+_NO_SEQUENCE = "asn1: syntax error: sequence truncated"
+_TRUNCATED = "asn1: syntax error: truncated tag or length"
+
+#: Above this a length is not extended by another octet.
+_LONGEST = 1 << 23
+
+
+def _tag_and_length(der: bytes, at: int) -> tuple[int, int, int]:
+    """The tag of a value, the length of its content, and where that begins (`encoding/asn1`, parseTagAndLength).
+
+    Raises ValueError. Tags of several octets, which no certificate has, are not read.
+    """
+    tag, at = der[at], at + 1
+    if at >= len(der):
+        raise ValueError(_TRUNCATED)
+    first, at = der[at], at + 1
+    if not first & 0x80:
+        return tag, first, at
+    if first == 0x80:
+        raise ValueError("asn1: syntax error: indefinite length found (not DER)")
+    size = 0
+    for _ in range(first & 0x7F):
+        if at >= len(der):
+            raise ValueError(_TRUNCATED)
+        if size >= _LONGEST:
+            raise ValueError("asn1: structure error: length too large")
+        size, at = size << 8 | der[at], at + 1
+        if not size:
+            raise ValueError("asn1: structure error: superfluous leading zeros in length")
+    if size < 0x80:
+        raise ValueError("asn1: structure error: non-minimal length")
+    return tag, size, at
 
 
 def _other_tag(tag: int, length: int, name: str) -> str:
