@@ -29,11 +29,7 @@ PLAIN = {
 }
 
 #: Kinds with a table of their own and the rules of most kinds.
-DEFAULT_RULES = {
-    "clustertrustbundles.certificates.k8s.io",
-    "componentstatuses",
-    "storageversions.internal.apiserver.k8s.io",
-}
+DEFAULT_RULES = {"componentstatuses"}
 
 
 def served():

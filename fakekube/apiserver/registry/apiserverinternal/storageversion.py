@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from fakekube.apiserver.registry.generic.kind import Kind
+from fakekube.apiserver.registry.generic.strategy import Strategy
 from fakekube.apiserver.registry.generic.table.ages import Ages
 from fakekube.apiserver.registry.generic.table.columns import AGE, NAME, Printer, age_of, columns, get, joined, name_of
 
@@ -26,5 +27,6 @@ def _storage_version(obj: Object, ages: Ages) -> list[Any]:
 
 KIND = Kind(
     "storageversions.internal.apiserver.k8s.io",
+    Strategy(unconditional_update=False),
     printer=Printer(columns(NAME, "CommonEncodingVersion", "StorageVersions", AGE), _storage_version),
 )

@@ -1,0 +1,145 @@
+"""What kube-apiserver's strategies and stores say of each built-in kind, whole sets at a time.
+
+The names are those of `pkg/registry/*/*/strategy.go` and `storage.go`; kinds that a set does not name have the other answer.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from fakekube.apiserver.registry.builtin import STRATEGIES, strategy_of
+from fakekube.apiserver.registry.generic.strategy import Strategy
+
+POLICIES = {
+    f"{one}.admissionregistration.k8s.io"
+    for one in (
+        "mutatingadmissionpolicies",
+        "mutatingadmissionpolicybindings",
+        "mutatingwebhookconfigurations",
+        "validatingadmissionpolicies",
+        "validatingadmissionpolicybindings",
+        "validatingwebhookconfigurations",
+    )
+}
+LEASES = {"leases.coordination.k8s.io", "leasecandidates.coordination.k8s.io"}
+EVENTS = {"events", "events.events.k8s.io"}
+ROLES = {f"{one}.rbac.authorization.k8s.io" for one in ("clusterroles", "clusterrolebindings", "roles", "rolebindings")}
+PLAIN_FINALIZERS = {
+    *POLICIES,
+    *LEASES,
+    "apiservices.apiregistration.k8s.io",
+    "events",
+    "poddisruptionbudgets.policy",
+    "runtimeclasses.node.k8s.io",
+}
+OF_SPEC = {
+    *(one for one in POLICIES if "policies" in one or "policybindings" in one),
+    *(f"{one}.apps" for one in ("daemonsets", "deployments", "replicasets", "statefulsets")),
+    *(f"{one}.batch" for one in ("cronjobs", "jobs")),
+    *(f"{one}.flowcontrol.apiserver.k8s.io" for one in ("flowschemas", "prioritylevelconfigurations")),
+    *(f"{one}.networking.k8s.io" for one in ("ingresses", "ingressclasses", "networkpolicies")),
+    *(f"{one}.resource.k8s.io" for one in ("deviceclasses", "resourceslices")),
+    "csidrivers.storage.k8s.io",
+    "poddisruptionbudgets.policy",
+    "pods",
+    "replicationcontrollers",
+}
+
+
+@pytest.mark.parametrize(
+    ("says", "kinds"),
+    [
+        pytest.param(
+            lambda rules: rules.create_on_update,
+            {*LEASES, *EVENTS, *ROLES, "endpoints", "limitranges", "services", "runtimeclasses.node.k8s.io"},
+            id="AllowCreateOnUpdate",
+        ),
+        pytest.param(
+            lambda rules: not rules.unconditional_update,
+            {
+                *POLICIES,
+                *LEASES,
+                "apiservices.apiregistration.k8s.io",
+                "clustertrustbundles.certificates.k8s.io",
+                "csidrivers.storage.k8s.io",
+                "csinodes.storage.k8s.io",
+                "csistoragecapacities.storage.k8s.io",
+                "poddisruptionbudgets.policy",
+                "runtimeclasses.node.k8s.io",
+                "storageversions.internal.apiserver.k8s.io",
+                "volumeattachments.storage.k8s.io",
+            },
+            id="not AllowUnconditionalUpdate",
+        ),
+        pytest.param(
+            lambda rules: rules.returns_deleted,
+            {
+                *(f"{one}.storage.k8s.io" for one in ("csidrivers", "csinodes", "storageclasses")),
+                *(f"{one}.storage.k8s.io" for one in ("volumeattachments", "volumeattributesclasses")),
+                *(f"{one}.resource.k8s.io" for one in ("deviceclasses", "resourceclaims")),
+                *(f"{one}.resource.k8s.io" for one in ("resourceclaimtemplates", "resourceslices")),
+                "namespaces",
+                "persistentvolumeclaims",
+                "persistentvolumes",
+                "pods",
+                "podtemplates",
+                "resourcequotas",
+                "serviceaccounts",
+                "services",
+            },
+            id="ReturnDeletedObject",
+        ),
+        pytest.param(lambda rules: not rules.qualified_finalizers, PLAIN_FINALIZERS, id="only ValidateObjectMeta"),
+        pytest.param(lambda rules: rules.default_propagation == "", EVENTS, id="Unsupported"),
+        pytest.param(
+            lambda rules: rules.default_propagation == "Orphan",
+            {"jobs.batch", "replicationcontrollers"},
+            id="OrphanDependents",
+        ),
+        pytest.param(lambda rules: not rules.watch_cached, EVENTS, id="without a watch cache"),
+        pytest.param(lambda rules: rules.graceful, {"pods"}, id="RESTGracefulDeleteStrategy"),
+        pytest.param(lambda rules: rules.status_on_create, {"nodes"}, id="a status on create"),
+        pytest.param(
+            lambda rules: rules.name_limit == 63, {"namespaces", "services", "statefulsets.apps"}, id="names of labels"
+        ),
+        pytest.param(lambda rules: "spec" in rules.generation, OF_SPEC, id="a generation of the spec"),
+        pytest.param(
+            lambda rules: rules.generation == ("webhooks",),
+            {
+                "mutatingwebhookconfigurations.admissionregistration.k8s.io",
+                "validatingwebhookconfigurations.admissionregistration.k8s.io",
+            },
+            id="a generation of the webhooks",
+        ),
+        pytest.param(
+            lambda rules: set(rules.generation) == {"addressType", "endpoints", "ports"} and rules.labels_count,
+            {"endpointslices.discovery.k8s.io"},
+            id="a generation of the endpoints",
+        ),
+        pytest.param(lambda rules: rules.annotations_count, {"deployments.apps"}, id="a generation of annotations"),
+        pytest.param(
+            lambda rules: rules.constant_generation, {"priorityclasses.scheduling.k8s.io"}, id="a generation of 1"
+        ),
+        pytest.param(
+            lambda rules: rules.status_resets_metadata,
+            {
+                *(f"{one}.flowcontrol.apiserver.k8s.io" for one in ("flowschemas", "prioritylevelconfigurations")),
+                "resourceclaims.resource.k8s.io",
+                "servicecidrs.networking.k8s.io",
+                "validatingadmissionpolicies.admissionregistration.k8s.io",
+                "volumeattachments.storage.k8s.io",
+            },
+            id="ResetObjectMetaForStatus",
+        ),
+    ],
+)
+def test_the_kinds_of_a_rule(says: Callable[[Strategy], Any], kinds: set[str]):
+    assert {kind for kind, rules in STRATEGIES.items() if says(rules) and "/" not in kind} == kinds
+
+
+def test_an_autoscaler_has_the_same_rules_in_both_versions():
+    newest = strategy_of("horizontalpodautoscalers.autoscaling", "v2", 35)
+    oldest = strategy_of("horizontalpodautoscalers.autoscaling", "v1", 35)
+    for rule in ("create_on_update", "unconditional_update", "generation", "qualified_finalizers", "returns_deleted"):
+        assert getattr(newest, rule) == getattr(oldest, rule)
