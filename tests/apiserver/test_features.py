@@ -52,6 +52,12 @@ def test_a_gate_that_cannot_be_set_is_refused_in_upstream_words(version, states,
     assert str(refused.value) == problem
 
 
+@pytest.mark.parametrize("names", [["Nope", "AppArmor", "Never"], ["Never", "AppArmor", "Nope"]])
+def test_of_several_gates_that_are_refused_the_first_by_name_is_told(names):
+    with pytest.raises(RefusedGates, match="^cannot set feature gate AppArmor to false"):
+        features_of("1.31", dict.fromkeys(names, False))
+
+
 def test_a_locked_gate_can_be_set_to_its_default():
     assert features_of("1.31", {"AppArmor": True}).states["AppArmor"]
 

@@ -69,6 +69,25 @@ def claim(size, name="c", **spec):
             id="ratio-of-nothing",
         ),
         pytest.param(
+            [limit("Pod", maxLimitRequestRatio={"memory": "2"})], pod(container(requests={"memory": "1Gi"})),
+            "memory max limit to request ratio per Pod is 2, but no limit is specified or limit is 0",
+            id="ratio-to-nothing",
+        ),
+        pytest.param(
+            [limit("Pod", min={"cpu": "1"})], pod(),
+            "minimum cpu usage per Pod is 1.  No request is specified", id="no-requests",
+        ),
+        pytest.param(
+            [limit("Pod", min={"cpu": "2"})],
+            pod(container(limits={"cpu": "1"}), container("b", requests={"cpu": "5"})),
+            "minimum cpu usage per Pod is 2, but limit is 1", id="least-of-the-limits",
+        ),
+        pytest.param(
+            [limit("Pod", max={"cpu": "2"})],
+            pod(container(limits={"cpu": "1"}), container("b", requests={"cpu": "5"})),
+            "maximum cpu usage per Pod is 2, but request is 6", id="most-of-the-requests",
+        ),
+        pytest.param(
             [limit("Pod", max={"cpu": "1"}), limit(max={"cpu": "1"})], pod(container(limits={"cpu": "2"})),
             "[maximum cpu usage per Pod is 1, but limit is 2, maximum cpu usage per Container is 1, but limit is 2]",
             id="in-the-order-of-the-limits",
