@@ -54,7 +54,7 @@ def test_a_gate_that_cannot_be_set_is_refused_in_upstream_words(version, states,
 
 @pytest.mark.parametrize("names", [["Nope", "AppArmor", "Never"], ["Never", "AppArmor", "Nope"]])
 def test_of_several_gates_that_are_refused_the_first_by_name_is_told(names):
-    with pytest.raises(RefusedGates, match="^cannot set feature gate AppArmor to false"):
+    with pytest.raises(RefusedGates, match=r"^cannot set feature gate AppArmor to false"):
         features_of("1.31", dict.fromkeys(names, False))
 
 
