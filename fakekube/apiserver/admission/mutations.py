@@ -185,9 +185,10 @@ def _merged(made: Any, obj: Object, schema: Schema) -> Object:
         values.check(configuration, schema)
     except values.Mismatch as problem:
         raise Failed(f"error applying patch: failed to convert patch object to typed object: {problem}") from None
-    for path in atomics(configuration, schema, ()):
+    whole = ", ".join(atomics(configuration, schema, ()))
+    if whole:
         raise Failed(
-            f"error applying patch: invalid ApplyConfiguration: may not mutate atomic arrays, maps or structs: {path}"
+            f"error applying patch: invalid ApplyConfiguration: may not mutate atomic arrays, maps or structs: {whole}"
         )
     return merge(obj, configuration, schema)
 
@@ -240,15 +241,19 @@ def _json(value: Any) -> Any:
 
 
 def atomics(value: Any, schema: Schema, path: tuple[str, ...]) -> Iterator[str]:
-    """The paths of atomic lists, maps and structs in a value."""
-    whole_list = isinstance(value, list) and schema.type == "list" and schema.item_keys is None
-    if whole_list or (isinstance(value, dict) and schema.map_type == "atomic"):
-        yield shown(path)
-    elif isinstance(value, dict):
+    """The paths of atomic lists, maps and structs in a value, also those inside of others (`findAtomics`).
+
+    The values of a map without fields do not count.
+    """
+    if isinstance(value, dict):
+        if schema.map_type == "atomic":
+            yield shown(path)
         for key, item in value.items():
-            child = schema.fields.get(key) if schema.type == "object" else schema.values
+            child = schema.fields.get(key) if schema.type == "object" else None
             if child is not None:
                 yield from atomics(item, child, (*path, f"f:{key}"))
     elif isinstance(value, list) and schema.items is not None:
+        if schema.item_keys is None:
+            yield shown(path)
         for i, item in enumerate(value):
             yield from atomics(item, schema.items, (*path, f"i:{i}"))
