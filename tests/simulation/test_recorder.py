@@ -69,6 +69,18 @@ def test_of_kinds_with_one_name_the_built_in_one_has_no_group():
     assert kinds.resource("widget").version == "v2", "the version in which it is stored"
 
 
+def test_each_name_of_a_kind_leads_to_its_short_one():
+    both = {"cm", "configmap", "configmaps", "config"}
+    found = Kinds(RESOURCES[:5]).by_alias()
+    assert found == {
+        **{name: "cm" for one in both for name in (one, f"{one}.")},
+        **{name: "pod" for one in ("pod", "pods", "po") for name in (one, f"{one}.")},
+        **{name: "secret" for one in ("secret", "secrets") for name in (one, f"{one}.")},
+        **{name: "job" for one in ("job", "jobs") for name in (one, f"{one}.batch")},
+        **dict.fromkeys(["job.example.com", "jobs.example.com"], "job.example.com"),
+    }
+
+
 def test_kinds_that_are_defined_later_have_names_too():
     found = [RESOURCES[4]]
     kinds = Kinds(found)

@@ -114,6 +114,15 @@ def test_a_pod_leaves_its_node_before_it_is_deleted():
     assert moments(before, after) == [3, 10, 30]
 
 
+def test_a_pod_that_comes_back_leaves_its_node_until_it_is_deleted_for_good():
+    def deleted(number):
+        return commit(number, "delete", "pod/a", "operator db", before=READY)
+
+    writes = [update(number, "store/a", "operator db") for number in (10, 15, 30)]
+    back = commit(14, "create", "pod/a", "operator db", after=BARE, occurrence=2)
+    assert moments(writes[0], deleted(12), back, writes[1], deleted(20), writes[2]) == [3, 10, 15]
+
+
 def test_the_names_and_addresses_of_nodes():
     final = {
         "node/n": {"metadata": {"name": "n"}, "status": {"addresses": [{"address": "10.0.0.1"}, {"address": ""}]}},
