@@ -1,7 +1,6 @@
 """What the exploration of one test reports, keeps and annotates, and the lines that it writes while it runs."""
 
 from dataclasses import replace
-from types import SimpleNamespace
 
 import pytest
 
