@@ -173,6 +173,47 @@ def test_at_most_three_fields_are_named():
     assert text.endswith("; and 2 more fields")
 
 
+@pytest.mark.parametrize(
+    ("verb", "body", "reason"),
+    [
+        # empty values and nulls
+        ("update", sent(list=[], map={}), "it sends what is stored"),
+        ("update", sent(gone=None), "it sends what is stored"),
+        ("update", sent(mode=None), ".spec.mode was sent as null and is stored as 'auto', its default"),
+        ("patch", {"spec": {"map": {}}}, ".spec.map was sent as {}, and an empty value is not stored"),
+        # what the server sets, and directives, are no differences
+        ("update", {**STORED, "kind": "Other", "apiVersion": "v9"}, "it sends what is stored"),
+        ("update", {**STORED, "metadata": {**STORED["metadata"], "uid": "u", "generation": 4}}, "it sends what is stored"),
+        ("patch", {"spec": {"$retainKeys": ["x"]}}, "it sends what is stored"),
+        ("patch", {"spec": {"items": [{"name": "b"}]}}, "it sends what is stored"),  # a strategic one may merge them
+        ("patch", {"spec": {"new": [1]}},
+         ".spec.new was sent as [1] and is not stored: the schema does not have the field, and prunes it"),
+        ("patch", {"spec": {"size": {"x": 1}}},
+         ".spec.size was sent as {'x': 1} and is stored as 1"),
+        # the steps of a JSON patch
+        ("patch", [{"op": "remove", "path": "/spec/gone"}, {"op": "test", "path": "/spec/size", "value": 7}],
+         "it sends what is stored"),
+        ("patch", [{"op": "add", "path": "/spec/items/-", "value": {}}], "it sends what is stored"),
+        ("patch", [{"op": "add", "path": "/spec/size"}, "no step", {"op": "replace", "path": "/spec/size", "value": 1}],
+         "it sends what is stored"),
+        ("patch", [{"op": "add", "path": "/spec/a~1b~0c", "value": 1}],
+         ".spec.a/b~c was sent as 1 and is not stored: the schema does not have the field, and prunes it"),
+        ("patch", [{"op": "add", "path": "/spec/items/7", "value": 1}],
+         ".spec.items[7] was sent as 1 and is not stored: the schema does not have the field, and prunes it"),
+        # a value is shown up to 60 characters
+        ("update", sent(mode="x" * 58), f".spec.mode was sent as '{'x' * 58}' and is stored as 'auto'"),
+        ("update", sent(mode="x" * 59), f".spec.mode was sent as '{'x' * 59}... and is stored as 'auto'"),
+    ],
+)  # fmt: skip
+def test_what_counts_as_a_difference(verb, body, reason):
+    assert why(verb, body, STORED, "", has_status=True) == reason
+
+
+@pytest.mark.parametrize("stored", [None, "text", [STORED]])
+def test_of_what_is_no_object_no_reason_is_known(stored):
+    assert why("update", STORED, stored, "", has_status=True) == ""
+
+
 def test_a_pruned_status_field_of_a_custom_resource(kube):
     async def reconcile(request, client):
         found = await client.get("example.com/v1", "Backup", request.name, request.namespace)
