@@ -217,6 +217,48 @@ def test_the_labels_of_a_new_node():
     api.ok("POST", NODES, {"metadata": {"name": "n1", "labels": labels}}, user=KUBELET)
 
 
+KUBELETS_OWN = [
+    "kubernetes.io/hostname", "kubernetes.io/os", "kubernetes.io/arch", "beta.kubernetes.io/os", "beta.kubernetes.io/arch",
+    "node.kubernetes.io/instance-type", "beta.kubernetes.io/instance-type", "topology.kubernetes.io/zone",
+    "topology.kubernetes.io/region", "failure-domain.beta.kubernetes.io/zone", "failure-domain.beta.kubernetes.io/region",
+    "kubelet.kubernetes.io/a", "a.kubelet.kubernetes.io/b", "node.kubernetes.io/a", "a.node.kubernetes.io/b",
+]  # fmt: skip
+OTHERS = [
+    "kubernetes.io/role", "k8s.io/a", "a.b.k8s.io/c", "beta.kubernetes.io/a", "topology.kubernetes.io/rack",
+    "node-role.kubernetes.io/master", "node-restriction.kubernetes.io/a", "xnode.kubernetes.io/a",
+]  # fmt: skip
+FREE = ["role", "kubernetes.io", "example.com/a", "mykubernetes.io/a", "kubernetes.io.example.com/a", "k8s.iox/a"]
+
+
+def test_the_labels_that_a_kubelet_may_give_its_node():
+    """`IsKubeletLabel` of k8s.io/kubelet, and the namespaces of `admission.go`."""
+    api = Api(enable_admission_plugins=["NodeRestriction"])
+    labels = dict.fromkeys([*KUBELETS_OWN, *OTHERS, *FREE], "1")
+    assert refused(api, "POST", NODES, {"metadata": {"name": "n1", "labels": labels}}) == (
+        f'node "n1" is not allowed to set the following labels: {", ".join(sorted(OTHERS))}'
+    )
+
+
+def test_a_kubelet_does_not_configure_its_node_dynamically(api):
+    source = {"configSource": {"configMap": {"name": "a", "namespace": "b", "kubeletConfigKey": "c"}}}
+    assert refused(api, "PATCH", f"{NODES}/n1", {"spec": source}, content_type=MERGE["content_type"]) == (
+        'node "n1" is not allowed to update configSource to a new non-nil configSource'
+    )
+    api.ok("DELETE", f"{NODES}/n1")
+    assert refused(api, "POST", NODES, {"metadata": {"name": "n1"}, "spec": source}) == (
+        'node "n1" is not allowed to create pods with a non-nil configSource'
+    )
+
+
+def test_the_objects_that_a_write_refers_to_must_exist(api):
+    spec = {"boundObjectRef": bound(api, "gone")}
+    found = api.refused("POST", TOKEN, {"spec": spec}, user=KUBELET)
+    assert found[::2] == (404, 'pod "gone" not found')
+    body = mirror(api)
+    api.ok("DELETE", f"{NODES}/n1")
+    assert api.refused("POST", PODS, body, user=KUBELET)[::2] == (404, 'node "n1" not found')
+
+
 def bound(api, pod="on-n1", uid="", **changes):
     return {"apiVersion": "v1", "kind": "Pod", "name": pod, "uid": uid or api.uids.get(pod, "u"), **changes}
 
