@@ -512,6 +512,57 @@ def test_malformed_definitions(api: Api, changes: Object, message: str) -> None:
     assert api.refused("POST", CRDS, widgets(changes)) == (400, "BadRequest", message)
 
 
+ROOT = (
+    "[Description Type Format Title Maximum ExclusiveMaximum Minimum ExclusiveMinimum MaxLength MinLength Pattern MaxItems"
+    " MinItems UniqueItems MultipleOf Required Items Properties ExternalDocs Example XPreserveUnknownFields XValidations]"
+)
+
+
+@pytest.mark.parametrize("has_status", [False, True])
+@pytest.mark.parametrize(
+    ("changes", "fits"),
+    [
+        ({}, True),
+        ({"description": "d", "title": "t", "required": ["spec"], "x-kubernetes-preserve-unknown-fields": True}, True),
+        ({"x-kubernetes-validations": [{"rule": "true"}], "example": {"a": 1}, "externalDocs": {"url": "u"}}, True),
+        ({"allOf": [], "enum": [], "nullable": False, "additionalProperties": None, "minProperties": None}, True),
+        ({"minProperties": 1}, False),
+        ({"maxProperties": 5}, False),
+        ({"allOf": [{"required": ["spec"]}]}, False),
+        ({"not": {"required": ["other"]}}, False),
+        ({"x-kubernetes-embedded-resource": True}, False),
+    ],
+)
+def test_the_schema_of_a_kind_with_a_status_has_few_fields_at_its_root(
+    api: Api, changes: Object, fits: bool, has_status: bool
+) -> None:
+    """So that the schema of the status says all of it (`allowedFieldsAtRootSchema`)."""
+    version = {**VERSION, "schema": {"openAPIV3Schema": {**SCHEMA, **changes}}}
+    code, found = api.call(
+        "POST",
+        CRDS,
+        widgets({"spec.versions": [{**version, **({"subresources": {"status": {}}} if has_status else {})}]}),
+    )
+    causes = [(one["field"], one["message"]) for one in (found.get("details") or {}).get("causes") or ()]
+    why = f"only {ROOT} fields are allowed at the root of the schema if the status subresource is enabled"
+    told = [field for field, message in causes if message.endswith(why)]
+    assert told == ([] if fits or not has_status else ["spec.validation.openAPIV3Schema"])
+    assert (code == 201) is (not causes)
+
+
+def test_the_root_of_a_kind_with_a_status_is_an_object(api: Api) -> None:
+    version = {"schema": {"openAPIV3Schema": {"type": "array", "items": {"type": "string"}, "minProperties": 1}}}
+    _, found = api.call(
+        "POST", CRDS, widgets({"spec.versions": [{**VERSION, **version, "subresources": {"status": {}}}]})
+    )
+    assert (
+        "spec.validation.openAPIV3Schema.type",
+        'Invalid value: "array": only "object" is allowed as the type at the root of the schema if the status subresource'
+        " is enabled",
+    ) in [(one["field"], one["message"]) for one in found["details"]["causes"]]
+    assert not [one for one in found["details"]["causes"] if one["message"].startswith("only [")]
+
+
 def test_a_valid_definition_is_served_immediately(api: Api) -> None:
     made = api.ok("POST", CRDS, widgets({}))
     stored = api.ok("GET", f"{CRDS}/widgets.example.com")
