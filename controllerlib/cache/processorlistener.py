@@ -25,7 +25,6 @@ class ProcessorListener:
 
     handler: InformerHandler
     name: str
-    requested: float
     tracker: SingleFileTracker
     ended: OnceEvent
     period: float
@@ -37,7 +36,6 @@ class ProcessorListener:
         upstream: OnceEvent,
         *,
         name: str,
-        requested: float,
         period: float,
         now: float,
         clock: Clock,
@@ -45,17 +43,17 @@ class ProcessorListener:
         observe: Callable[[str, Notification], None] | None,
         replay: Sequence[Notification],
     ) -> None:
-        """`requested` and `period`: the requested and the effective resync period (seconds, 0: none).
+        """`period`: the effective resync period, in seconds from `now` on (0: none).
 
         `replay`: delivered first, as the initial list.
         """
-        self.handler, self.name, self.requested = handler, name, requested
+        self.handler, self.name = handler, name
         self.tracker = SingleFileTracker(upstream, expected=len(replay))
         self._notify: Callable[[Notification], HandlerResult] = notifier(handler)
         self._clock, self._skip_failures, self._observe = clock, skip_failures, observe
         #: Whether unchanged objects are delivered; updated at each resync.
         self.syncing = True
-        self.set_period(period, now)
+        self.period, self.next_resync = period, now + period
         self._backlog: deque[Notification] = deque(replay)
         self._wake: asyncio.Future[None] | None = None
         self._stopped = self._running = False
@@ -65,10 +63,6 @@ class ProcessorListener:
     def has_synced(self) -> bool:
         """Return whether the handler has processed the initial list."""
         return self.tracker.synced.is_set()
-
-    def set_period(self, period: float, now: float) -> None:
-        """Set the resync period, starting at `now`."""
-        self.period, self.next_resync = period, now + period
 
     def is_due(self, now: float) -> bool:
         """Return whether the resync period has passed, and start the next one."""

@@ -134,17 +134,13 @@ class SharedIndexInformer:
         requested = self._default_period if resync_period is None else resync_period
         now = self._clock.monotonic()
         requested, check = period_for_new_handler(requested, self._check_period, started=self._started)
-        if check != self._check_period:
-            self._check_period = check
-            for other in self._listeners:
-                other.set_period(effective_period(other.requested, check), now)
+        self._check_period = check
         there = self.indexer.list() if self._started else ()
         replay = [Notification("added", obj, None, True, "list", False) for obj in there]
         listener = ProcessorListener(
             handler,
             self._synced,
             name=name or f"{self.name}#{next(self._ids)}",
-            requested=requested,
             period=effective_period(requested, check),
             now=now,
             clock=self._clock,

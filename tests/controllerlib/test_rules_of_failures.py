@@ -172,7 +172,7 @@ async def test_a_long_backlog_lets_other_tasks_run() -> None:
     log = [(pod(f"p{number}"), number) for number in range(2500)]
     upstream = OnceEvent()
     listener = ProcessorListener(
-        handler, upstream, name="x", requested=0.0, period=0.0, now=0.0, clock=SystemClock(), skip_failures=False,
+        handler, upstream, name="x", period=0.0, now=0.0, clock=SystemClock(), skip_failures=False,
         observe=None, replay=[Notification("added", obj, None, True, "list", False) for obj, _ in log],
     )  # fmt: skip
     assert (len(listener), listener.has_synced()) == (2500, False)

@@ -82,6 +82,15 @@ async def test_si_03_the_shortest_period_is_the_informers() -> None:
     assert [registration.listener.period for registration in registrations] == [0.0, 60.0, 55.0, 5.0]
 
 
+async def test_a_handler_is_due_a_period_after_it_was_registered() -> None:
+    informer, handler = shared(resync=12.0), HandlerLog()
+    informer.add_handler(handler)
+    await advance(4)
+    informer.add_handler(HandlerLog(), resync_period=5.0)  # shortens the check period, and changes no other one
+    await running(informer, 26)
+    assert counted(handler) == [(4, 2), (14, 2), (29, 2)], "at the first checks from 12 s and 14 + 12 s on"
+
+
 async def test_si_04_the_minimum_period_is_a_second() -> None:
     assert shared(resync=10.0).add_handler(HandlerLog(), resync_period=0.1).listener.period == 1.0
 
