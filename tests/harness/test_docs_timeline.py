@@ -1,10 +1,14 @@
 """The examples of docs/howto/timeline.md."""
 
+import inspect
 import re
 from pathlib import Path
 
 from controllerlib import Result
 from fakekube import FakeKube, compare_timelines
+from fakekube.apiserver.requestlog import RequestLog
+from fakekube.harness import audit, ledger, timeline
+from fakekube.harness.records import objectversions
 from tests.harness.operators import config_map
 
 PAGE = Path(__file__).parents[2] / "docs" / "howto" / "timeline.md"
@@ -91,3 +95,21 @@ def test_the_page_shows_these_examples_and_their_output(fakekube):
     assert str(operator["backup"].why("default/a", 3)) == story.strip()
     fakekube.advance(hours=1)
     assert str(fakekube.timeline).startswith(table.removesuffix("...\n"))
+
+
+def test_the_page_tells_how_much_is_kept():
+    rows = dict(re.findall(r"^\| ([^|]+) \| ([^|]+) \| the oldest \|$", PAGE.read_text(), re.M))
+    numbers = {
+        name: [int(one.replace(",", "")) for one in re.findall(r"\d[\d,]*", kept)] for name, kept in rows.items()
+    }
+    requests = inspect.signature(RequestLog).parameters
+    assert numbers == {
+        "requests": [requests["limit"].default, requests["leases"].default],
+        "reconciles": [ledger.LIMIT, ledger.HEARTBEATS],
+        "stored changes": [objectversions.LIMIT // 2**20, objectversions.RENEWALS],
+        "rows of the timeline": [timeline.LIMIT],
+        "events of informers": [ledger.INFORMER_LIMIT],
+        "writes, and writes that changed nothing, for `assert_no_writes_at_rest()` and `noop_writes()`": [
+            audit.NOOPS_LIMIT
+        ],
+    }

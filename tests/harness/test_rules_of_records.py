@@ -10,6 +10,7 @@ from controllerlib.controller import Outcome, Run
 from controllerlib.workqueue import Cause
 from fakekube.apiserver.requestlog import RequestRecord
 from fakekube.apiserver.storage.store import Change, Entry
+from fakekube.harness.operators.reconcileobserver import _version
 from fakekube.harness.records import document as documents
 from fakekube.harness.records.entry import ObjectKey, Summary, offset, stored_key
 from fakekube.harness.records.entrykeys import Side, actor_of, aligned, differ, is_mark
@@ -574,3 +575,20 @@ def test_the_document_of_a_comparison_counts_what_both_sides_have_dropped():
         None,
         -1,
     )
+
+
+@pytest.mark.parametrize(
+    ("body", "version"),
+    [
+        ({"metadata": {"resourceVersion": "5"}}, "5"),
+        ({"metadata": {"resourceVersion": 5}}, "5"),
+        ({"metadata": {}}, ""),
+        ({"metadata": None}, ""),
+        ({}, ""),
+        ([], ""),
+        (None, ""),
+        ("text", ""),
+    ],
+)
+def test_the_version_of_what_was_written(body, version):
+    assert _version(body) == version
