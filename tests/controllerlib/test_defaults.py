@@ -30,6 +30,7 @@ from controllerlib.controller.reconcile import Result
 from controllerlib.leaderelection import leaserecord
 from controllerlib.leaderelection.elector import LeaderElector, LeaderHealthz
 from controllerlib.leaderelection.leaderelection import LeaderElectionOptions
+from controllerlib.manager.builder import Builder
 from controllerlib.manager.manager import Manager
 from controllerlib.metrics.queuemetrics import QUEUE_BUCKETS
 from controllerlib.record import broadcaster, eventsv1, series, sink
@@ -166,6 +167,10 @@ ARGUMENTS: Mapping[Callable[..., Any], Mapping[str, Any]] = {
     work_queue: {"strict": False, "storage": None},
     priority_queue: {"gate": None, "name": ""},
     set_controller_reference: {"block_owner_deletion": True},
+    Builder.for_: {"predicates": (), "only_metadata": False},
+    Builder.owns: {"predicates": (), "only_metadata": False, "match_every_owner": False},
+    Builder.watches: {"predicates": (), "only_metadata": False},
+    Builder.with_options: {"options": None},
     set_owner_reference: {"block_owner_deletion": None},
 }  # fmt: skip
 

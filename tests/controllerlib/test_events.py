@@ -6,6 +6,7 @@ import queue
 import re
 import threading
 from collections.abc import Awaitable, Callable, Sequence
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -494,6 +495,29 @@ async def test_ev_17_three_equal_events_and_no_more() -> None:
     await advance(1000)
     assert sink.log[2:] == [(720.0, "patch")]
     assert sink.patches[1] == {"series": {**series, "count": 3}}
+
+
+async def test_an_event_is_tried_twelve_times_with_a_pause_between_two(caplog: pytest.LogCaptureFixture) -> None:
+    sink = Sink(OSError("down"))
+    recorder = started(sink, fraction=0.5).new_recorder("test")
+    send(recorder)
+    await advance(11 * 11.25 + 0.1)
+    assert sink.at[0] == 0.0
+    assert [round(after - before, 6) for before, after in pairwise(sink.at)] == [11.25] * 11, (
+        "10 s, and up to a quarter more"
+    )
+    assert caplog.records[-1].message == "unable to write event (retry limit exceeded!)", (
+        "without a pause after the last"
+    )
+
+
+async def test_the_event_after_one_that_was_given_up_is_written_at_once() -> None:
+    sink = Sink(*[OSError("down")] * 12, None)
+    recorder = started(sink).new_recorder("test")
+    for number in range(9):  # eight are written at a time
+        recorder.eventf(pod(f"p{number}"), None, "Normal", "R", "A", "n")
+    await advance(1000)
+    assert len(sink.log) == 9 + 12
 
 
 async def test_ev_17_one_event_every_minute() -> None:

@@ -470,6 +470,29 @@ def test_batches(initial: str, later: str, size: int, found: Sequence[str]) -> N
 
 
 @pytest.mark.parametrize(
+    ("initial", "later", "size", "found"),
+    [
+        ("a1 b2 c3", "d4 e5", 1, [True, True, True, False, False]),
+        ("a1 b2 c3", "d4 e5", 2, [True, True, False]),
+        ("a1 b2 c3", "d4 e5", 9, [True, False]),
+        ("a1", "a2", 1, [True, False]),
+        ("", "a1 b2", 1, [False, False]),
+        ("", "a1 b2", 9, [False]),
+    ],
+)
+def test_the_batches_of_the_first_list_are_initial(initial: str, later: str, size: int, found: Sequence[bool]) -> None:
+    options = RealFIFOOptions(atomic=False, unlock_while_processing=False, bookmarks=False, batch_size=size)
+    queue, are_initial = RealFIFO(options, known=known("")), []
+    queue.replace(objs(initial), "1")
+    for obj in objs(later):
+        queue.update(obj)
+    while (batch := queue.take()) is not None:
+        are_initial.append(batch.initial)
+        queue.finish(batch)
+    assert are_initial == found
+
+
+@pytest.mark.parametrize(
     ("position", "sizes"),
     [pytest.param(2, [3, 1], id="RQ-18-third"), pytest.param(0, [1, 3], id="RQ-18-first")],
 )
