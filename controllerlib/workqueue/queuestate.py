@@ -65,7 +65,8 @@ class _Mark(NamedTuple):
 class _Waiting(NamedTuple):
     due: float
     order: int
-    causes: tuple[tuple[float, Cause], ...]
+    #: Those that are due at `due`: the item does not wait for later ones.
+    causes: tuple[Cause, ...]
 
 
 class WorkQueueState(Generic[T]):
@@ -164,7 +165,7 @@ class WorkQueueState(Generic[T]):
             if entry is None or entry.order != order:
                 continue
             del self._waiting[item]
-            self._push(item, due, tuple(cause for at, cause in entry.causes if at <= due))
+            self._push(item, due, entry.causes)
 
     def next_deadline(self) -> float | None:
         """Return the deadline of the next waiting item."""
@@ -231,14 +232,14 @@ class WorkQueueState(Generic[T]):
             self._storage.push(item)
 
     def _wait(self, item: T, due: float, cause: Cause | None) -> None:
-        pending = ((due, cause),) if cause is not None else ()
+        causes = (cause,) if cause is not None else ()
         entry = self._waiting.get(item)
         if entry is not None and entry.due <= due:
-            if pending:
-                self._waiting[item] = entry._replace(causes=entry.causes + pending)
+            if entry.due == due:
+                self._waiting[item] = entry._replace(causes=entry.causes + causes)
             return
         self._order += 1
-        self._waiting[item] = _Waiting(due, self._order, (entry.causes if entry else ()) + pending)
+        self._waiting[item] = _Waiting(due, self._order, causes)
         heappush(self._heap, (due, self._order, item))
         if is_mostly_stale(len(self._heap), len(self._waiting)):
             self._heap = [(e.due, e.order, i) for i, e in self._waiting.items()]

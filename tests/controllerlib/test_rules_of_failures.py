@@ -1,6 +1,7 @@
 """What rarely happens: lists that are tables, failures in a batch, handlers that wait, and what is not synced in time."""
 
 import asyncio
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -14,6 +15,7 @@ from controllerlib.cache.informercontroller import new_informer
 from controllerlib.cache.options import CacheOptions
 from controllerlib.cache.process import Notification, process_deltas
 from controllerlib.cache.processorlistener import ProcessorListener
+from controllerlib.cache.relist import WatchVersion
 from controllerlib.cache.resourceeventhandler import ResourceEventHandlerFuncs
 from controllerlib.cache.store import Indexer, StoreOp, TransactionError
 from controllerlib.client.client import Client
@@ -324,3 +326,17 @@ def test_a_tombstone_without_an_object_has_its_own_key() -> None:
     store.add(pod("a"))
     store.delete(DeletedFinalStateUnknown("default/a"))
     assert len(store) == 0
+
+
+@pytest.mark.parametrize(
+    ("requested", "events", "versions"),
+    [
+        ("5", ["ADDED 6", "MODIFIED 7", "ADDED 8"], ["6", "7", "8"]),
+        ("", ["ADDED 9", "ADDED 2", "BOOKMARK 9", "ADDED 10"], [None, None, "9", "10"]),
+        ("0", ["ADDED 9", "MODIFIED 12", "ADDED 13", "DELETED 14"], [None, "12", "13", "14"]),
+        ("0", ["DELETED 3", "ADDED 4"], ["3", "4"]),
+    ],
+)
+def test_the_version_of_a_watch(requested: str, events: Sequence[str], versions: Sequence[str | None]) -> None:
+    version = WatchVersion(requested)
+    assert [version.after(*event.split()) for event in events] == versions

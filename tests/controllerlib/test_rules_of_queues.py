@@ -17,6 +17,7 @@ from controllerlib.controller.predicate import (
 )
 from controllerlib.metrics.reconcilemetrics import RECONCILE_BUCKETS
 from controllerlib.stalerows import is_mostly_stale
+from controllerlib.workqueue.cause import Cause
 from controllerlib.workqueue.prioritystate import PriorityQueueState
 from controllerlib.workqueue.queuestate import WorkQueueState
 from controllerlib.workqueue.ratelimiters import ItemExponentialFailureRateLimiter
@@ -157,3 +158,36 @@ def test_the_shorter_of_a_delay_and_that_of_the_limiter(state: Any, after: float
         assert queue.pop(10.0) is not None, "the delay that has passed is the shorter one"
     else:
         assert queue.due("a") == 10.0 + due
+
+
+FIRST, SECOND, THIRD = Cause("added"), Cause("updated"), Cause("requeue")
+
+
+@pytest.mark.parametrize(
+    ("added", "at", "causes"),
+    [
+        ([(5.0, FIRST)], 5.0, (FIRST,)),
+        ([(5.0, FIRST)], 9.0, (FIRST,)),
+        ([(5.0, FIRST), (5.0, SECOND)], 5.0, (FIRST, SECOND)),
+        ([(5.0, FIRST), (5.0, None), (5.0, SECOND)], 5.0, (FIRST, SECOND)),
+        ([(5.0, None), (5.0, SECOND)], 5.0, (SECOND,)),
+        # what is due later was added to an item that waits already, for a shorter time
+        ([(5.0, FIRST), (10.0, SECOND)], 5.0, (FIRST,)),
+        ([(5.0, FIRST), (10.0, SECOND)], 10.0, (FIRST,)),
+        ([(10.0, FIRST), (5.0, SECOND)], 10.0, (SECOND,)),
+        ([(5.0, FIRST), (6.0, SECOND), (3.0, THIRD), (3.0, FIRST)], 6.0, (THIRD, FIRST)),
+        ([(5.0, None)], 5.0, ()),
+    ],
+)
+def test_an_item_that_waits_has_the_causes_of_its_first_deadline(
+    added: Any, at: float, causes: tuple[Cause, ...]
+) -> None:
+    queue = WorkQueueState[str]()
+    for seconds, cause in added:
+        queue.add_after("a", seconds, 0.0, cause)
+    first = min(seconds for seconds, _ in added)
+    assert queue.waiting() == {"a": first}
+    assert queue.pop(first - 0.1) is None
+    work = queue.pop(at)
+    assert work is not None
+    assert (work.item, work.causes) == ("a", causes)
