@@ -192,6 +192,11 @@ UNCHANGED = [
     pytest.param(of(l=PAIRS), {"l": [{"k": 1, "v": 1}]}, {"l": [{"k": 1, "v": 2}]}, False, id="value-in-a-map-list"),
     pytest.param(of(l=PAIRS), {"l": [{"k": 1}]}, {"l": [{"k": 2}]}, False, id="key-in-a-map-list"),
     pytest.param(of(l=PAIRS), {"l": [{"k": [1, {"a": 1}]}]}, {"l": [{"k": [1, {"a": 1}]}]}, True, id="keys-that-are-open"),
+    pytest.param(
+        of(l=PAIRS), {"l": [{"k": [1], "v": 1}, {"k": [2], "v": 2}]}, {"l": [{"k": [2], "v": 2}, {"k": [1], "v": 1}]}, True,
+        id="keys-that-are-lists",
+    ),
+    pytest.param(of(l=PAIRS), {"l": [{"k": [1]}]}, {"l": [{"k": [True]}]}, False, id="other-keys-that-are-lists"),
     pytest.param(of(l=PAIRS), {"l": [{"k": {"a": 1}}]}, {"l": [{"k": {"a": 1}}]}, False, id="fields-of-an-open-key"),
     pytest.param(of(l=PAIRS), {"l": ["x"]}, {"l": ["x"]}, True, id="items-without-keys"),
 ]  # fmt: skip
