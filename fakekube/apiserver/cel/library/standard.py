@@ -133,14 +133,7 @@ def modulo(a: Any, b: Any) -> Any:
 
 
 def negate(a: Any) -> Any:
-    kind = kind_of(a)
-    if kind == "int":
-        return in_int64(-a)
-    if kind == "double":
-        return -a
-    if isinstance(a, Duration):
-        return checked_duration(-a.nanos)
-    raise CelError(NO_OVERLOAD)
+    return in_int64(-a) if kind_of(a) == "int" else -a
 
 
 def not_(a: Any) -> Any:
