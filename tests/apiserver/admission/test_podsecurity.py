@@ -340,3 +340,10 @@ def test_existing_pods_are_checked_in_the_order_of_their_controllers(api, monkey
         assert warnings()[-1] == f"{shown} namespaces"
     names = [one["metadata"]["name"] for one in podsecurity._one_of_each(api.ok("GET", PODS)["items"])]
     assert names == ["a1", "b1", "c1", "c2", "a2", "a3", "d1"]
+    monkeypatch.setattr(podsecurity, "PODS_CHECKED", 7)
+    assert warnings() == [
+        'existing pods in namespace "default" violate the new PodSecurity enforce level "baseline:latest"',
+        "a1 (and 6 other pods): host namespaces",
+    ]
+    monkeypatch.setattr(podsecurity, "PODS_CHECKED", 6)
+    assert warnings()[0] == "new PodSecurity enforce level only checked against the first 6 of 7 existing pods"

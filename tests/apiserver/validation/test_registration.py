@@ -130,6 +130,11 @@ WEBHOOKS = [
 
 NEW = [
     ("ValidatingAdmissionPolicy", POLICY, []),
+    ("ValidatingAdmissionPolicy", merged(POLICY, {"spec": {"failurePolicy": "Pass"}}),
+     ['spec.failurePolicy: Unsupported value: "Pass": supported values: "Fail", "Ignore"']),
+    ("ValidatingAdmissionPolicy", merged(POLICY, {"spec": {"failurePolicy": ""}}),
+     ['spec.failurePolicy: Unsupported value: "": supported values: "Fail", "Ignore"']),
+    ("ValidatingAdmissionPolicy", merged(POLICY, {"spec": {"failurePolicy": "Ignore"}}), []),
     ("ValidatingAdmissionPolicy", {}, [
         "spec.matchConstraints: Required value",
         "spec.validations: Required value: validations or auditAnnotations must contain at least one item",
@@ -171,6 +176,11 @@ NEW = [
         'spec.validationActions[2]: Unsupported value: "Log": supported values: "Audit", "Deny", "Warn"',
     ]),
     ("MutatingAdmissionPolicy", MUTATING, []),
+    ("MutatingAdmissionPolicy", merged(MUTATING, {"spec": {"failurePolicy": "Pass"}}),
+     ['spec.failurePolicy: Unsupported value: "Pass": supported values: "Fail", "Ignore"']),
+    ("MutatingAdmissionPolicy", merged(MUTATING, {"spec": {"failurePolicy": ""}}),
+     ['spec.failurePolicy: Unsupported value: "": supported values: "Fail", "Ignore"']),
+    ("MutatingAdmissionPolicy", merged(MUTATING, {"spec": {"failurePolicy": "Ignore"}}), []),
     ("MutatingAdmissionPolicy", merged(MUTATING, {"spec": {"mutations": None, "reinvocationPolicy": None}}), [
         "spec.mutations: Required value: mutations must contain at least one item",
         "spec.reinvocationPolicy: Required value",
