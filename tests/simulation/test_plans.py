@@ -1,5 +1,7 @@
 """Anchors, atoms and plans are texts that can be read back."""
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -148,3 +150,10 @@ def test_occurrences_are_counted_by_signature():
 )
 def test_targets(namespace, name, generated, found):
     assert target_of("pod", namespace, name, generated) == found
+
+
+@pytest.mark.parametrize("name", ["intents", "last_step", "bounds", "releases"])
+def test_what_is_no_part_of_the_text_is_no_part_of_a_plan(name):
+    plain, other = Plan(3), replace(Plan(3), **{name: ("something",)})
+    assert (other, hash(other), str(other), repr(other)) == (plain, hash(plain), str(plain), repr(plain))
+    assert getattr(other, name) == ("something",)

@@ -213,6 +213,18 @@ def test_an_eviction_is_not_tried_for_ever(kube):
     assert len(sent(kube)) == 61, "each five seconds for five minutes, and once more"
 
 
+def test_what_is_done_to_pods_is_known_as_the_write_of_a_racer(kube):
+    marks = []
+
+    class Marked(Recorder):
+        def __setattr__(self, name, value):
+            marks.append((name, value, len(sent(kube))))
+
+    NodeHands(kube, Marked(), "racer/1").disrupt(Preempt("pod/a", AT))
+    kube.settle()
+    assert marks == [("racing", True, 0), ("racing", False, 1), ("racing", True, 1), ("racing", False, 2)]
+
+
 def test_a_pod_is_preempted(kube):
     hands(kube).disrupt(Preempt("pod/a", AT))
     kube.settle()
