@@ -33,6 +33,20 @@ PLAIN_FINALIZERS = {
     "poddisruptionbudgets.policy",
     "runtimeclasses.node.k8s.io",
 }
+CREATED_BY_PUT = {*LEASES, *EVENTS, *ROLES, "endpoints", "limitranges", "services", "runtimeclasses.node.k8s.io"}
+WITHOUT_UNCONDITIONAL_UPDATE = {
+    *POLICIES,
+    *LEASES,
+    "apiservices.apiregistration.k8s.io",
+    "clustertrustbundles.certificates.k8s.io",
+    "csidrivers.storage.k8s.io",
+    "csinodes.storage.k8s.io",
+    "csistoragecapacities.storage.k8s.io",
+    "poddisruptionbudgets.policy",
+    "runtimeclasses.node.k8s.io",
+    "storageversions.internal.apiserver.k8s.io",
+    "volumeattachments.storage.k8s.io",
+}
 OF_SPEC = {
     *(one for one in POLICIES if "policies" in one or "policybindings" in one),
     *(f"{one}.apps" for one in ("daemonsets", "deployments", "replicasets", "statefulsets")),
@@ -52,24 +66,12 @@ OF_SPEC = {
     [
         pytest.param(
             lambda rules: rules.create_on_update,
-            {*LEASES, *EVENTS, *ROLES, "endpoints", "limitranges", "services", "runtimeclasses.node.k8s.io"},
+            CREATED_BY_PUT,
             id="AllowCreateOnUpdate",
         ),
         pytest.param(
             lambda rules: not rules.unconditional_update,
-            {
-                *POLICIES,
-                *LEASES,
-                "apiservices.apiregistration.k8s.io",
-                "clustertrustbundles.certificates.k8s.io",
-                "csidrivers.storage.k8s.io",
-                "csinodes.storage.k8s.io",
-                "csistoragecapacities.storage.k8s.io",
-                "poddisruptionbudgets.policy",
-                "runtimeclasses.node.k8s.io",
-                "storageversions.internal.apiserver.k8s.io",
-                "volumeattachments.storage.k8s.io",
-            },
+            WITHOUT_UNCONDITIONAL_UPDATE,
             id="not AllowUnconditionalUpdate",
         ),
         pytest.param(
