@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from itertools import chain
 from time import monotonic
 
+from fakekube.pythongarbage import quick_collections
 from fakekube.simulation.atoms import (
     FAULTS,
     Crash,
@@ -36,7 +37,6 @@ from fakekube.simulation.results.runnumber import UNLIMITED
 from fakekube.simulation.results.shards import Shards
 from fakekube.simulation.results.unmatched import Unmatched
 from fakekube.simulation.results.writtenplaces import changed_outside, new_places, same_writes
-from fakekube.simulation.running.garbage import quick_collections
 from fakekube.simulation.statemask import Mask
 
 #: The named budgets: how many runs.
