@@ -42,8 +42,12 @@ FROZEN_AGAIN = 5
 _frozen = [float("-inf")]
 
 
+gc.disable()  # while tests are collected, nothing is garbage
+
+
 def pytest_collection_finish():
     gc.set_threshold(5000)  # a cluster makes more than the usual 700 objects
+    gc.enable()
 
 
 @pytest.hookimpl(tryfirst=True)
