@@ -33,7 +33,6 @@ from fakekube.harness.state.clusterstate import ClusterState
 from fakekube.harness.stepping import Stepping
 from fakekube.harness.timeline import Timeline, note_row
 from fakekube.harness.unhandled import end_if_it_ends_the_test, outcomes
-from fakekube.pythongarbage import collect_seldom
 from fakekube.server import bootstrap
 from fakekube.server.direct import DirectTransport
 from fakekube.server.initialobjects import ClusterOptions
@@ -127,7 +126,6 @@ class Assembly:
         if self.selected:
             self.controllers.make(settings.controllers, settings.nodes, self._authority)
         self._environment = Environment()
-        self._collect_as_before: Callable[[], None] = lambda: None
 
     def _authority(self) -> Any:
         return self.webhooks.authority
@@ -144,7 +142,6 @@ class Assembly:
         """Open the bubble, and start the cluster's own controllers. `close` closes the cluster."""
         self.bubble.open()
         self.bubble.closer = close
-        self._collect_as_before = collect_seldom()
         self._environment.hide()
         if not self.settings.real_connections:
             self.bubble.loop.network.outside = OutsideConnections(self._refused).check
@@ -168,7 +165,6 @@ class Assembly:
         """End everything; see `Cluster.close`."""
         loop, background, own = self.bubble.loop, self.background, self.controllers.operator
         with ExitStack() as steps:  # callbacks run in reverse order, each even if those before it failed
-            steps.callback(self._collect_as_before)
             for transport in self.operators.transports:
                 steps.callback(transport.retire)
             steps.callback(self.disruptions.retire)

@@ -43,7 +43,7 @@ from fakekube.harness.operators.managers import Build
 from fakekube.harness.operators.operator import Operator
 from fakekube.harness.requestqueries import RequestQueries
 from fakekube.harness.timeline import Timeline
-from fakekube.pythongarbage import no_collections
+from fakekube.pythongarbage import collect_seldom, no_collections
 from fakekube.virtualtime import VirtualClock
 from fakekube.virtualtime.durations import Duration, TimeUnits
 from fakekube.virtualtime.processes import ProcessOptions
@@ -97,12 +97,14 @@ class FakeKube(Cluster):
         self.exploration: Exploration = Exploration(parts.perturbation)
         self._desks = tuple(getattr(self, name) for name in DESKS)
         members.not_open((self, *self._desks))
+        self._collect_as_before: Callable[[], None] = lambda: None
 
     def __enter__(self) -> Self:
         parts = self._parts
         members.check_can_open(is_open=parts.bubble.closer is not None, is_closed=parts.is_closed())
         with no_collections():  # nearly all that is made here is kept
             parts.open(self.close)
+            self._collect_as_before = collect_seldom()
             members.opened((self, *self._desks))
             parts.start_controllers()
         return self
@@ -136,6 +138,7 @@ class FakeKube(Cluster):
     def close(self) -> None:
         if not self._parts.is_closed():
             members.closed((self, *self._desks))
+            self._collect_as_before()
             self._parts.close()
 
     @property
