@@ -166,9 +166,9 @@ class DataDir:
         with self._database:
             self._database.execute("BEGIN")
             self._database.execute(
-                "DELETE FROM changes WHERE revision <= ? AND (deleted OR EXISTS (SELECT 1 FROM changes AS later WHERE "
-                "later.collection = changes.collection AND later.path = changes.path AND "
-                "later.revision > changes.revision AND later.revision <= ?))",
+                # not a look for a later change of each one, which would compare all with all
+                "DELETE FROM changes WHERE revision <= ? AND (deleted OR revision NOT IN "
+                "(SELECT max(revision) FROM changes WHERE revision <= ? GROUP BY collection, path))",
                 (compacted, compacted),
             )
             self.set("compacted", str(compacted).encode())
