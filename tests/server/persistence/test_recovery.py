@@ -157,7 +157,7 @@ def test_tidying_takes_as_many_steps_as_there_are_objects(tmp_path):
         data.close()
         return len(seen)
 
-    assert steps(2_000) < 4 * steps(1_000)
+    assert steps(2_000) < 3 * steps(1_000)
 
 
 def test_values_are_made_once(tmp_path):
