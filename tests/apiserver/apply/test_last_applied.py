@@ -11,7 +11,7 @@ def obj(**annotations):
     return {"metadata": {"name": "a", **({"annotations": annotations} if annotations else {})}, "data": {"x": "1"}}
 
 
-def told(found):
+def last_applied(found):
     return json.loads(found["metadata"]["annotations"][LAST_APPLIED])
 
 
@@ -36,7 +36,7 @@ def test_an_object_without_the_annotation_gets_none(live):
 def test_the_annotation_has_the_configuration_without_itself(config, shown):
     live = obj(**{"kept": "1", LAST_APPLIED: "old"})
     found = _with_last_applied(live, config)
-    assert told(found) == shown
+    assert last_applied(found) == shown
     assert found["metadata"]["annotations"]["kept"] == "1"
     assert found["metadata"]["annotations"][LAST_APPLIED].endswith("}\n")
     assert found["data"] == live["data"]

@@ -41,5 +41,5 @@ def test_a_schema_nests_at_most_120_levels(api, levels, is_too_deep):
     made = definition()
     made["spec"]["versions"][0]["schema"] = {"openAPIV3Schema": nested(levels)}
     _, found = api.call("POST", CRDS, made)
-    told = [one["message"] for one in (found.get("details") or {}).get("causes") or ()]
-    assert (told == ["Too deep: schemas may nest at most 120 levels"]) is is_too_deep
+    messages = [one["message"] for one in (found.get("details") or {}).get("causes") or ()]
+    assert (messages == ["Too deep: schemas may nest at most 120 levels"]) is is_too_deep

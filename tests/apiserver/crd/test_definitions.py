@@ -545,8 +545,8 @@ def test_the_schema_of_a_kind_with_a_status_has_few_fields_at_its_root(
     )
     causes = [(one["field"], one["message"]) for one in (found.get("details") or {}).get("causes") or ()]
     why = f"only {ROOT} fields are allowed at the root of the schema if the status subresource is enabled"
-    told = [field for field, message in causes if message.endswith(why)]
-    assert told == ([] if fits or not has_status else ["spec.validation.openAPIV3Schema"])
+    fields = [field for field, message in causes if message.endswith(why)]
+    assert fields == ([] if fits or not has_status else ["spec.validation.openAPIV3Schema"])
     assert (code == 201) is (not causes)
 
 

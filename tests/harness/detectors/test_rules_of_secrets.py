@@ -1,4 +1,4 @@
-"""Which values of a Secret are recognized, by which texts, and where nobody should find them."""
+"""Which values of a Secret are recognized, by which texts, and where they must not be found."""
 
 import base64
 import logging
