@@ -75,10 +75,11 @@ async def served(
         if selected.verbose:
             runner.on_answer(RequestLines(runner, selected.log_format, own=selected.verbose > 1).answered)
         leave_out_what_is_loaded()
-        collect_seldom()
+        collect_as_before = collect_seldom()
         try:
             return await then(Served(options, selected, found, made[0] if made else None))
         finally:
+            collect_as_before()
             if isinstance(loop := asyncio.get_running_loop(), PacedLoop):
                 loop.end_pacing()
 
