@@ -18,6 +18,7 @@ from tests.cli.commands import FUSE, READY, environment, started, url_of
 pytestmark = pytest.mark.slow
 
 CONTROL = "/_fakekube/v1"
+MAPS = "/api/v1/namespaces/default/configmaps"
 
 #: Real seconds that a server has to stop.
 SOON = 10
@@ -116,9 +117,23 @@ def test_a_full_disk_removes_the_wait_file(folder):
         assert (folder / "ready").read_text() == f"{url}\n"
         resource.prlimit(server.process.pid, resource.RLIMIT_FSIZE, (1, 1))
         with pytest.raises((urllib.error.URLError, ConnectionError)):
-            post(url, "/api/v1/namespaces", {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "a"}})
+            post(url, MAPS, {"metadata": {"name": "a"}, "data": {"a": "b" * 300_000}})
         assert server.process.wait(FUSE) == 3
     assert not (folder / "ready").exists()
+
+
+def test_a_server_that_ends_while_the_disk_is_full_loses_nothing(folder):
+    options = ("serve", "--port", "0", "--data-dir", "data")
+    with started(*options, folder=folder) as server:
+        url = url_of(server.lines_to(READY))
+        resource.prlimit(server.process.pid, resource.RLIMIT_FSIZE, (1, 1))
+        post(url, MAPS, {"metadata": {"name": "a"}, "data": {"a": "b"}})
+        assert server.end(signal.SIGTERM) == (0, ["stopping"])
+    with started(*options, folder=folder) as server:
+        url = url_of(server.lines_to(READY))
+        with urllib.request.urlopen(f"{url}{MAPS}/a", timeout=FUSE) as answer:
+            assert json.load(answer)["data"] == {"a": "b"}
+        server.end(signal.SIGTERM)
 
 
 #: A process that outlives its shell unless it gets the signal, too; a shell lets it ignore SIGINT.

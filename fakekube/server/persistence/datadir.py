@@ -1,4 +1,5 @@
-"""A directory with the changes of a server: SQLite in WAL mode, one row for each revision, as kine has it."""
+"""A directory with the changes of a server: SQLite in WAL mode, one row for each revision, as kine has it, and a mapped
+file of the newest."""
 
 from __future__ import annotations
 
@@ -7,9 +8,10 @@ import os
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import Literal
 
 from fakekube.apiserver.storage.store import Change
+from fakekube.server.persistence.rowlog import Row, RowLog
 from fakekube.server.process.listening import CannotServe, reason
 
 Fsync = Literal["off", "commit"]
@@ -26,24 +28,16 @@ CREATE TABLE changes (
   version TEXT NOT NULL, value BLOB NOT NULL);
 CREATE TABLE meta (name TEXT PRIMARY KEY, value BLOB NOT NULL);
 """
-_INSERT = "INSERT INTO changes VALUES (?, ?, ?, ?, ?, ?)"
-
-
-class Row(NamedTuple):
-    """A stored change. `value`: the object as JSON; empty if it was deleted."""
-
-    revision: int
-    collection: str
-    path: str
-    deleted: bool
-    version: str
-    value: bytes
+#: A row that a process which was killed left in the mapped file may be in the database, too.
+_INSERT = "INSERT OR REPLACE INTO changes VALUES (?, ?, ?, ?, ?, ?)"
 
 
 class DataDir:
     """An open directory, which one process has at a time. Raises CannotServe, which names the file and what is wrong.
 
-    `fsync`: "commit" survives a loss of power, "off" the end of the process by any signal.
+    `fsync`: "commit" survives a loss of power: changes are noted, and `flush` makes one transaction of them. "off"
+    survives the end of the process by any signal: each change is in the mapped file (RowLog), and `flush` moves all
+    into the database when that is full.
     """
 
     def __init__(self, path: Path, fsync: Fsync = "off") -> None:
@@ -59,9 +53,11 @@ class DataDir:
             os.close(self._lock)
             raise CannotServe(f"--data-dir {path}: another server uses it") from None
         self._written = 0
-        self._pending: list[Change] = []
+        self._pending: list[Row] = []
+        self._log: RowLog | None = None
         try:
             self._open(path / "state.db", fsync)
+            self._open_log(path / "newest.log", fsync)
         except BaseException:
             os.close(self._lock)
             raise
@@ -100,6 +96,23 @@ class DataDir:
         if found != "ok":
             raise CannotServe(f"--data-dir {self._path}: {file.name} is damaged: {found}")
 
+    def _open_log(self, file: Path, fsync: Fsync) -> None:
+        """Move what a process that was killed has left in the mapped file into the database."""
+        try:
+            if fsync == "off" or file.exists():
+                self._log = RowLog(file)
+                self._pending = list(self._log.rows())
+                self.flush()
+            if fsync == "commit" and self._log is not None:
+                self._log.close(remove=True)
+                self._log = None
+        except (sqlite3.Error, OSError, ValueError) as error:
+            if self._log is not None:
+                self._log.close(remove=False)
+            self._database.close()
+            why = reason(error) if isinstance(error, OSError) else error
+            raise CannotServe(f"--data-dir {self._path}: {file.name}: {why}") from None
+
     def _pragma(self, name: str) -> int:
         (found,) = self._database.execute(f"PRAGMA {name}").fetchone()
         return int(found)
@@ -125,30 +138,41 @@ class DataDir:
     # --- changes
 
     def rows(self) -> Iterator[Row]:
-        """The changes, oldest first."""
+        """The changes in the database, oldest first."""
         for revision, name, path, gone, version, value in self._database.execute(
             "SELECT * FROM changes ORDER BY revision"
         ):
             yield Row(revision, name, path, bool(gone), version, value)
 
+    @property
+    def is_written_at_once(self) -> bool:
+        """Whether a change is stored as soon as `append` returns, and not when `flush` does."""
+        return self._log is not None
+
     def append(self, change: Change) -> None:
-        """Note a change, which `flush` writes."""
-        self._pending.append(change)
+        """Note a change. Raises sqlite3.Error, if it is written at once."""
+        row = _row(change)
+        self._pending.append(row)
+        if self._log is not None and not self._log.add(row):
+            self.flush()
 
     def flush(self) -> None:
-        """Write the noted changes in one transaction. Raises sqlite3.Error."""
-        changes, self._pending = self._pending, []
-        if not changes:
+        """Write the noted changes into the database, in one transaction. Raises sqlite3.Error."""
+        rows, self._pending = self._pending, []
+        if not rows:
             return  # `close` has written them
-        if len(changes) > 1:
+        if len(rows) > 1:
             self._database.execute("BEGIN")
-        self._database.executemany(_INSERT, [_row(one) for one in changes])
-        if len(changes) > 1:
+        self._database.executemany(_INSERT, rows)
+        if len(rows) > 1:
             self._database.execute("COMMIT")
-        self._written += len(changes)
+        if self._log is not None:
+            self._log.clear()
+        self._written += len(rows)
 
     def replace(self, rows: Iterable[Row], compacted: int) -> None:
         """Write these changes in place of all others, at once."""
+        self.flush()  # what is in the mapped file must not follow them
         with self._database:
             self._database.execute("BEGIN")
             self._database.execute("DELETE FROM changes")
@@ -174,12 +198,21 @@ class DataDir:
             self.set("compacted", str(compacted).encode())
 
     def close(self) -> None:
-        """Write what is pending, and let another process have the directory. Raises sqlite3.Error."""
+        """Write what is pending, and free the directory. Raises sqlite3.Error if something is lost."""
+        is_complete = False
         try:
             self.flush()
+            is_complete = True
+        except sqlite3.Error:
+            if self._log is None:
+                raise
+            # it stays in the mapped file, and the next server says so if there is still no room
         finally:
             self._written = 0
             self._database.close()
+            if self._log is not None:
+                self._log.close(remove=is_complete)
+                self._log = None
             os.close(self._lock)
 
 

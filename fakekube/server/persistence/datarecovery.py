@@ -8,6 +8,7 @@ import os
 import sqlite3
 import sys
 from collections.abc import Callable, Iterator
+from functools import partial
 
 import orjson
 
@@ -16,7 +17,8 @@ from fakekube.apiserver.crd import COLLECTION
 from fakekube.apiserver.crd.definitioncontrollers import serve
 from fakekube.apiserver.storage.store import Change, Store
 from fakekube.server.httpconnection import HeldWrites
-from fakekube.server.persistence.datadir import DataDir, Row
+from fakekube.server.persistence.datadir import DataDir
+from fakekube.server.persistence.rowlog import Row
 from fakekube.server.process.pacedloop import PacedLoop
 from fakekube.server.runner import ServerRunner
 
@@ -67,18 +69,41 @@ def _stored(data: DataDir, window: int) -> Store | None:
     return store
 
 
-def keep(runner: ServerRunner, data: DataDir, ending: Callable[[], None] = lambda: None) -> HeldWrites:
+def keep(runner: ServerRunner, data: DataDir, ending: Callable[[], None] = lambda: None) -> HeldWrites | None:
     """Write each change from now on, before it is answered and before any watch delivers it.
 
-    The changes of one turn of the loop are one transaction. Returns what connections hold until it is written.
-    `ending` is called before the process ends because a change cannot be written.
+    If changes are not written at once, those of one turn of the loop are one transaction. Returns what connections hold
+    until it is written; None if they need not. `ending` is called before the process ends because a change cannot be
+    written.
     """
     store = runner.apiserver.store
-    held = HeldWrites()
-    try:
-        data.replace(_rows(store), store.compacted)
-    except sqlite3.Error as error:
-        _end(error, ending)
+    held = None if data.is_written_at_once else HeldWrites()
+
+    def written(write: Callable[..., None], *arguments: object) -> None:
+        try:
+            write(*arguments)
+            if data.is_untidy:
+                data.tidy(store.compacted)
+        except sqlite3.Error as error:
+            _end(error, ending)
+
+    def replaced() -> None:
+        written(data.replace, _rows(store), store.compacted)
+
+    replaced()
+    runner.on_write(
+        partial(written, data.append) if held is None else _in_turns(data, held, partial(written, data.flush))
+    )
+    runner.restored.append(replaced)
+    return held
+
+
+def _in_turns(data: DataDir, held: HeldWrites, flush: Callable[[], None]) -> Callable[[Change], None]:
+    """What notes a change, and has all changes of a turn of the loop written together."""
+
+    def flushed() -> None:
+        flush()
+        held.release()
 
     def changed(change: Change) -> None:
         data.append(change)
@@ -89,30 +114,12 @@ def keep(runner: ServerRunner, data: DataDir, ending: Callable[[], None] = lambd
         except RuntimeError:
             loop = None
         if loop is None or (isinstance(loop, PacedLoop) and not loop.has_more):
-            flush()  # no other request comes in this turn
+            flushed()  # no other request comes in this turn
         else:
             held.hold()
-            loop.call_soon(flush)
+            loop.call_soon(flushed)
 
-    def flush() -> None:
-        try:
-            data.flush()
-            if data.is_untidy:
-                data.tidy(store.compacted)
-        except sqlite3.Error as error:
-            _end(error, ending)
-        held.release()
-
-    def restored() -> None:
-        try:
-            data.flush()
-            data.replace(_rows(store), store.compacted)
-        except sqlite3.Error as error:
-            _end(error, ending)
-
-    runner.on_write(changed)
-    runner.restored.append(restored)
-    return held
+    return changed
 
 
 def _rows(store: Store) -> Iterator[Row]:

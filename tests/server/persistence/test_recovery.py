@@ -3,6 +3,7 @@
 import asyncio
 import json
 import os
+import shutil
 import sqlite3
 import subprocess
 import sys
@@ -16,7 +17,7 @@ from fakekube.server import bootstrap
 from fakekube.server.direct import DirectTransport
 from fakekube.server.httpconnection import HeldTransport, HeldWrites
 from fakekube.server.initialobjects import ClusterOptions
-from fakekube.server.persistence import datadir
+from fakekube.server.persistence import datadir, rowlog
 from fakekube.server.persistence.datadir import DataDir
 from fakekube.server.persistence.datarecovery import keep, recover
 from fakekube.server.process.listening import CannotServe
@@ -34,8 +35,8 @@ DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 class Server:
     """A server in a directory until `end`."""
 
-    def __init__(self, path, *, window=20_000, port=1):
-        self.data = DataDir(Path(path))
+    def __init__(self, path, *, window=20_000, port=1, fsync="off"):
+        self.data = DataDir(Path(path), fsync)
         random = SeededRandom(Seed(port))
         options = ClusterOptions(address="127.0.0.1", port=port)
         made = bootstrap.api_server(datetime(2026, 1, 1, tzinfo=UTC), random, history_window=window, options=options)
@@ -170,7 +171,7 @@ def test_values_are_made_once(tmp_path):
 
 
 def test_the_changes_of_one_turn_are_written_before_connections_send(server):
-    first = server()
+    first = server(fsync="commit")
     held, written = first.held, first.data.rows
 
     async def two_writes():
@@ -188,7 +189,7 @@ def test_the_changes_of_one_turn_are_written_before_connections_send(server):
 
 @pytest.mark.parametrize(("others", "at_once"), [(0, True), (1, False)])
 def test_a_change_is_written_at_once_if_no_other_can_come_in_the_turn(server, others, at_once):
-    first = server()
+    first = server(fsync="commit")
 
     def write(written):
         first.make("a")
@@ -207,8 +208,9 @@ def test_a_change_is_written_at_once_if_no_other_can_come_in_the_turn(server, ot
     assert not first.held.is_held
 
 
-def test_what_is_pending_is_written_at_the_end(tmp_path):
-    first = Server(tmp_path)
+@pytest.mark.parametrize("fsync", ["off", "commit"])
+def test_what_is_pending_is_written_at_the_end(tmp_path, fsync):
+    first = Server(tmp_path, fsync=fsync)
 
     async def one_write():
         first.make("a")
@@ -218,6 +220,65 @@ def test_what_is_pending_is_written_at_the_end(tmp_path):
     data = DataDir(tmp_path)
     assert [row.path for row in data.rows()][-1] == "default/a"
     data.close()
+    assert {file.name for file in tmp_path.iterdir()} == {"lock", "state.db"}
+
+
+def as_killed(server, tmp_path, **options):
+    """A server of a copy of the directory as it is: what one finds after the other was killed."""
+    return Server(shutil.copytree(tmp_path / "data", tmp_path / f"copy-{len(list(tmp_path.iterdir()))}"), **options)
+
+
+@pytest.mark.parametrize("fsync", ["off", "commit"])
+def test_each_change_is_in_the_directory_before_connections_send(server, tmp_path, fsync):
+    first = server()
+    assert first.held is None
+    for number in range(5):
+        first.make(f"a{number}")
+        copy = as_killed(first, tmp_path, fsync=fsync)
+        assert copy.state() == first.state()
+        copy.make("later")
+        copy.end()
+
+
+def test_changes_go_into_the_database_when_the_mapped_file_is_full(server, tmp_path):
+    first = server()
+    stored = len(list(first.data.rows()))
+    for number in range(40):
+        first.ask("POST", MAPS, {"metadata": {"name": f"a{number}"}, "data": {"a": str(number) * 10_000}})
+    assert stored < len(list(first.data.rows())) < stored + 40
+    copy = as_killed(first, tmp_path)
+    assert copy.state() == first.state()
+    copy.end()
+
+
+def test_a_change_that_the_mapped_file_has_no_room_for_goes_into_the_database(server):
+    first = server()
+    first.make("small")
+    first.ask("POST", MAPS, {"metadata": {"name": "large"}, "data": {"a": "b" * 2 * rowlog.SIZE}})
+    assert [row.path for row in first.data.rows()][-2:] == ["default/small", "default/large"]
+
+
+def test_a_row_that_is_in_the_mapped_file_and_in_the_database_is_one(server, tmp_path):
+    """A process may be killed between the transaction and the moment in which the file is cleared."""
+    first = server()
+    first.make("a", "b")
+    log = (tmp_path / "data" / "newest.log").read_bytes()
+    first.data.flush()
+    (tmp_path / "data" / "newest.log").write_bytes(log)
+    copy = as_killed(first, tmp_path)
+    assert copy.state() == first.state()
+    copy.end()
+
+
+def test_what_was_restored_does_not_have_the_changes_before_it(server, tmp_path):
+    first = server()
+    saved = first.runner.apiserver.save()
+    first.make("gone")
+    first.runner.restore(saved, after=first.store.revision)
+    copy = as_killed(first, tmp_path)
+    assert copy.state() == first.state()
+    assert "default/gone" not in copy.store.collection("configmaps").live
+    copy.end()
 
 
 class Sent(asyncio.Transport):
@@ -269,9 +330,10 @@ def changed(path, statement):
         (lambda path: changed(path, "PRAGMA user_version=2"), "state.db is of a newer version (2, known: 1)"),
         (lambda path: changed(path, "PRAGMA application_id=7"), "state.db is not a file of fakekube"),
         (lambda path: (path / "state.db").write_text("something else, and no database"), "file is not a database"),
+        (lambda path: (path / "newest.log").write_text("something else"), "newest.log: not a file of fakekube"),
         (lambda path: (path / "state.db").write_bytes((path / "state.db").read_bytes()[:5000] + bytes(9000)), "state.db"),
     ],
-    ids=["newer", "foreign", "no-database", "torn"],
+    ids=["newer", "foreign", "no-database", "another-log", "torn"],
 )  # fmt: skip
 def test_what_is_no_data_directory_is_refused_by_name(tmp_path, spoil, said):
     Server(tmp_path).end()
@@ -329,23 +391,33 @@ def test_a_full_disk_ends_the_server_and_loses_nothing(tmp_path):
 #: A server that goes on where files may not grow.
 FULL_AT_START = """
 import resource, sys
-from tests.server.persistence.test_recovery import Server
+from tests.server.persistence.test_recovery import CannotServe, Server
 resource.setrlimit(resource.RLIMIT_FSIZE, (30_000, 30_000))
-Server(sys.argv[1])
+try:
+    Server(sys.argv[1], fsync=sys.argv[2])
+except CannotServe as error:
+    sys.exit(str(error))
 """
 
 
 @pytest.mark.slow
-def test_a_disk_that_is_full_at_the_start_is_one_line_and_loses_nothing(tmp_path):
+@pytest.mark.parametrize(
+    ("fsync", "status", "message"),
+    [
+        ("commit", 3, "fakekube: --data-dir: a change cannot be written: "),
+        ("off", 1, "--data-dir {}: newest.log: File too large"),
+    ],
+)
+def test_a_disk_that_is_full_at_the_start_is_one_line_and_loses_nothing(tmp_path, fsync, status, message):
     server = Server(tmp_path)
     server.make("a")
     before = server.state()
     server.end()
     done = subprocess.run(
-        [sys.executable, "-c", FULL_AT_START, tmp_path], capture_output=True, text=True, check=False, timeout=60
+        [sys.executable, "-c", FULL_AT_START, tmp_path, fsync], capture_output=True, text=True, check=False, timeout=60
     )
-    assert (done.returncode, len(done.stderr.splitlines())) == (3, 1), done.stderr
-    assert done.stderr.startswith("fakekube: --data-dir: a change cannot be written: ")
+    assert (done.returncode, len(done.stderr.splitlines())) == (status, 1), done.stderr
+    assert done.stderr.startswith(message.format(tmp_path))
     server = Server(tmp_path)
     assert server.state() == before
     server.end()
@@ -370,6 +442,7 @@ def test_every_answered_write_survives_sigkill(tmp_path, fsync):
 def test_the_rows_are_those_of_kine(tmp_path):
     server = Server(tmp_path)
     server.make("a")
+    server.data.flush()
     *_, row = server.data.rows()
     assert row[:5] == (server.store.revision, "configmaps", "default/a", False, "")
     assert json.loads(row.value)["metadata"]["name"] == "a"
