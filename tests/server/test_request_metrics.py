@@ -12,7 +12,7 @@ from fakekube.apiserver.faults import FaultRule
 from fakekube.apiserver.wire.request import Request, parse
 from fakekube.server import bootstrap
 from fakekube.server.direct import DirectTransport
-from fakekube.server.process.requestmetrics import Peak, RequestMetrics, labels_of
+from fakekube.server.process.requestmetrics import TOGETHER, Peak, RequestMetrics, labels_of
 from fakekube.server.random import SeededRandom
 from fakekube.server.runner import ServerRunner
 from fakekube.server.systemclock import SystemClock
@@ -20,6 +20,7 @@ from fakekube.virtualtime import VirtualClock
 from fakekube.virtualtime.seeds import Seed
 
 MAPS = "/api/v1/namespaces/default/configmaps"
+COUNTED = "apiserver_request_total{"
 
 
 @pytest.mark.parametrize(
@@ -39,7 +40,36 @@ MAPS = "/api/v1/namespaces/default/configmaps"
 )  # fmt: skip
 def test_the_labels_of_a_request(method, path, query, type, labels):
     request = Request(method, path, query, {"content-type": type})
-    assert labels_of(request, parse(request)) == ("apiserver", *labels)
+    assert labels_of(parse(request), type, request.option("dryRun") or "") == ("apiserver", *labels)
+
+
+def served():
+    """The metrics of a new server, and a client of it."""
+    random = SeededRandom(Seed(1))
+    server = bootstrap.api_server(datetime(2026, 1, 1, tzinfo=UTC), random, fixed_uids=True)
+    runner = ServerRunner(server, VirtualClock(), random)
+    return RequestMetrics(runner), DirectTransport(runner)
+
+
+def test_an_apply_and_a_dry_run_have_labels_of_their_own():
+    metrics, client = served()
+    apply = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}}
+    query = [("fieldManager", "a"), ("dryRun", "All")]
+    headers = {"Content-Type": "application/apply-patch+yaml"}
+    client.request_now("PATCH", f"{MAPS}/a", body=apply, query=query, headers=headers)
+    (counted,) = [line for text in metrics.families() for line in text.splitlines() if line.startswith(COUNTED)]
+    assert 'dry_run="All"' in counted
+    assert 'verb="APPLY"' in counted
+
+
+@pytest.mark.parametrize("number", [1, TOGETHER - 1, TOGETHER, TOGETHER + 1])
+def test_each_request_is_counted_once(number):
+    metrics, client = served()
+    for _ in range(number):
+        client.request_now("GET", MAPS)
+    for _ in range(2):
+        (counted,) = [line for text in metrics.families() for line in text.splitlines() if line.startswith(COUNTED)]
+        assert counted.endswith(f" {number}")
 
 
 def test_requests_are_counted_and_timed():

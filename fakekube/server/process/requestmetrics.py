@@ -32,6 +32,9 @@ _LABELS = ("component", "dry_run", "group", "resource", "scope", "subresource", 
 
 Labels = tuple[str, ...]
 
+#: The number of requests that are counted together, which takes less time than one by one.
+TOGETHER = 256
+
 #: The verbs of requests of the kind "readOnly"; all others are "mutating" (`server/filters/maxinflight.go`).
 _READING = frozenset({"get", "list", "watch"})
 KINDS = ("mutating", "readOnly")
@@ -72,26 +75,38 @@ class RequestMetrics:
         #: by labels: the observations in each bucket and above, and their sum
         self._durations: dict[Labels, tuple[list[int], list[float]]] = {}
         self._in_flight = {kind: Peak() for kind in KINDS}
+        #: requests that are not counted yet: what labels need, the code, the time, the seconds, and how many waited
+        self._fresh: list[tuple[RequestInfo, str, str, int, float, float, int]] = []
         runner.on_answer(self._answered)
         runner.apiserver.more_metrics.append(self.families)
 
     def _answered(self, request: Request, info: RequestInfo, response: Response, record: RequestRecord) -> None:
-        labels = labels_of(request, info)
-        self._requests[labels, record.code] += 1
-        if not runs_long(info):
-            kind, suspended = kind_of(info), self._runner.suspended
-            self._in_flight[kind].observe(self._runner.clock.monotonic(), 1 + (self._waiting(kind) if suspended else 0))
-        if labels[6] in _LONG:
-            return
-        took = self._runner.clock.monotonic() - self._runner.began
-        found = self._durations.get(labels)
-        if found is None:
-            found = self._durations[labels] = ([0] * (len(BUCKETS) + 1), [0.0])
-        found[0][bisect_left(BUCKETS, took)] += 1
-        found[1][0] += took
+        media_type = str(request.headers.get("content-type", "")) if info.verb == "patch" else ""
+        now, waiting = self._runner.clock.monotonic(), self._waiting(kind_of(info)) if self._runner.suspended else 0
+        dry_run = request.option("dryRun") or ""
+        self._fresh.append((info, media_type, dry_run, record.code, now, now - self._runner.began, waiting))
+        if len(self._fresh) >= TOGETHER:
+            self._count()
+
+    def _count(self) -> None:
+        """Count the requests since the last call."""
+        fresh, self._fresh = self._fresh, []
+        for info, media_type, dry_run, code, now, took, waiting in fresh:
+            labels = labels_of(info, media_type, dry_run)
+            self._requests[labels, code] += 1
+            if not runs_long(info):
+                self._in_flight[kind_of(info)].observe(now, 1 + waiting)
+            if labels[6] in _LONG:
+                continue
+            found = self._durations.get(labels)
+            if found is None:
+                found = self._durations[labels] = ([0] * (len(BUCKETS) + 1), [0.0])
+            found[0][bisect_left(BUCKETS, took)] += 1
+            found[1][0] += took
 
     def families(self) -> Iterable[str]:
         """The metric families as text."""
+        self._count()
         requests: list[Sample] = [
             ({"code": str(code), **_named(labels)}, count) for (labels, code), count in self._requests.items()
         ]
@@ -148,12 +163,11 @@ def _named(labels: Labels) -> dict[str, str]:
     return dict(zip(_LABELS, labels, strict=True))
 
 
-def labels_of(request: Request, info: RequestInfo) -> Labels:
-    """The labels of a request, in the order of their names."""
+def labels_of(info: RequestInfo, media_type: str, dry_run: str) -> Labels:
+    """The labels of a request, in the order of their names. `media_type`: of the body of a patch."""
     verb = _VERBS.get(info.verb) or info.verb.upper()
-    if verb == "PATCH" and str(request.headers.get("content-type", "")).startswith(_APPLY):
+    if verb == "PATCH" and media_type.startswith(_APPLY):
         verb = "APPLY"
-    dry_run = request.option("dryRun") or ""
     scope = ""
     if info.is_resource:
         is_one = bool(info.name) or info.verb == "create"
