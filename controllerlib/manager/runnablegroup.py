@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -105,12 +105,16 @@ class RunnableGroup:
         _log.warning("runnables did not end", extra={"group": self.name, "count": len(self._tasks)})
 
     def _start(self, member: _Member) -> None:
-        loop = asyncio.get_running_loop()
-        names = (f"{self._prefix}{member.name}", f"ready {member.name}")
-        for work, name in zip((self._run(member), self._wait_ready(member)), names, strict=True):
-            task = loop.create_task(work, name=name)
-            self._tasks[task] = None
-            task.add_done_callback(self._ended)
+        self._begin(self._run(member), f"{self._prefix}{member.name}")
+        if member.ready is None:
+            member.is_ready.set()
+        else:
+            self._begin(self._wait_ready(member, member.ready), f"ready {member.name}")
+
+    def _begin(self, work: Coroutine[Any, Any, None], name: str) -> None:
+        task = asyncio.get_running_loop().create_task(work, name=name)
+        self._tasks[task] = None
+        task.add_done_callback(self._ended)
 
     def _ended(self, task: "asyncio.Task[None]") -> None:
         self._tasks.pop(task, None)
@@ -118,8 +122,8 @@ class RunnableGroup:
     async def _run(self, member: _Member) -> None:
         await self._reported(member.run, member.name)
 
-    async def _wait_ready(self, member: _Member) -> None:
-        if member.ready is None or await self._reported(member.ready, member.name):
+    async def _wait_ready(self, member: _Member, ready: StartFunc) -> None:
+        if await self._reported(ready, member.name):
             member.is_ready.set()
 
     async def _reported(self, work: StartFunc, name: str) -> bool:
