@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from controllerlib import Manager
 from controllerlib.client import Transport
 from fakekube.controllers.catalogue import BY_NAME, selection
 from fakekube.controllers.context import USER_AGENT, ControllerContext
+from fakekube.controllers.dormancy import Alarm, DormantManager
 from fakekube.controllers.hold import HoldGate
 from fakekube.controllers.scalingmetrics import Metrics
 from fakekube.controllers.settings import Settings
@@ -46,16 +48,20 @@ def controller_manager(
     names: Iterable[str],
     connect: Callable[[str], Transport],
     settings: Settings | None = None,
+    *,
+    alarm: Alarm | None = None,
     **options: Any,
 ) -> ControllerManager:
     """A manager with the controllers that `names` select, which is not started.
 
-    `connect` returns the transport of a user. `options` are those of `controllerlib.Manager`. Raises ValueError for an
-    unknown name. Nodes in the settings select the scheduler and the kubelet.
+    `connect` returns the transport of a user. `alarm` wakes the controllers; without one they do not sleep. `options`
+    are those of `controllerlib.Manager`. Raises ValueError for an unknown name. Nodes in the settings select the
+    scheduler and the kubelet.
     """
     settings = settings or Settings()
     chosen = selection(names, len(settings.nodes or ()))
-    manager = Manager(connect(USER), user_agent=f"{USER_AGENT}/shared-informers", **options)
+    made = Manager if alarm is None else partial(DormantManager, alarm)
+    manager = made(connect(USER), user_agent=f"{USER_AGENT}/shared-informers", **options)
     context = ControllerContext(manager, connect, settings)
     for one in chosen:
         one.add(context)

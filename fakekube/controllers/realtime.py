@@ -86,6 +86,7 @@ def _beside(
     from fakekube.controllers.controllermanager import controller_manager
     from fakekube.controllers.scalingmetrics import Metrics
     from fakekube.controllers.settings import Settings
+    from fakekube.controllers.waking import alarm_of, watch
     from fakekube.server.certificates import Authority
     from fakekube.server.direct import DirectTransport
 
@@ -99,7 +100,11 @@ def _beside(
         stages=stages,
         metrics=Metrics(),
     )
-    found = controller_manager(names, lambda user: DirectTransport(runner, user=component_user(user)), settings, **more)
+    alarm = alarm_of(runner)
+    found = controller_manager(
+        names, lambda user: DirectTransport(runner, user=component_user(user)), settings, alarm=alarm, **more
+    )
+    watch(runner, alarm)
     if "kubelet" in found.parts:
         found.parts["kubelet"].answers.install(runner.apiserver.kubelet)
     runner.apiserver.more_metrics.append(partial(_exported, found))

@@ -24,6 +24,7 @@ from fakekube.virtualtime.simulatedprocess import SimulatedProcess
 if TYPE_CHECKING:
     from fakekube.apiserver.auth.serviceaccounttoken import Issuer
     from fakekube.controllers.controllermanager import ControllerManager
+    from fakekube.controllers.dormancy import Alarm
     from fakekube.controllers.hold import HoldGate
     from fakekube.controllers.scalingmetrics import Metrics
     from fakekube.controllers.settings import Settings
@@ -106,16 +107,18 @@ class ClusterControllers:
 
     operator: Operator
 
-    def __init__(self, running: ControllerManager, operator: Operator, stepping: Stepping) -> None:
-        self._running, self.operator, self._stepping = running, operator, stepping
+    def __init__(self, running: ControllerManager, operator: Operator, stepping: Stepping, alarm: Alarm) -> None:
+        self._running, self.operator, self._stepping, self._alarm = running, operator, stepping, alarm
 
     def part(self, name: str) -> Any:
         """What a controller offers to the harness, or None."""
         return self._running.parts.get(name)
 
     def named(self, name: str) -> ClusterController:
-        """A controller by its name or alias. Raises KeyError."""
+        """A controller by its name or alias, which does not sleep from now on. Raises KeyError."""
         name = self._running.queue_name(name)
+        if self._alarm.wake(name) and not self._stepping.in_async_test():
+            self._stepping.settle()
         return ClusterController(self.operator[name], self._running.gates[name], self._stepping)
 
     def names(self) -> Sequence[str]:
@@ -160,6 +163,7 @@ class ControllerSimulation:
         from fakekube.controllers.componentusers import component_user
         from fakekube.controllers.controllermanager import controller_manager
         from fakekube.controllers.nodespec import numbered
+        from fakekube.controllers.waking import alarm_of, watch
 
         clock = self._bubble.clock
         observer = ReconcileObserver(self._ledger, clock.now)
@@ -175,11 +179,13 @@ class ControllerSimulation:
         process, skewed = SimulatedProcess(CLUSTER), SkewedClock(clock)
         observer.identify(self._ledger.identities.claim(CLUSTER, CLUSTER))
         options = {**settings_of(self._bubble, observer, process, skewed), "cache": cache}
-        running = controller_manager(names, connect, settings, **options)
+        alarm = alarm_of(self._runner)
+        running = controller_manager(names, connect, settings, alarm=alarm, **options)
+        watch(self._runner, alarm)
         if "kubelet" in running.parts:
             running.parts["kubelet"].answers.install(self._runner.apiserver.kubelet)
         operator = self._operators.operated(running.manager, observer, process, skewed)
-        self.running = ClusterControllers(running, operator, self._stepping)
+        self.running = ClusterControllers(running, operator, self._stepping, alarm)
 
     def scope(self, caller: str) -> Scope:
         """The kubelets for scripts. Raises RuntimeError if none runs."""
