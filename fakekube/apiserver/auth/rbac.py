@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from fakekube.apiserver.resource import Object
-from fakekube.apiserver.storage.store import Store
+from fakekube.apiserver.storage.store import Entry, Store
 from fakekube.apiserver.user import User
 from fakekube.apiserver.wire.request import RequestInfo
 from fakekube.apiserver.wire.status import together
@@ -77,13 +77,15 @@ def _matching(store: Store, user: User, info: RequestInfo) -> MatchingRules:
     """The matching rules in the order of the bindings, cached because finding them is slow."""
     cached = store.derived(RuleCache).current()
     path = "" if info.is_resource else info.path
-    key = (user.name, user.groups, info.verb, info.resource, info.namespace, info.group, info.subresource, path)
+    # namespaces without bindings are the same
+    namespace = info.namespace if info.namespace and any(_bindings(store, info.namespace)) else ""
+    key = (user.name, user.groups, info.verb, info.resource, namespace, info.group, info.subresource, path)
     found = cached.get(key)
     if found is None:
         problems: list[str] = []
         rules = tuple(
             (Decision(True, reason), (rule.get("resourceNames") or ()) if info.is_resource else ())
-            for reason, rule in rules_for(store, user, info.namespace, problems)
+            for reason, rule in rules_for(store, user, namespace, problems)
             if _rule_matches(rule, info)
         )
         otherwise = Decision(False, f"RBAC: {together(problems)}") if problems else DENIED
@@ -102,8 +104,13 @@ def rules_for(
     for _, entry in store.collection(f"clusterrolebindings.{GROUP}").scan("", "", None):
         yield from _bound(store, user, "ClusterRoleBinding", entry.object, "", problems)
     if namespace:
-        for _, entry in store.collection(f"rolebindings.{GROUP}").scan(f"{namespace}/", "", None):
+        for _, entry in _bindings(store, namespace):
             yield from _bound(store, user, "RoleBinding", entry.object, namespace, problems)
+
+
+def _bindings(store: Store, namespace: str) -> Iterable[tuple[str, Entry]]:
+    """The RoleBindings of a namespace."""
+    return store.collection(f"rolebindings.{GROUP}").scan(f"{namespace}/", "", None)
 
 
 def _bound(
