@@ -9,6 +9,7 @@ import threading
 import time
 
 import pytest
+from _pytest.logging import caplog_records_key
 from hypothesis import HealthCheck, settings
 
 pytest_plugins = ["pytester"]
@@ -66,12 +67,17 @@ def pytest_unconfigure():
     faulthandler.cancel_dump_traceback_later()
 
 
+def pytest_report_to_serializable(report):
+    """Leaves out of what workers of pytest-xdist send the keywords of tests, which nothing reads: most of its text."""
+    report.keywords = {}
+
+
 @pytest.fixture(autouse=True)
-def _nothing_is_left(caplog):
+def _nothing_is_left(request):
     """Fails a test that leaves a thread, task, file, socket, frozen time or open bubble behind."""
     before = _state()
     yield
-    for record in caplog.get_records("call"):
+    for record in request.node.stash[caplog_records_key].get("call", ()):
         # the text is kept without its values and exception, whose frames refer to connections
         record.msg, record.args, record.exc_info = record.getMessage(), None, None
     if left := _left(before):

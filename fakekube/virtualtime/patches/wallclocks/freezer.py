@@ -227,10 +227,21 @@ class _Interpreter:
         return getattr(sys, name)
 
 
+class _Seen(NamedTuple):
+    """A module that was searched: its names, how many they were, and those of functions of `time` or classes of
+    `datetime`."""
+
+    module: ModuleType
+    names: dict[str, Any]
+    size: int
+    timed: list[tuple[str, Any]]
+
+
 class _Search(NamedTuple):
     """What a search of all modules has found; it is valid while there are the same modules with as many names."""
 
     modules: dict[str, ModuleType]
+    seen: dict[str, _Seen]
     names: list[dict[str, Any]]
     sizes: list[int]
     #: Those that bind functions of `time` or classes of `datetime`, and what they bind.
@@ -242,7 +253,7 @@ class _Search(NamedTuple):
 
 
 #: The last search of the process, as `sys.modules` is of the process.
-_last = _Search({}, [], [], {}, {})
+_last = _Search({}, {}, [], [], {}, {})
 
 
 def timed_modules() -> dict[str, ModuleType]:
@@ -250,12 +261,24 @@ def timed_modules() -> dict[str, ModuleType]:
     global _last
     if not _last.is_valid():
         modules = dict(sys.modules)
-        # without `dir` and `getattr`, which make lazy modules import all their names
-        names = {title: found for title, module in modules.items() if isinstance(found := _names(module), dict)}
-        times = {title: found for title, present in names.items() if (found := _times(present))}
-        timed = {title: modules[title] for title in times}
-        attributes = {id(modules[title]): found for title, found in times.items()}
-        _last = _Search(modules, list(names.values()), list(map(len, names.values())), timed, attributes)
+        before, seen = _last.seen, {}
+        for title, module in modules.items():
+            known = before.get(title)
+            if known is None or known.module is not module or len(known.names) != known.size:
+                # without `dir` and `getattr`, which make lazy modules import all their names
+                names = _names(module)
+                known = _Seen(module, names, len(names), _times(names)) if isinstance(names, dict) else None
+            if known is not None:
+                seen[title] = known
+        timed = {title: one for title, one in seen.items() if one.timed}
+        _last = _Search(
+            modules,
+            seen,
+            [one.names for one in seen.values()],
+            [one.size for one in seen.values()],
+            {title: one.module for title, one in timed.items()},
+            {id(one.module): one.timed for one in timed.values()},
+        )
     return _last.timed
 
 
