@@ -79,6 +79,7 @@ class Api:
             options=options,
             admission_plugins=enabled_plugins(enable_admission_plugins, disable_admission_plugins),
             feature_gates=feature_gates,
+            fixed_uids=True,  # the initial objects are made once
         )
         self.changes: list[Change] = []
         self.apiserver.on_commit = self.changes.append
