@@ -112,6 +112,17 @@ def test_bindings_to_missing_roles_are_the_reason(store):
     assert rbac.authorize(store, ALICE, asks()).reason.startswith("RBAC: allowed by ")
 
 
+def test_namespaces_without_bindings_share_their_decisions(store):
+    put(store, "clusterroles", "reader", role())
+    put(store, "clusterrolebindings", "bobs", binding("reader", ("User", "bob"), kind="ClusterRole"))
+    for namespace in ("a", "b", "c"):
+        assert allowed(store, BOB, asks(namespace=namespace))
+        assert not allowed(store, ALICE, asks(namespace=namespace))
+    assert len(store.derived(rbac.RuleCache).current()) == 2
+    put(store, "rolebindings", "b/readers", binding("reader", ("User", "alice"), kind="ClusterRole"))
+    assert [allowed(store, ALICE, asks(namespace=namespace)) for namespace in ("a", "b", "c")] == [False, True, False]
+
+
 def test_servers_do_not_share_the_cache(store):
     assert allowed(store, ALICE, asks())
     assert not allowed(Store(), ALICE, asks())
