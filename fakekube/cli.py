@@ -224,9 +224,15 @@ def _finished(work: Callable[[], Coroutine[Any, Any, T]], clock: str = "real") -
     """Run `work` in a mode of the clock; reports CannotServe as an error of the command line."""
     from fakekube.server.process.pacedloop import PacedLoop, rate_of
 
+    async def to_its_end() -> T:
+        try:
+            return await work()
+        finally:
+            _ignore_signals()
+
     try:
         with asyncio.Runner(loop_factory=partial(PacedLoop, rate_of(clock))) as runner:
-            return runner.run(work())
+            return runner.run(to_its_end())
     except CannotServe as error:
         raise click.ClickException(str(error)) from None
 
@@ -272,6 +278,14 @@ def _stop_signals() -> asyncio.Event:
         if number != signal.SIGHUP or signal.getsignal(number) != signal.SIG_IGN:
             loop.add_signal_handler(number, received, number)
     return stop
+
+
+def _ignore_signals() -> None:
+    """From now on nothing is left to stop: the copy of a signal that comes late must not change the exit status."""
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        if loop.remove_signal_handler(number):
+            signal.signal(number, signal.SIG_IGN)
 
 
 async def _until(stop: asyncio.Event, work: Coroutine[Any, Any, T]) -> T | None:

@@ -8,6 +8,7 @@ import signal
 import socket
 import subprocess
 import sys
+import time
 import urllib.error
 import urllib.request
 
@@ -19,6 +20,9 @@ pytestmark = pytest.mark.slow
 
 CONTROL = "/_fakekube/v1"
 MAPS = "/api/v1/namespaces/default/configmaps"
+
+#: Real seconds in which copies are sent, less than those in which the first signal has copies.
+COPIES = 0.15
 
 #: Real seconds that a server has to stop.
 SOON = 10
@@ -100,6 +104,16 @@ def test_a_signal_that_comes_twice_at_once_stops_a_server_in_order(folder, numbe
         server.process.send_signal(number)
         assert server.end(number) == (0, ["stopping"])
     assert list(folder.iterdir()) == []
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_copies_of_a_signal_do_not_change_the_status_of_a_server_that_ends(folder, number):
+    with started("serve", "--port", "0", folder=folder) as server:
+        server.lines_to(READY)
+        ending = time.monotonic() + COPIES  # noqa: TID251 - of the process
+        while server.process.poll() is None and time.monotonic() < ending:  # noqa: TID251
+            server.process.send_signal(number)
+        assert server.end(0) == (0, ["stopping"])
 
 
 def test_nohup_keeps_a_server_from_a_hangup(folder):
