@@ -282,10 +282,12 @@ def _stop_signals() -> asyncio.Event:
 
 def _ignore_signals() -> None:
     """From now on nothing is left to stop: the copy of a signal that comes late must not change the exit status."""
-    loop = asyncio.get_running_loop()
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+    loop, numbers = asyncio.get_running_loop(), (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+    signal.pthread_sigmask(signal.SIG_BLOCK, numbers)  # without a handler they would end the process
+    for number in numbers:
         if loop.remove_signal_handler(number):
             signal.signal(number, signal.SIG_IGN)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, numbers)
 
 
 async def _until(stop: asyncio.Event, work: Coroutine[Any, Any, T]) -> T | None:

@@ -22,7 +22,7 @@ CONTROL = "/_fakekube/v1"
 MAPS = "/api/v1/namespaces/default/configmaps"
 
 #: Real seconds in which copies are sent, less than those in which the first signal has copies.
-COPIES = 0.15
+COPIES = 0.1
 
 #: Real seconds that a server has to stop.
 SOON = 10
