@@ -21,13 +21,6 @@ REVIEWS = {
 #: Its rules depend on the schemas of the server (`definition_strategy`).
 DEFINITIONS = {"customresourcedefinitions.apiextensions.k8s.io"}
 
-#: Alpha and beta kinds with the rules and the table of most kinds.
-PLAIN = {
-    "devicetaintrules.resource.k8s.io",
-    "podcertificaterequests.certificates.k8s.io",
-    "storageversionmigrations.storagemigration.k8s.io",
-}
-
 #: Kinds with a table of their own and the rules of most kinds.
 DEFAULT_RULES = {"componentstatuses"}
 
@@ -38,7 +31,7 @@ def served():
 
 
 def test_every_resource_of_discovery_has_an_entry():
-    assert served() - {kind.resource for kind in KINDS} == REVIEWS | DEFINITIONS | PLAIN
+    assert served() - {kind.resource for kind in KINDS} == REVIEWS | DEFINITIONS
 
 
 def test_kinds_without_rules_of_their_own_are_known():

@@ -25,6 +25,11 @@ POLICIES = {
 LEASES = {"leases.coordination.k8s.io", "leasecandidates.coordination.k8s.io"}
 EVENTS = {"events", "events.events.k8s.io"}
 ROLES = {f"{one}.rbac.authorization.k8s.io" for one in ("clusterroles", "clusterrolebindings", "roles", "rolebindings")}
+SINCE_1_37 = {
+    "devicetaintrules.resource.k8s.io",
+    "podcertificaterequests.certificates.k8s.io",
+    "storageversionmigrations.storagemigration.k8s.io",
+}
 PLAIN_FINALIZERS = {
     *POLICIES,
     *LEASES,
@@ -37,6 +42,7 @@ CREATED_BY_PUT = {*LEASES, *EVENTS, *ROLES, "endpoints", "limitranges", "service
 WITHOUT_UNCONDITIONAL_UPDATE = {
     *POLICIES,
     *LEASES,
+    *SINCE_1_37,
     "apiservices.apiregistration.k8s.io",
     "clustertrustbundles.certificates.k8s.io",
     "csidrivers.storage.k8s.io",
@@ -53,7 +59,7 @@ OF_SPEC = {
     *(f"{one}.batch" for one in ("cronjobs", "jobs")),
     *(f"{one}.flowcontrol.apiserver.k8s.io" for one in ("flowschemas", "prioritylevelconfigurations")),
     *(f"{one}.networking.k8s.io" for one in ("ingresses", "ingressclasses", "networkpolicies")),
-    *(f"{one}.resource.k8s.io" for one in ("deviceclasses", "resourceslices")),
+    *(f"{one}.resource.k8s.io" for one in ("deviceclasses", "devicetaintrules", "resourceslices")),
     "csidrivers.storage.k8s.io",
     "poddisruptionbudgets.policy",
     "pods",
@@ -126,6 +132,7 @@ OF_SPEC = {
         pytest.param(
             lambda rules: rules.status_resets_metadata,
             {
+                *SINCE_1_37,
                 *(f"{one}.flowcontrol.apiserver.k8s.io" for one in ("flowschemas", "prioritylevelconfigurations")),
                 "resourceclaims.resource.k8s.io",
                 "servicecidrs.networking.k8s.io",

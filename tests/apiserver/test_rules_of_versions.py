@@ -342,3 +342,46 @@ def test_selectable_fields_are_kept_by_their_gate(gates, kept):
 @pytest.mark.parametrize(("minor", "code"), [(30, 201), (31, 422)])
 def test_a_literal_format_is_checked_when_it_compiles(minor, code):
     assert api(minor).call("POST", CRDS, ruled("'%d'.format(['a']) == ''"))[0] == code
+
+
+SINCE_1_37 = [
+    pytest.param("/apis/certificates.k8s.io/v1/namespaces/default/podcertificaterequests", "PodCertificateRequest"),
+    pytest.param("/apis/certificates.k8s.io/v1/clustertrustbundles", "ClusterTrustBundle"),
+    pytest.param("/apis/resource.k8s.io/v1/devicetaintrules", "DeviceTaintRule"),
+    pytest.param("/apis/storagemigration.k8s.io/v1/storageversionmigrations", "StorageVersionMigration"),
+]
+
+
+@pytest.mark.parametrize(("path", "kind"), SINCE_1_37)
+def test_an_update_of_a_kind_of_1_37_needs_a_resource_version(path, kind):
+    server = api(37)
+    group, version = path.split("/")[2:4]
+    body = {"apiVersion": f"{group}/{version}", "kind": kind, "metadata": {"name": "x"}, "spec": {}}
+    made = server.ok("POST", path, body)
+    code, reason, message = server.refused("PUT", f"{path}/x", body)
+    assert (code, reason) == (422, "Invalid")
+    assert message.endswith("metadata.resourceVersion: Invalid value: 0: must be specified for an update")
+    version = {"name": "x", "resourceVersion": made["metadata"]["resourceVersion"]}
+    server.ok("PUT", f"{path}/x", {**body, "metadata": version})
+
+
+@pytest.mark.parametrize(("path", "kind"), [one for one in SINCE_1_37 if "bundles" not in one.values[0]])
+def test_a_status_of_a_kind_of_1_37_changes_no_metadata(path, kind):
+    server = api(37)
+    group, version = path.split("/")[2:4]
+    body = {"apiVersion": f"{group}/{version}", "kind": kind, "metadata": {"name": "x"}, "spec": {}}
+    meta = server.ok("POST", path, body)["metadata"]
+    sent = {**body, "metadata": {**meta, "labels": {"a": "b"}}, "status": {"conditions": []}}
+    assert "labels" not in server.ok("PUT", f"{path}/x/status", sent)["metadata"]
+
+
+def test_the_generation_of_a_taint_rule_counts_changes_of_its_spec():
+    server, path = api(37), "/apis/resource.k8s.io/v1/devicetaintrules"
+    taint = {"key": "example.com/a", "effect": "NoSchedule"}
+    body = {"apiVersion": "resource.k8s.io/v1", "kind": "DeviceTaintRule", "spec": {"taint": taint}}
+    meta = server.ok("POST", path, {**body, "metadata": {"name": "x"}})["metadata"]
+    assert meta["generation"] == 1
+    labeled = server.ok("PUT", f"{path}/x", {**body, "metadata": {**meta, "labels": {"a": "b"}}})["metadata"]
+    assert labeled["generation"] == 1
+    changed = {**body, "metadata": labeled, "spec": {"taint": {**taint, "effect": "NoExecute"}}}
+    assert server.ok("PUT", f"{path}/x", changed)["metadata"]["generation"] == 2

@@ -38,6 +38,7 @@ GROUPS = (
     "resource",
     "scheduling",
     "storage",
+    "storagemigration",
 )
 
 
