@@ -4,7 +4,7 @@ from importlib.metadata import version
 
 import pytest
 
-from fakekube.apiserver.openapi.parameters import OPTIONS, of_options, pretty
+from fakekube.apiserver.openapi.parameters import OPTIONS, Parameter, _snake, of_options, pretty
 
 
 @pytest.mark.parametrize("options", OPTIONS)
@@ -46,3 +46,76 @@ def test_descriptions_of_lists_have_paragraphs():
     found = {one.name: one.description for one in of_options("ListOptions")}
     assert "\n\n" in found["resourceVersionMatch"]
     assert not any(line.endswith(" ") for one in found.values() for line in one.split("\n"))
+
+
+#: The lines of descriptions in upstream's document (`api/openapi-spec/swagger.json`), from one of their words on.
+LINES = [
+    ("resourceVersion", "for details.", ["for details.", "", "Defaults to unset"]),
+    ("continue", '"next key".', ['"next key".', "", "This field is not supported when watch is true. Clients"]),
+    (
+        "sendInitialEvents",
+        "following:",
+        [
+            "following: - `resourceVersionMatch` = NotOlderThan",
+            '  is interpreted as "data at least as new as the provided `resourceVersion`"',
+            "  and the bookmark event is send when the state is synced",
+            "  to a `resourceVersion` at least as fresh as the one provided by the ListOptions.",
+            '  If `resourceVersion` is unset, this is interpreted as "consistent read" and the',
+            "  bookmark event is send when the state is synced at least to the moment",
+            "  when request started being processed.",
+            "- `resourceVersionMatch` set to any other value or unset",
+            "  Invalid error is returned.",
+            "",
+            'Defaults to true if `resourceVersion=""`',
+        ],
+    ),
+    ("sendInitialEvents", '"Bookmark"', ['"Bookmark" event  will be sent. The bookmark']),
+    (
+        "shardSelector",
+        "hash ranges:",
+        ["hash ranges:", "", "  shardRange(object.metadata.uid, '0x0', '0x8000000000000000')", "  shardRange("],
+    ),
+    (
+        "shardSelector",
+        "paths:",
+        ["paths:", "  - object.metadata.uid", "  - object.metadata.namespace", "", "hexStart and hexEnd"],
+    ),
+    (
+        "shardSelector",
+        "Examples:",
+        ["Examples:", "  2-shard split:", "    shard 0: shardRange(object.metadata.uid, '0x0000000000000000',"],
+    ),
+]
+
+
+@pytest.mark.parametrize(("name", "since", "lines"), LINES)
+def test_the_lines_of_descriptions(name, since, lines):
+    found = {one.name: one.description for one in of_options("ListOptions")}[name]
+    if not found:
+        pytest.skip("the client library does not document it")
+    assert found[found.index(since) :].startswith("\n".join(lines))
+
+
+@pytest.mark.parametrize(
+    ("field", "snake"), [("dryRun", "dry_run"), ("insecureSkipTLSVerifyBackend", "insecure_skip_tls_verify_backend")]
+)
+def test_the_python_name_of_a_field(field, snake):
+    assert _snake(field) == snake
+
+
+@pytest.mark.parametrize(
+    ("place", "version", "keys"),
+    [
+        ("query", 2, ["uniqueItems", "type", "description", "name", "in"]),
+        ("path", 2, ["uniqueItems", "type", "description", "name", "in", "required"]),
+        ("query", 3, ["name", "in", "description", "schema"]),
+        ("path", 3, ["name", "in", "description", "required", "schema"]),
+    ],
+)
+def test_the_order_of_a_parameter_s_keys(place, version, keys):
+    """Shared parameters are named by a hash of their JSON."""
+    assert list(Parameter("a", place, "string", "d").written(version)) == keys
+    bare = Parameter("a", place, "string").written(version)
+    assert list(bare) == [key for key in keys if key != "description"]
+    assert (bare.get("schema") or bare)["uniqueItems"] is True
+    assert bare.get("required", True) is True

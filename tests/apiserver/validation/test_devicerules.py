@@ -1,9 +1,11 @@
 """Selectors of devices, templates of claims, binding conditions and request policies (`resource/validation`)."""
 
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
 
+from fakekube.apiserver import features
 from fakekube.apiserver.user import User
 from tests.apiserver.api import Api
 from tests.apiserver.validation.support import check_new, check_status, problems
@@ -286,6 +288,75 @@ def test_a_driver_changes_devices_on_its_own_node() -> None:
 
     assert "associated-node:update" not in api.refused("PUT", f"{path}/c/status", ready, user=on("node-2"))[2]
     api.ok("PUT", f"{path}/c/status", ready, user=on("node-1"))
+
+
+# --- the limits of a slice -------------------------------------------------------------------------------------------
+
+
+def devices(count: int, **device: Any) -> Object:
+    found = offered(**device)
+    found["spec"]["devices"] = [{"name": f"d{number}", **device} for number in range(count)]
+    return found
+
+
+def counter_sets(count: int, counters: int = 1) -> Object:
+    found = offered()
+    values = {f"c{number}": {"value": "1"} for number in range(counters)}
+    del found["spec"]["devices"]
+    found["spec"]["sharedCounters"] = [{"name": f"s{number}", "counters": values} for number in range(count)]
+    return found
+
+
+TAINT = {"key": "a", "effect": "None"}
+#: A function of a number, the last one that is accepted, and the error of the next.
+LIMITS = [
+    pytest.param(devices, 128, "spec.devices: Too many: 129: must have at most 128 items", id="devices"),
+    pytest.param(
+        lambda count: devices(count, taints=[TAINT]), 64, "spec.devices: Too many: 65: must have at most 64 items",
+        id="devices-with-taints",
+    ),
+    pytest.param(
+        lambda count: devices(count, consumesCounters=[{"counterSet": "s", "counters": {"c": {"value": "1"}}}]), 64,
+        "spec.devices: Too many: 65: must have at most 64 items", id="devices-with-counters",
+    ),
+    pytest.param(
+        lambda count: devices(count, attributes={"a": {"ints": [1]}}), 64,
+        "spec.devices: Too many: 65: must have at most 64 items", id="devices-with-lists",
+    ),
+    pytest.param(
+        lambda count: offered(taints=[{"key": f"a{number}", "effect": "None"} for number in range(count)]), 16,
+        "spec.devices[0].taints: Too many: 17: must have at most 16 items", id="taints",
+    ),
+    pytest.param(
+        lambda count: offered(attributes={"a": {"ints": [0] * 24}, "b": {"strings": ["x"] * (count - 25)}, "c": {"int": 1}}),
+        48, "spec.devices[0]: Invalid value: 49: the total number of attribute values must not exceed 48",
+        id="attribute-values",
+    ),
+    pytest.param(counter_sets, 8, "spec.sharedCounters: Too many: 9: must have at most 8 items", id="counter-sets"),
+    pytest.param(
+        lambda count: counter_sets(1, count), 32,
+        "spec.sharedCounters[0].counters: Too many: 33: must have at most 32 items", id="counters",
+    ),
+    pytest.param(
+        lambda count: offered(consumesCounters=[
+            {"counterSet": f"s{number}", "counters": {"c": {"value": "1"}}} for number in range(count)
+        ]),
+        2, "spec.devices[0].consumesCounters: Too many: 3: must have at most 2 items", id="consumptions",
+    ),
+]  # fmt: skip
+
+
+@pytest.fixture
+def all_gates() -> Iterator[None]:
+    token = features.use(features.features_of(features.RECORDED, {"AllAlpha": True, "AllBeta": True}))
+    yield
+    features.leave(token)
+
+
+@pytest.mark.parametrize(("build", "last", "error"), LIMITS)
+def test_the_most_that_a_slice_has(all_gates: None, build: Callable[[int], Object], last: int, error: str) -> None:
+    check_new("ResourceSlice", build(last), [])
+    check_new("ResourceSlice", build(last + 1), [error])
 
 
 @pytest.mark.parametrize(("count", "error"), [(2, "Duplicate value"), (32, "Duplicate value"), (33, "Too many")])
