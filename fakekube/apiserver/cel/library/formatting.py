@@ -130,6 +130,8 @@ def format(text: str, args: Sequence[Any]) -> str:
             raise VERBS[clause.verb].refusal(kind_of(value))
         try:
             return _FORMATTERS[clause.verb](clause, value)
+        except OverBudget:
+            raise
         except CelError as problem:
             raise CelError(f"error during formatting: {problem}") from None
 
