@@ -4,8 +4,13 @@ from importlib.metadata import version
 
 import pytest
 
-from fakekube.apiserver.openapi.routes import Route
+from fakekube import data
+from fakekube.apiserver.catalog import builtin_resources
+from fakekube.apiserver.openapi.builtinroutes import routes_of
+from fakekube.apiserver.openapi.routes import TEXT, Route
 from fakekube.apiserver.openapi.sharedparameters import share
+from fakekube.apiserver.openapi.typenames import STATUS, WATCH_EVENT
+from fakekube.server import bootstrap
 from tests.apiserver.api import CRDS, definition
 
 V3 = "/openapi/v3"
@@ -89,6 +94,89 @@ def test_names_of_operations(api, path, method, operation_id, description):
 def test_names_of_groups_in_operations(path, verb, operation_id, tag):
     route = Route(path, "get", (verb, "X"), "", "")
     assert (route.operation_id, route.tag) == (operation_id, tag)
+
+
+def built_in(plural):
+    found = {one.plural: one for one in builtin_resources(data.load(bootstrap.DISCOVERY)) if not one.group}[plural]
+    return {(one.path, one.method): one for one in routes_of(found, lambda group, version, kind: kind)}
+
+
+WATCHED = [
+    ("pods", "/api/v1/watch/pods", "watchlist", "PodListForAllNamespaces", ["pretty", *LIST]),
+    ("pods", "/api/v1/watch/namespaces/{namespace}/pods", "watchlist", "NamespacedPodList",
+     ["namespace", "pretty", *LIST]),
+    ("pods", "/api/v1/watch/namespaces/{namespace}/pods/{name}", "watch", "NamespacedPod",
+     ["name", "namespace", "pretty", *LIST]),
+    ("nodes", "/api/v1/watch/nodes", "watchlist", "NodeList", ["pretty", *LIST]),
+    ("nodes", "/api/v1/watch/nodes/{name}", "watch", "Node", ["name", "pretty", *LIST]),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("plural", "path", "action", "what", "parameters"), WATCHED)
+def test_the_deprecated_paths_of_watches(plural, path, action, what, parameters):
+    route = built_in(plural)[path, "get"]
+    assert (route.action, route.operation, route.answer) == (action, ("watch", what), WATCH_EVENT)
+    assert names(one.written(2) for one in route.parameters) == parameters
+    assert route.produces == (
+        "application/json", "application/yaml", "application/vnd.kubernetes.protobuf", "application/json;stream=watch",
+        "application/vnd.kubernetes.protobuf;stream=watch",
+    )  # fmt: skip
+
+
+LISTED = [
+    ("pods", "/api/v1/pods", "PodForAllNamespaces", "list or watch objects of kind Pod", ["pretty", *LIST]),
+    ("pods", "/api/v1/namespaces/{namespace}/pods", "NamespacedPod", "list or watch objects of kind Pod",
+     ["namespace", "pretty", *LIST]),
+    ("nodes", "/api/v1/nodes", "Node", "list or watch objects of kind Node", ["pretty", *LIST]),
+    ("componentstatuses", "/api/v1/componentstatuses", "ComponentStatus", "list objects of kind ComponentStatus",
+     ["pretty", *LIST]),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("plural", "path", "what", "says", "parameters"), LISTED)
+def test_the_paths_of_lists(plural, path, what, says, parameters):
+    route = built_in(plural)[path, "get"]
+    assert (route.action, route.operation, route.description) == ("list", ("list", what), says)
+    assert names(one.written(2) for one in route.parameters) == parameters
+
+
+@pytest.mark.parametrize(
+    ("plural", "watched"),
+    [("pods", 3), ("nodes", 2), ("componentstatuses", 0), ("bindings", 0)],
+)
+def test_only_kinds_that_are_watched_have_paths_of_watches(plural, watched):
+    assert sum("/watch/" in path for path, _ in built_in(plural)) == watched
+
+
+@pytest.mark.parametrize(
+    ("plural", "path", "method", "operation", "answer", "codes", "required"),
+    [
+        ("pods", "", "post", ("create", "NamespacedPod"), "Pod", (200, 201, 202), True),
+        ("pods", "", "delete", ("delete", "collectionNamespacedPod"), STATUS, (200,), False),
+        ("pods", "/{name}", "get", ("read", "NamespacedPod"), "Pod", (200,), None),
+        ("pods", "/{name}", "put", ("replace", "NamespacedPod"), "Pod", (200, 201), True),
+        ("pods", "/{name}", "patch", ("patch", "NamespacedPod"), "Pod", (200, 201), True),
+        ("pods", "/{name}", "delete", ("delete", "NamespacedPod"), "Pod", (200, 202), False),
+        ("configmaps", "/{name}", "delete", ("delete", "NamespacedConfigMap"), STATUS, (200, 202), False),
+        ("pods", "/{name}/status", "put", ("replace", "NamespacedPodStatus"), "Pod", (200, 201), True),
+        ("pods", "/{name}/eviction", "post", ("create", "NamespacedPodEviction"), "Eviction", (200, 201, 202), True),
+        ("pods", "/{name}/log", "get", ("read", "NamespacedPodLog"), TEXT, (200,), None),
+        ("pods", "/{name}/exec", "get", ("connect", "GetNamespacedPodExec"), TEXT, (200,), None),
+        (
+            "services",
+            "/{name}/proxy/{path}",
+            "head",
+            ("connect", "HeadNamespacedServiceProxyWithPath"),
+            TEXT,
+            (200,),
+            None,
+        ),
+    ],
+)
+def test_operations_of_objects(plural, path, method, operation, answer, codes, required):
+    route = built_in(plural)[f"/api/v1/namespaces/{{namespace}}/{plural}{path}", method]
+    assert (route.operation, route.answer, route.codes) == (operation, answer, codes)
+    assert (route.body.required if route.body else None) is required
 
 
 def test_media_types_of_a_built_in_kind(api):

@@ -238,3 +238,48 @@ def test_sizes_are_added_multiplied_and_united():
 @pytest.mark.parametrize(("text", "expected"), [("true ? 'a' : 'abcdefghijk'", 2), ("true ? 'abcdefghijk' : 'a'", 2)])
 def test_a_choice_is_as_large_as_its_larger_side(text, expected):
     assert cost(f"'{'x' * 10}'.contains({text})") == expected
+
+
+ITEM = DeclType(STRING, largest=7)
+ENTRIES = DeclType(map_of(STRING, STRING), largest=3, item=ITEM)
+FIELDS = {"name": DeclType(STRING, largest=5), "list": DeclType(list_of(STRING), largest=4, item=ITEM), "map": ENTRIES}
+ROOT = DeclType(STRING, largest=9, fields=FIELDS)
+
+
+@pytest.mark.parametrize(
+    ("path", "largest"),
+    [
+        pytest.param((), None, id="no-variable"),
+        pytest.param(("self",), 9, id="the-variable"),
+        pytest.param(("self", "name"), 5, id="a-field"),
+        pytest.param(("self", "other"), None, id="an-unknown-field"),
+        pytest.param(("self", "list"), 4, id="a-list"),
+        pytest.param(("self", "list", "@items"), 7, id="its-items"),
+        pytest.param(("self", "list", "@indices"), None, id="its-indices"),
+        pytest.param(("self", "map", "@values"), 7, id="the-values-of-a-map"),
+        pytest.param(("self", "map", "@keys"), 0, id="its-keys"),
+        pytest.param(("self", "map", "a"), None, id="a-value-selected-as-a-field"),
+        pytest.param(("self", "name", "@items"), None, id="the-items-of-a-text"),
+        pytest.param(("self", "name", "@keys"), None, id="the-keys-of-a-text"),
+        pytest.param(("self", "list", "@items", "x"), None, id="a-field-of-an-item"),
+    ],
+)
+def test_the_declared_size_at_a_path(path, largest):
+    expected = None if largest is None else SizeEstimate(0, largest)
+    assert Estimator(ROOT).declared_size(path) == expected
+
+
+@pytest.mark.parametrize(
+    ("path", "largest"), [(("self", "map", "a"), 7), (("self", "list", "a"), 7), (("self", "a"), None)]
+)
+def test_values_of_maps_that_are_selected_like_fields_have_a_declared_size(path, largest):
+    """Those of the type that the estimator is given, such as the attributes of a device."""
+    expected = None if largest is None else SizeEstimate(0, largest)
+    assert Estimator(ROOT, ITEM).declared_size(path) == expected
+    assert Estimator(ROOT, DeclType(STRING)).declared_size(path) is None
+
+
+def test_a_field_hides_the_value_of_a_map_with_its_name():
+    both = DeclType(STRING, item=ITEM, fields={"name": DeclType(STRING, largest=5)})
+    assert Estimator(both, ITEM).declared_size(("self", "name")) == SizeEstimate(0, 5)
+    assert Estimator(both, ITEM).declared_size(("self", "x")) == SizeEstimate(0, 7)
