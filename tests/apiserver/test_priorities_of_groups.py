@@ -58,14 +58,13 @@ PRIORITIES = {
 }
 
 
-@pytest.mark.parametrize(("group", "version"), PRIORITIES)
-def test_priorities(group, version):
-    expected = PRIORITIES[group, version]
-    assert priority(group, version) == expected
-    named = {"group": group} if group else {}
-    assert spec_of(group, version, expected) == {
-        **named, "version": version, "groupPriorityMinimum": expected[0], "versionPriority": expected[1],
-    }  # fmt: skip
+def test_priorities():
+    assert {of: priority(*of) for of in PRIORITIES} == PRIORITIES
+
+
+@pytest.mark.parametrize(("group", "expected"), [("apps", {"group": "apps", "version": "v1"}), ("", {"version": "v1"})])
+def test_the_spec_of_a_group(group, expected):
+    assert spec_of(group, "v1", (2, 3)) == {**expected, "groupPriorityMinimum": 2, "versionPriority": 3}
 
 
 def test_the_names_of_services():
