@@ -385,3 +385,23 @@ def test_the_generation_of_a_taint_rule_counts_changes_of_its_spec():
     assert labeled["generation"] == 1
     changed = {**body, "metadata": labeled, "spec": {"taint": {**taint, "effect": "NoExecute"}}}
     assert server.ok("PUT", f"{path}/x", changed)["metadata"]["generation"] == 2
+
+
+@pytest.mark.parametrize(
+    ("path", "field"),
+    [
+        ("clustertrustbundles", "spec.signerName"),
+        ("namespaces/default/podcertificaterequests", "spec.signerName"),
+        ("namespaces/default/podcertificaterequests", "spec.podName"),
+        ("namespaces/default/podcertificaterequests", "spec.serviceAccountName"),
+        ("namespaces/default/podcertificaterequests", "spec.nodeName"),
+    ],
+)
+def test_certificates_of_1_37_are_selected_by_their_fields(path, field):
+    server, path = api(37), f"/apis/certificates.k8s.io/v1/{path}"
+    for name in ("a", "b"):
+        spec = {field.removeprefix("spec."): f"example.com/{name}"}
+        server.ok("POST", path, {"metadata": {"name": name}, "spec": spec})
+    found = server.ok("GET", f"{path}?fieldSelector={field}%3Dexample.com/b")["items"]
+    assert [one["metadata"]["name"] for one in found] == ["b"]
+    assert server.refused("GET", f"{path}?fieldSelector=spec.x%3D1")[2] == "field label not supported: spec.x"
