@@ -11,8 +11,8 @@ from tests.apiserver.validation.support import CORE
 POD = CORE.schemas.of_kind("", "v1", "Pod")
 
 
-def decoded(fields: str):
-    return merged(POD, json.loads(f"{{{fields}}}", object_pairs_hook=Pairs))
+def decoded(fields: str, schema=POD):
+    return merged(schema, json.loads(f"{{{fields}}}", object_pairs_hook=Pairs))
 
 
 def of_spec(first: str, second: str):
@@ -73,3 +73,21 @@ def test_fields_are_repeated_on_any_level():
         "containers": [{"name": "b", "env": [{"name": "y"}]}]
     }
     assert of_spec('"nodeSelector":{"a":"1","a":"2"}', "") == {"nodeSelector": {"a": "2"}}
+
+
+@pytest.mark.parametrize(
+    ("capacity", "found"),
+    [
+        ('{"c":{"requestPolicy":{"default":"1"},"requestPolicy":{"validValues":["1"]}}}',
+         {"c": {"requestPolicy": {"default": "1", "validValues": ["1"]}}}),
+        ('{"c":{"requestPolicy":{"default":"1"}},"c":{"requestPolicy":{"validValues":["1"]}}}',
+         {"c": {"requestPolicy": {"validValues": ["1"]}}}),
+        ('{"c":{"requestPolicy":{"default":"1"},"requestPolicy":null}}', {"c": {"requestPolicy": None}}),
+        ('{"c":{"value":"1","value":"2"},"d":{"x":1,"x":2}}', {"c": {"value": "2"}, "d": {"x": 2}}),
+    ],
+)  # fmt: skip
+def test_fields_of_the_values_of_maps(capacity, found):
+    """A key of a map that occurs again has a new value: maps have no addressable values."""
+    slices = CORE.schemas.of_kind("resource.k8s.io", "v1", "ResourceSlice")
+    spec = decoded(f'"spec":{{"devices":[{{"capacity":{capacity}}}]}}', slices)["spec"]
+    assert spec["devices"][0]["capacity"] == found

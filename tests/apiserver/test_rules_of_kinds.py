@@ -66,6 +66,29 @@ OF_SPEC = {
     "replicationcontrollers",
 }
 
+RETURNED = {
+    *(f"{one}.storage.k8s.io" for one in ("csidrivers", "csinodes", "storageclasses")),
+    *(f"{one}.storage.k8s.io" for one in ("volumeattachments", "volumeattributesclasses")),
+    *(f"{one}.resource.k8s.io" for one in ("deviceclasses", "resourceclaims")),
+    *(f"{one}.resource.k8s.io" for one in ("resourceclaimtemplates", "resourceslices")),
+    "namespaces",
+    "persistentvolumeclaims",
+    "persistentvolumes",
+    "pods",
+    "podtemplates",
+    "resourcequotas",
+    "serviceaccounts",
+    "services",
+}
+STATUS_RESETS = {
+    *SINCE_1_37,
+    *(f"{one}.flowcontrol.apiserver.k8s.io" for one in ("flowschemas", "prioritylevelconfigurations")),
+    "resourceclaims.resource.k8s.io",
+    "servicecidrs.networking.k8s.io",
+    "validatingadmissionpolicies.admissionregistration.k8s.io",
+    "volumeattachments.storage.k8s.io",
+}
+
 
 @pytest.mark.parametrize(
     ("says", "kinds"),
@@ -82,20 +105,7 @@ OF_SPEC = {
         ),
         pytest.param(
             lambda rules: rules.returns_deleted,
-            {
-                *(f"{one}.storage.k8s.io" for one in ("csidrivers", "csinodes", "storageclasses")),
-                *(f"{one}.storage.k8s.io" for one in ("volumeattachments", "volumeattributesclasses")),
-                *(f"{one}.resource.k8s.io" for one in ("deviceclasses", "resourceclaims")),
-                *(f"{one}.resource.k8s.io" for one in ("resourceclaimtemplates", "resourceslices")),
-                "namespaces",
-                "persistentvolumeclaims",
-                "persistentvolumes",
-                "pods",
-                "podtemplates",
-                "resourcequotas",
-                "serviceaccounts",
-                "services",
-            },
+            RETURNED,
             id="ReturnDeletedObject",
         ),
         pytest.param(lambda rules: not rules.qualified_finalizers, PLAIN_FINALIZERS, id="only ValidateObjectMeta"),
@@ -131,14 +141,7 @@ OF_SPEC = {
         ),
         pytest.param(
             lambda rules: rules.status_resets_metadata,
-            {
-                *SINCE_1_37,
-                *(f"{one}.flowcontrol.apiserver.k8s.io" for one in ("flowschemas", "prioritylevelconfigurations")),
-                "resourceclaims.resource.k8s.io",
-                "servicecidrs.networking.k8s.io",
-                "validatingadmissionpolicies.admissionregistration.k8s.io",
-                "volumeattachments.storage.k8s.io",
-            },
+            STATUS_RESETS,
             id="ResetObjectMetaForStatus",
         ),
     ],

@@ -8,6 +8,7 @@ from urllib.parse import parse_qs
 import orjson
 import pytest
 
+from fakekube.apiserver.crd.conversionwebhook import ConversionWebhook
 from fakekube.apiserver.needs import Need, Posts, Reply
 from fakekube.apiserver.response import Response
 from fakekube.apiserver.storage.watch import Watch, WatchEvent
@@ -201,6 +202,51 @@ def test_a_watch_ends_if_the_webhook_fails(cluster: Cluster) -> None:
     cluster.ok("POST", V1, person("a", "Ada Lovelace"))
     with pytest.raises(StatusError, match="Kind=Widget failed: no"):
         cluster.read(watch)
+
+
+@pytest.mark.parametrize(
+    ("accepted", "used"),
+    [
+        (["v1"], "v1"),
+        (["v1beta1"], "v1beta1"),
+        (["v1beta1", "v1"], "v1beta1"),
+        (["v1", "v1beta1"], "v1"),
+        (["v2", "v1beta1", "v1"], "v1beta1"),
+        (["v2"], "v1"),
+        ([], "v1"),
+    ],
+)
+def test_the_first_supported_version_of_a_review_is_used(accepted: list[str], used: str) -> None:
+    config = {"conversionReviewVersions": accepted, "clientConfig": {"url": "https://a"}}
+    webhook = ConversionWebhook({"spec": {"conversion": {"webhook": config}}})
+    assert webhook.config == {"url": "https://a"}
+    assert webhook.review([{"kind": "Widget"}], "example.com/v2", "u") == {
+        "kind": "ConversionReview",
+        "apiVersion": f"apiextensions.k8s.io/{used}",
+        "request": {"uid": "u", "desiredAPIVersion": "example.com/v2", "objects": [{"kind": "Widget"}]},
+    }
+
+
+@pytest.mark.parametrize(
+    ("document", "why"),
+    [
+        ({"response": {"uid": "other", "result": {"status": "Success"}, "convertedObjects": [1]}}, ""),
+        ({}, "no response provided"),
+        ([], "no response provided"),
+        ({"response": {"result": {}}}, "response.result.status was '', not 'Success'"),
+        ({"response": {"result": {"status": "Failure"}}}, "response.result.status was 'Failure', not 'Success'"),
+        ({"response": {"result": {"status": "Failure", "message": "no!"}}}, "no!"),
+    ],
+)
+def test_a_response_of_v1beta1_needs_no_uid_and_no_kind(document: Any, why: str) -> None:
+    config = {"conversionReviewVersions": ["v1beta1"], "clientConfig": {}}
+    webhook = ConversionWebhook({"spec": {"conversion": {"webhook": config}}})
+    if why:
+        with pytest.raises(StatusError) as refused:
+            webhook._answers(document, "u", "failed: ")
+        assert (refused.value.code, refused.value.message) == (500, f"failed: {why}")
+    else:
+        assert webhook._answers(document, "u", "failed: ") == [1]
 
 
 def changed(review: Object, change: Callable[[Object], Object]) -> Object:
