@@ -390,3 +390,20 @@ def api():
     api = Api()
     api.context.uid = lambda key: "u-1"  # a valid label, which Jobs have
     return api
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "prefix", "kept"),
+    [
+        ("/api/v1/namespaces/default/configmaps", {}, 5, 5),
+        ("/api/v1/namespaces/default/configmaps", {}, 248, 248),
+        ("/api/v1/namespaces/default/configmaps", {}, 249, 248),
+        ("/api/v1/namespaces/default/configmaps", {}, 253, 248),
+        ("/api/v1/namespaces/default/services", {"spec": {"ports": [{"port": 1}]}}, 58, 58),
+        ("/api/v1/namespaces/default/services", {"spec": {"ports": [{"port": 1}]}}, 59, 58),
+        ("/api/v1/namespaces", {}, 63, 58),
+    ],
+)
+def test_a_generated_name_is_as_long_as_names_can_be(api, path, body, prefix, kept):
+    created = api.ok("POST", path, {"metadata": {"generateName": "a" * prefix}, **body})
+    assert created["metadata"]["name"] == "a" * kept + "xxxxx"

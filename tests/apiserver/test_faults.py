@@ -42,6 +42,15 @@ def test_seconds_and_shares_are_numbers(name):
             FaultRule(**{"error": 500, name: value})
 
 
+@pytest.mark.parametrize(("share", "accepted"), [(-0.1, False), (0, False), (0.01, True), (1, True), (1.01, False)])
+def test_a_share_is_a_part_of_all_requests(share, accepted):
+    if accepted:
+        assert FaultRule(error=500, share=share, draw=half).share == share
+    else:
+        with pytest.raises(ValueError, match="must be greater than 0 and at most 1"):
+            FaultRule(error=500, share=share, draw=half)
+
+
 @pytest.mark.parametrize("name", ["before", "draw"])
 def test_functions_are_callable(name):
     with pytest.raises(TypeError, match=f"^{name}=1 must be a function$"):

@@ -5,6 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fakekube.apiserver.wire.options import (
+    DeleteOptions,
     delete_options,
     parse_list_options,
     parse_resource_version,
@@ -239,6 +240,20 @@ def test_invalid_delete_options(body, message):
         delete_options(body, asked(""))
     assert refused.value.code == 422
     assert refused.value.message == f'DeleteOptions.meta.k8s.io "" is invalid: {message}'
+
+
+@pytest.mark.parametrize(
+    ("options", "shown"),
+    [
+        (DeleteOptions(), {}),
+        (DeleteOptions(grace_period=0), {"gracePeriodSeconds": 0}),
+        (DeleteOptions(propagation="Orphan"), {"propagationPolicy": "Orphan"}),
+        (DeleteOptions(dry_run=True), {"dryRun": ["All"]}),
+        (DeleteOptions(uid="u", resource_version="7", orphan_dependents=True), {}),
+    ],
+)
+def test_the_options_of_a_delete_as_an_object(options, shown):
+    assert options.to_object() == {"kind": "DeleteOptions", "apiVersion": "meta.k8s.io/v1", **shown}
 
 
 PARAMETERS = ("limit", "timeoutSeconds", "resourceVersion", "resourceVersionMatch", "continue", "labelSelector",

@@ -303,11 +303,11 @@ def test_kinds_of_all_groups(api_version, kind, raw, expected):
     assert found == {"apiVersion": api_version, "kind": kind, **expected}
 
 
-def nested(levels):
-    """A definition whose schema has so many levels: its message is within four others."""
+def nested(levels, within=lambda raw: field(28, raw)):
+    """A definition whose schema has so many levels, in its `not`: its message is within four others."""
     raw = b""
     for _ in range(levels - 1):
-        raw = field(28, raw)  # a schema's `not`
+        raw = within(raw)
     schema = field(2, field(7, field(4, field(1, raw))))
     return protobuf.decode(envelope("CustomResourceDefinition", schema, "apiextensions.k8s.io/v1"))
 
@@ -320,6 +320,37 @@ def test_messages_are_nested_up_to_a_depth_of_250():
     for levels in (247, 300):
         with pytest.raises(Malformed, match="exceeded max depth"):
             nested(levels)
+
+
+@pytest.mark.parametrize(
+    "within",
+    [
+        pytest.param(lambda raw: field(24, field(1, raw)), id="items"),
+        pytest.param(lambda raw: field(24, field(2, raw)), id="a-list-of-items"),
+        pytest.param(lambda raw: field(30, field(2, raw)), id="additionalProperties"),
+        pytest.param(lambda raw: field(33, field(2, raw)), id="additionalItems"),
+    ],
+)
+def test_a_schema_within_another_message_is_two_levels_deeper(within):
+    nested(123, within)
+    with pytest.raises(Malformed, match="exceeded max depth"):
+        nested(124, within)
+
+
+def test_a_schema_of_dependencies_is_in_a_message_of_its_own():
+    def within(raw):
+        return field(32, field(1, "a") + field(2, field(1, raw)))
+
+    most = next(levels for levels in range(60, 250) if not _is_read(levels, within)) - 1
+    assert most == 123
+
+
+def _is_read(levels, within):
+    try:
+        nested(levels, within)
+    except Malformed:
+        return False
+    return True
 
 
 @pytest.mark.parametrize(

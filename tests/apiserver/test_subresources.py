@@ -649,3 +649,60 @@ def test_a_proxy_has_nothing_behind_it(api):
     assert api.refused("GET", f"{SERVICES}/s:80/proxy/") == (
         501, "NotImplemented", "fakekube does not implement proxying: nothing runs behind services"
     )  # fmt: skip
+
+
+READY = [{"ip": "10.1.0.1"}]
+
+
+@pytest.mark.parametrize(
+    ("subsets", "target", "code"),
+    [
+        pytest.param([], "s:web", 503, id="no-subsets"),
+        pytest.param([{"addresses": READY, "ports": [{"name": "web", "port": 1}]}], "s:web", 501, id="a-port"),
+        pytest.param([{"addresses": READY, "ports": [{"name": "web", "port": 1}]}], "s:80", 501, id="its-number"),
+        pytest.param([{"addresses": READY, "ports": [{"name": "web", "port": 1}]}], "s:+80", 501, id="a-sign"),
+        pytest.param([{"addresses": READY, "ports": [{"name": "web", "port": 1}]}], "s", 503, id="no-name"),
+        pytest.param([{"addresses": READY, "ports": [{"port": 1}]}], "s", 501, id="a-port-without-a-name"),
+        pytest.param(
+            [{"addresses": READY, "ports": [{"name": "web", "port": 1}, {"name": "more", "port": 2}]}], "s:web", 501,
+            id="one-of-several-ports",
+        ),
+        pytest.param(
+            [{"addresses": READY, "ports": [{"name": "a", "port": 1}]}, {"addresses": READY, "ports": [{"name": "web", "port": 2}]}],
+            "s:web", 501, id="one-of-several-subsets",
+        ),
+        pytest.param(
+            [{"notReadyAddresses": READY, "ports": [{"name": "web", "port": 1}]}], "s:web", 503, id="not-ready"
+        ),
+    ],
+)  # fmt: skip
+def test_the_endpoints_of_a_proxy_to_a_service(api, subsets, target, code):
+    ports = [{"name": "web", "port": 80}, {"name": "more", "port": 81}]
+    api.ok("POST", SERVICES, {"metadata": {"name": "s"}, "spec": {"ports": ports}})
+    api.ok("POST", SERVICES.replace("services", "endpoints"), {"metadata": {"name": "s"}, "subsets": subsets})
+    found = api.refused("GET", f"{SERVICES}/{target}/proxy/")
+    assert found[0] == code
+    if code == 503:
+        assert found[2] == f'no endpoints available for service "{target if subsets else "s"}"'
+
+
+@pytest.mark.parametrize(
+    ("address", "code"),
+    [
+        ("10.1.0.1", 501),
+        ("192.168.0.1", 501),
+        ("fd00::1", 501),
+        ("127.0.0.1", 400),
+        ("169.254.0.1", 400),
+        ("224.0.0.1", 400),
+        ("0.0.0.0", 400),
+        ("::1", 400),
+        ("fe80::1", 400),
+    ],
+)
+def test_the_address_of_a_proxy_to_a_pod(api, address, code):
+    waiting(api)
+    stored = api.ok("GET", f"{PODS}/a")
+    status = {**stored["status"], "podIP": address, "podIPs": [{"ip": address}]}
+    api.ok("PUT", f"{PODS}/a/status", {**stored, "status": status})
+    assert api.refused("GET", f"{PODS}/a/proxy/")[0] == code

@@ -53,7 +53,7 @@ def _string(text: str) -> str:
         code = match[1]
         if code[0] in "xX" or (code[0] in "uU" and len(code) > 1):
             number = int(code[1:], 16)
-        elif code[0] in "0123" and len(code) == 3:
+        elif len(code) == 3:  # an octal number
             number = int(code, 8)
         else:
             return _ESCAPES.get(code, code)
@@ -75,7 +75,7 @@ def _bytes(text: str) -> bytes:
         at, code = match.end(), match[1]
         if code[0] in "xX":
             made.append(int(code[1:], 16))
-        elif code[0] in "0123" and len(code) == 3:
+        elif len(code) == 3:  # an octal number
             made.append(int(code, 8))
         elif code[0] in "uU" and len(code) > 1:
             raise InvalidLiteral("unable to unescape string")

@@ -6,7 +6,8 @@ from hypothesis import strategies as st
 
 from fakekube.apiserver.apply import fieldset, merging, typed
 from fakekube.apiserver.apply.comparison import compare
-from tests.apiserver.apply.schemas import ROOT
+from fakekube.apiserver.schema.model import Schema
+from tests.apiserver.apply.schemas import NUMBER, ROOT, TEXT
 
 TCP, UDP = 'k:{"port":1,"protocol":"TCP"}', 'k:{"port":1,"protocol":"UDP"}'
 
@@ -49,6 +50,28 @@ def test_the_order_of_a_merged_set(live, config):
 )
 def test_the_field_set_of_a_value(value, held):
     assert typed.field_set(spec(**value), ROOT) == {"f:spec": held}
+
+
+#: Items with a number for a key, and with structs.
+NUMBERED = Schema(
+    "object",
+    make_fields=lambda: {"id": NUMBER, "deep": Schema("object", make_fields=lambda: {"a": NUMBER}), "text": TEXT},
+)
+
+
+@pytest.mark.parametrize(
+    ("item", "held"),
+    [
+        pytest.param({"id": 1}, {".": {}, "f:id": {}}, id="a-number"),
+        pytest.param({"id": 1, "text": "x"}, {".": {}, "f:id": {}, "f:text": {}}, id="a-text"),
+        pytest.param({"id": 1, "deep": {"a": 1}}, {".": {}, "f:id": {}, "f:deep": {"f:a": {}}}, id="a-struct"),
+        pytest.param({"id": 1, "deep": {}}, {".": {}, "f:id": {}, "f:deep": {}}, id="an-empty-struct"),
+    ],
+)
+def test_the_fields_of_an_item(item, held):
+    items = Schema("list", items=NUMBERED, list_type="map", keys=("id",))
+    root = Schema("object", make_fields=lambda: {"items": items})
+    assert typed.field_set({"items": [item]}, root) == {"f:items": {'k:{"id":1}': held}}
 
 
 @pytest.mark.parametrize(

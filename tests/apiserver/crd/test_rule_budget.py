@@ -69,7 +69,8 @@ def test_the_budget_is_that_of_all_fields_and_items():
     found = applied(schema, {"a": 1, "b": 1, "c": 1, "d": 1}, 3)
     assert [(error.field, error.message) for error in found.errors] == [("f.b", f'Invalid value: "integer": {OUT}')]
     items = Structural({"type": "array", "items": one})
-    assert [error.field for error in applied(items, [1, 1, 1], 3).errors] == ["f[1]"]
+    for budget in (2, 3):
+        assert [error.field for error in applied(items, [1, 1, 1], budget).errors] == ["f[1]"]
     assert applied(items, [1, None, 1]).budget == 96
 
 

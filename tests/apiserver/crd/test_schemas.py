@@ -80,6 +80,17 @@ REFUSED: list[Any] = [
         id="definitions",
     ),
     pytest.param(
+        spec({"type": "object", "definitions": {"a": {"type": "string", "uniqueItems": True}}}),
+        [
+            (".properties[spec].definitions", "Forbidden: definitions is not supported"),
+            (
+                ".properties[spec].definitions[a].uniqueItems",
+                "Forbidden: uniqueItems cannot be set to true since the runtime complexity becomes quadratic",
+            ),
+        ],
+        id="in definitions",
+    ),
+    pytest.param(
         spec({"type": "object", "patternProperties": {"a": TEXT}}),
         [(".properties[spec].patternProperties", "Forbidden: patternProperties is not supported")],
         id="patternProperties",

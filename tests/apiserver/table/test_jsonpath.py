@@ -49,6 +49,15 @@ OBJECT = {
         pytest.param(".status.conditions[?(@.count>2)].type", ["Ready"], id="a-filter-by-a-number"),
         pytest.param(".spec.list[?(@.y)].y", ["r"], id="a-filter-by-presence"),
         pytest.param('.status.conditions[?(@.type==")]")].status', [], id="brackets-in-a-quoted-text"),
+        pytest.param("true", [True], id="true"),
+        pytest.param("false", [False], id="false"),
+        pytest.param("true.x", [], id="a-field-of-true"),
+        pytest.param("12", [12], id="a-number"),
+        pytest.param("1.5", [1.5], id="a-fraction"),
+        pytest.param("-3", [-3], id="a-negative-number"),
+        pytest.param("'a'", ["a"], id="a-text"),
+        pytest.param('"a\\"b"', ['a"b'], id="an-escaped-quote"),
+        pytest.param(".spec.list[*]'a'", ["a", "a", "a"], id="a-text-for-each-value"),
     ],
 )
 def test_matches_of_a_path(path, found):

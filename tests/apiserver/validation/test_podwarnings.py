@@ -90,6 +90,13 @@ def files(*paths):
             ),
             ['volume "v" (Projected): overlapping paths: "a" (Secret "s") with "a/b" (ServiceAccountToken)'],
         ),
+        (
+            pod(dnsConfig={"nameservers": ["1.2.3.4", "1.2.3.010"]}, hostAliases=[{"ip": "::ffff:1.2.3.4"}]),
+            [
+                'spec.dnsConfig.nameservers[1]: non-standard IP address "1.2.3.010" is invalid: use "1.2.3.10"',
+                'spec.hostAliases[0].ip: non-standard IP address "::ffff:1.2.3.4" is invalid: use "1.2.3.4"',
+            ],
+        ),
         (pod(hostAliases=[{"ip": "1.2.3.4"}, {"ip": "1.2.3.4"}]), ['spec.hostAliases[1].ip: duplicate ip "1.2.3.4"']),
         (
             pod(imagePullSecrets=[{"name": "a"}, {"name": "a"}, {}]),
