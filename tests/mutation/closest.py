@@ -8,6 +8,12 @@ from pathlib import Path
 from tests.mutation.coveragemap import CoverageMap, Reaching
 from tests.mutation.mutants import Mutant
 
+#: Folder of sources -> tests that compare constants of its modules with those of Kubernetes. Reading a constant runs no
+#: line of its module, so the map does not know them: they try each mutant that runs when its module is imported.
+OF_CONSTANTS = {
+    "fakekube/apiserver": ("tests/apiserver/test_rules_of_kinds.py", "tests/apiserver/test_upstream_limits.py")
+}
+
 
 def reaching(mutant: Mutant, known: CoverageMap, files: dict[str, str]) -> list[Reaching]:
     """The tests that run the mutant.
@@ -23,6 +29,16 @@ def reaching(mutant: Mutant, known: CoverageMap, files: dict[str, str]) -> list[
         if around:
             return around
     return tests or [test for file in importers(mutant.file, files) for test in known.reaching(file)]
+
+
+def of_constants(mutant: Mutant, known: CoverageMap) -> list[Reaching]:
+    """The tests of constants that try the mutant."""
+    if not mutant.imported:
+        return []
+    files = [
+        file for folder, files in OF_CONSTANTS.items() if Path(folder) in Path(mutant.file).parents for file in files
+    ]
+    return [test for file in files for test in known.tests_of(file)]
 
 
 def importers(file: str, files: dict[str, str]) -> list[str]:

@@ -85,6 +85,13 @@ class CoverageMap:
             lines[name] = Reaching(name, before | frozenset(numbits_to_nums(numbits)), breadth, seconds)
         return list(lines.values())
 
+    def tests_of(self, file: str) -> list[Reaching]:
+        """The tests of a file that passed when the map was made, without their lines."""
+        rows = self._database.execute(
+            "SELECT name, breadth, seconds FROM test WHERE name LIKE ? AND passed ORDER BY name", (f"{file}::%",)
+        )
+        return [Reaching(name, frozenset(), breadth, seconds) for name, breadth, seconds in rows]
+
     def record(self, run: "Run", root: Path, digests: dict[str, str], tests: Collection[str]) -> None:
         """Replaces what is known of the files `tests` by what one run of them recorded; `digests` are of all files then."""
         with self._database as database:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from tests.mutation import equivalents
-from tests.mutation.closest import all_sources, closest, reaching, without
+from tests.mutation.closest import all_sources, closest, of_constants, reaching, without
 from tests.mutation.coveragemap import CoverageMap, Reaching
 from tests.mutation.mutants import Mutant
 from tests.mutation.trial import START, Outcome, Tree, Verdict
@@ -24,6 +24,17 @@ class Result(NamedTuple):
     killer: str
     run: int
     reaching: int
+
+
+class Plan(NamedTuple):
+    """A mutant with the tests that reach it, and those of constants that try it as well."""
+
+    mutant: Mutant
+    tests: list[Reaching]
+    of_constants: list[Reaching]
+
+    def without(self, names: Collection[str]) -> "Plan":
+        return Plan(self.mutant, without(self.tests, names), without(self.of_constants, names))
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,16 +62,18 @@ class Session:
         A test that fails in a copy without a mutant kills none: its mutants are tried again without it.
         """
         files = all_sources(self.root, self.packages)
-        plans = [(mutant, reaching(mutant, self.known, files)) for mutant in mutants]
+        plans = [
+            Plan(mutant, reaching(mutant, self.known, files), of_constants(mutant, self.known)) for mutant in mutants
+        ]
         with tempfile.TemporaryDirectory(prefix="mutation-") as temporary, ThreadPoolExecutor(jobs) as pool:
             trees: queue.SimpleQueue[Tree] = queue.SimpleQueue()
             for number in range(jobs):
                 trees.put(Tree(self.root, Path(temporary, str(number)), self.start))
 
-            def one(plan: tuple[Mutant, list[Reaching]], left_out: Collection[str] = ()) -> Result:
+            def one(plan: Plan, left_out: Collection[str] = ()) -> Result:
                 tree = trees.get()
                 try:
-                    result = self._try(tree, plan[0], without(plan[1], left_out))
+                    result = self._try(tree, plan.without(left_out))
                 finally:
                     trees.put(tree)
                 report(result)
@@ -69,7 +82,7 @@ class Session:
             results = list(pool.map(one, plans))
             killers = sorted({result.killer for result in results if result.killer})
             failing = trees.get()
-            seconds = {test.name: test.seconds for _, tests in plans for test in tests}
+            seconds = {test.name: test.seconds for plan in plans for test in (*plan.tests, *plan.of_constants)}
             unreliable = failing.failing(
                 [name for name in killers if name in seconds], sum(seconds.get(name, 0) for name in killers)
             )
@@ -81,8 +94,11 @@ class Session:
                 trees.get().close()
         return results
 
-    def _try(self, tree: Tree, mutant: Mutant, tests: list[Reaching]) -> Result:
+    def _try(self, tree: Tree, plan: Plan) -> Result:
+        mutant, tests = plan.mutant, plan.tests
         chosen = closest(tests, self.limits.tests, self.limits.seconds)
+        if chosen:
+            chosen += without(plan.of_constants, [test.name for test in chosen])
         if equivalents.reason(mutant, self.listed) is not None:
             outcome = Outcome(Verdict.EQUIVALENT)
         elif not chosen:

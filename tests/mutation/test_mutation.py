@@ -7,7 +7,7 @@ import pytest
 
 from tests.mutation import equivalents
 from tests.mutation.__main__ import ROOT
-from tests.mutation.closest import closest, reaching
+from tests.mutation.closest import OF_CONSTANTS, closest, of_constants, reaching
 from tests.mutation.coveragemap import CoverageMap, Reaching, refreshed
 from tests.mutation.mutants import mutants
 from tests.mutation.rooms import ROOMS, draw, sources
@@ -211,6 +211,17 @@ def test_a_session_on_a_toy(toy):
     assert {result.mutant.mutation: result.verdict for result in results} == wanted
     assert rate(results) == (5, 7)
     assert (toy / "toy" / "rule.py").read_text() == RULE
+
+
+def test_mutants_that_run_at_import_are_also_tried_by_the_tests_of_constants(tmp_path):
+    path, name = "fakekube/apiserver/limits.py", f"{OF_CONSTANTS['fakekube/apiserver'][0]}::test_limits"
+    at_import, in_function = mutants(path, "LIMIT = 3\n\n\ndef limit():\n    return LIMIT\n")
+    (elsewhere,) = mutants("fakekube/server/limits.py", "LIMIT = 3\n")
+    with CoverageMap(tmp_path / "map" / "map.sqlite") as known:
+        known._database.execute("INSERT INTO test VALUES (NULL, ?, 1, 0.1, 5)", (name,))
+        known._database.execute("INSERT INTO test VALUES (NULL, 'tests/test_other.py::test_other', 1, 0.1, 5)")
+        assert [test.name for test in of_constants(at_import, known)] == [name]
+        assert of_constants(in_function, known) == of_constants(elsewhere, known) == []
 
 
 @pytest.mark.slow
