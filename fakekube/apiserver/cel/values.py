@@ -298,7 +298,6 @@ class Message(dict[str, Any]):
     """The value of a message literal."""
 
     def __init__(self, name: str) -> None:
-        super().__init__()
         self.cel_type = name
 
 

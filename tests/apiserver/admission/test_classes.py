@@ -111,3 +111,33 @@ def test_of_several_default_classes_the_newest_is_taken_then_the_first_by_name(a
     made("y-new", **default)
     made("x-other")
     assert chosen("newest") == "y-new"
+
+
+INGRESS_CLASSES = "/apis/networking.k8s.io/v1/ingressclasses"
+INGRESSES = "/apis/networking.k8s.io/v1/namespaces/default/ingresses"
+
+
+@pytest.mark.parametrize(
+    ("classes", "ingress", "got"),
+    [
+        pytest.param({"a": None}, {}, None, id="no-default"),
+        pytest.param({"a": None, "b": "true"}, {}, "b", id="default"),
+        pytest.param({"a": "false"}, {}, None, id="no-longer"),
+        pytest.param({"b": "true", "a": "true"}, {}, "a", id="of-two-of-one-time-the-first"),
+        pytest.param({"a": "true", "b": None}, {"ingressClassName": "b"}, "b", id="one-of-its-own"),
+        pytest.param({"a": "true"}, {"annotation": "nginx"}, None, id="an-annotation"),
+    ],
+)
+def test_the_class_of_an_ingress(api, classes, ingress, got):
+    for name, default in classes.items():
+        annotations = {"ingressclass.kubernetes.io/is-default-class": default} if default is not None else {}
+        meta = {"name": name, "annotations": annotations}
+        api.ok("POST", INGRESS_CLASSES, {"metadata": meta, "spec": {"controller": "example.com/c"}})
+    backend = {"service": {"name": "s", "port": {"number": 80}}}
+    annotation = ingress.pop("annotation", None)
+    meta = {"name": "i", "annotations": {"kubernetes.io/ingress.class": annotation} if annotation else {}}
+    made = api.ok("POST", INGRESSES, {"metadata": meta, "spec": {"defaultBackend": backend, **ingress}})
+    assert made["spec"].get("ingressClassName") == got
+    del made["spec"]["defaultBackend"]
+    made["spec"] = {"defaultBackend": backend}
+    assert api.ok("PUT", f"{INGRESSES}/i", made)["spec"].get("ingressClassName") is None

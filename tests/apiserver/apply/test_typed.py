@@ -288,3 +288,34 @@ def test_a_field_set_has_atomic_values_as_a_whole(held, found):
 )
 def test_declared_fields_with_members_below_them_are_members(held, found):
     assert typed.with_named_fields({"f:spec": held}, ROOT) == {"f:spec": found}
+
+
+ATOMIC = Schema("object", make_fields=lambda: {"a": NUMBER, "b": NUMBER}, map_type="atomic")
+STRUCT = Schema("object", make_fields=lambda: {"atomic": ATOMIC, "a": NUMBER})
+BOTH = {"f:a": {}, "f:b": {}}
+
+
+@pytest.mark.parametrize(
+    ("schema", "tree", "found"),
+    [
+        pytest.param(ATOMIC, BOTH, {}, id="an-atomic-struct"),
+        pytest.param(Schema("list", items=TEXT), {'v:"a"': {}}, {}, id="an-atomic-list"),
+        pytest.param(Schema("list", items=TEXT, list_type="set"), {'v:"a"': {}}, {'v:"a"': {}}, id="a-set"),
+        pytest.param(Schema("map", values=TEXT, map_type="atomic"), {"f:a": {}}, {}, id="an-atomic-map"),
+        pytest.param(Schema("map", values=TEXT), {"f:a": {}}, {"f:a": {}}, id="a-map"),
+        pytest.param(Schema("map", values=ATOMIC), {"f:k": BOTH}, {"f:k": {}}, id="a-map-of-atomic-structs"),
+        pytest.param(
+            Schema("map", values=STRUCT), {"f:k": {"f:a": {}, "f:atomic": BOTH}}, {"f:k": {"f:a": {}, "f:atomic": {}}},
+            id="a-map-of-structs",
+        ),
+        pytest.param(Schema("map", values=Schema("any")), {"f:k": BOTH}, {"f:k": BOTH}, id="a-map-of-anything"),
+        pytest.param(Schema("any"), {"f:k": BOTH}, {"f:k": BOTH}, id="anything"),
+        pytest.param(
+            Schema("list", items=STRUCT, list_type="map", keys=("a",)), {'k:{"a":1}': {".": {}, "f:atomic": BOTH}},
+            {'k:{"a":1}': {".": {}, "f:atomic": {}}}, id="an-item-of-a-list",
+        ),
+    ],
+)  # fmt: skip
+def test_what_has_become_atomic_is_owned_as_a_whole(schema, tree, found):
+    root = Schema("object", make_fields=lambda: {"it": schema})
+    assert typed.reconciled({"f:it": tree}, root) == {"f:it": found}

@@ -7,6 +7,7 @@ from cryptography import x509
 from cryptography.hazmat.primitives.asymmetric import ed25519
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
+from fakekube.apiserver.auth import clientcertificate
 from fakekube.apiserver.auth.clientcertificate import CREDENTIAL, UID, client_certificate
 from fakekube.apiserver.user import AUTHENTICATED
 
@@ -137,3 +138,12 @@ def test_a_certificate_without_a_user(names, valid):
 def test_a_certificate_is_valid_from_its_first_to_its_last_second(now, valid):
     own = Issuer("own")
     assert is_valid([own], own, now) == valid
+
+
+def test_a_chain_is_searched_with_a_limited_number_of_checks(monkeypatch):
+    root = Issuer("root", None, CA)
+    between = Issuer("between", root, CA)
+    presented = [Issuer("leaf", between), between]  # two checks for each certificate: of the root, and of the other one
+    for checks, valid in ((1, False), (2, False), (3, True)):
+        monkeypatch.setattr(clientcertificate, "MOST_CHECKS", checks)
+        assert is_valid(presented, root) == valid

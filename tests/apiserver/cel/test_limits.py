@@ -2,6 +2,8 @@
 
 import pytest
 
+from fakekube.apiserver.cel.parser import parse
+from fakekube.apiserver.cel.tree import DEPTH_LIMIT, BadExpression
 from tests.apiserver.crd.test_cel_rules import problems, refusal
 
 TRUE = [
@@ -142,3 +144,10 @@ def test_a_long_chain_of_conditions_is_not_deep(operator):
 def test_a_long_chain_of_other_operators_is_deep():
     assert refusal(f"{' + '.join(['1'] * 100)} > 0") == ""
     assert "expression recursion limit exceeded: 250" in refusal(f"{' + '.join(['1'] * 300)} > 0")
+
+
+@pytest.mark.parametrize("one", [".a", "[0]", ".f()"])
+def test_the_longest_chain_of_selections(one):
+    parse(f"self{one * (DEPTH_LIMIT - 2)}")
+    with pytest.raises(BadExpression, match="expression recursion limit exceeded: 250"):
+        parse(f"self{one * DEPTH_LIMIT}")

@@ -80,6 +80,13 @@ NEW = [
         'spec.devices[0].attributes[a]: Invalid value: "": exactly one value must be specified',
         'spec.devices[0].attributes[b].version: Invalid value: "1.2": must be a string compatible with semver.org spec 2.0.0',
     ]),
+    ("ResourceSlice", offered(attributes={"d_d/a": {"int": 1}}),
+     ['spec.devices[0].attributes: Invalid value: "d_d": a lowercase RFC 1123 subdomain…']),
+    ("ResourceSlice", offered(attributes={"d.example.com/a": {"int": 1}, "a/b/c": {"int": 1}}), []),
+    ("ResourceSlice", offered(attributes={"/a": {"int": 1}, "d.example.com/": {"int": 1}}), [
+        'spec.devices[0].attributes: Invalid value: "": the domain must not be empty',
+        'spec.devices[0].attributes: Invalid value: "": the name must not be empty',
+    ]),
     ("ResourceSlice", offered(attributes={"1a": {"int": 1}}),
      ['spec.devices[0].attributes: Invalid value: "1a": a valid C identifier must start with…']),
     ("ResourceSlice", offered(taints=[{"key": "", "effect": ""}]),
