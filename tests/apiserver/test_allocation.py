@@ -368,3 +368,32 @@ def test_a_dry_run_invents_distinct_node_ports_above_those_that_are_given(given)
     assert numbers[: len(given)] == given
     assert numbers == sorted(set(numbers))
     assert create(api, type="NodePort", ports=[A])["ports"][0]["nodePort"] == 30080
+
+
+def put(api, ports, **spec):
+    sent = {**api.ok("GET", f"{SERVICES}/s"), "spec": {"ports": ports, **spec}}
+    return [port.get("nodePort") for port in api.ok("PUT", f"{SERVICES}/s", sent)["spec"]["ports"]]
+
+
+def test_an_update_without_node_ports_keeps_those_of_the_ports_by_name():
+    api = Api()
+    first, second = [{"name": "a", "port": 80}, {"name": "b", "port": 81}]
+    made = create(api, type="NodePort", ports=[first, second])
+    a, b = [port["nodePort"] for port in made["ports"]]
+    assert put(api, [second, first], type="NodePort") == [b, a]
+    assert put(api, [{**first, "port": 90}], type="NodePort") == [a]
+    kept, new = put(api, [first, {"name": "c", "port": 82}], type="NodePort")
+    assert kept == a
+    assert new >= 30000
+    assert put(api, [{**first, "nodePort": 30999}], type="NodePort") == [30999]
+    assert put(api, [first], type="ClusterIP") == [None]
+
+
+def test_a_load_balancer_without_node_ports_gets_none_from_an_update():
+    api = Api()
+    spec = {"type": "LoadBalancer", "allocateLoadBalancerNodePorts": False}
+    made = create(api, **spec, ports=[{"name": "a", "port": 80}])
+    assert "nodePort" not in made["ports"][0]
+    assert put(api, [{"name": "a", "port": 80}, {"name": "b", "port": 81}], **spec) == [None, None]
+    assert put(api, [{"name": "a", "port": 80, "nodePort": 30777}], **spec) == [30777]
+    assert put(api, [{"name": "a", "port": 80}], **spec) == [30777]

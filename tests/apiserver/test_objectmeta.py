@@ -178,3 +178,75 @@ def test_the_metadata_of_an_update_keeps_what_the_server_owns():
 
 def test_the_message_of_a_field_error():
     assert str(FieldError("a.b", "FieldValueInvalid", "wrong")) == "a.b: wrong"
+
+
+KINDED = {"apiVersion": "v1", "kind": "X"}
+
+
+@pytest.mark.parametrize(
+    ("obj", "stored"),
+    [
+        ({**KINDED, "spec": 1, "metadata": {"name": "a"}}, [("metadata", {"name": "a"}), ("spec", 1)]),
+        ({"spec": 1, "metadata": {"name": "a"}}, [("metadata", {"name": "a"}), ("spec", 1)]),
+        ({**KINDED, "spec": 1}, [("metadata", {}), ("spec", 1)]),
+        ({"metadata": None}, [("metadata", {})]),
+        ({"metadata": {"labels": {"a": None, "b": "c"}}}, [("metadata", {"labels": {"a": "", "b": "c"}})]),
+        ({"metadata": {"annotations": {"a": None}}}, [("metadata", {"annotations": {"a": ""}})]),
+        ({"metadata": {"labels": {"a": "b"}}}, [("metadata", {"labels": {"a": "b"}})]),
+        ({"metadata": {"labels": None}}, [("metadata", {"labels": None})]),
+    ],
+)
+def test_the_layout_of_a_stored_object(obj, stored):
+    before = {**obj}
+    assert list(objectmeta.stored_layout(obj).items()) == stored
+    assert obj == before
+
+
+def test_an_object_without_its_kind():
+    assert objectmeta.without_kind({**KINDED, "metadata": {}}) == {"metadata": {}}
+    assert objectmeta.without_kind({"metadata": {}}) == {"metadata": {}}
+
+
+@pytest.mark.parametrize(
+    "field", ["creationTimestamp", "uid", "deletionTimestamp", "deletionGracePeriodSeconds", "selfLink"]
+)
+def test_a_new_object_has_no_fields_of_the_system(field):
+    assert objectmeta.without_system_fields({"metadata": {"name": "a", field: "x"}}) == {"metadata": {"name": "a"}}
+    plain = {"metadata": {"name": "a", "generation": 1, "resourceVersion": "7"}}
+    assert objectmeta.without_system_fields(plain) is plain
+
+
+@pytest.mark.parametrize(
+    ("meta", "left"),
+    [
+        ({"labels": {}, "name": "a"}, {"name": "a"}),
+        ({"uid": "u", "name": "a", "generation": 0}, {"name": "a", "uid": "u"}),
+        ({"deletionGracePeriodSeconds": 0, "name": ""}, {"deletionGracePeriodSeconds": 0}),
+        ({"unknown": 1}, {}),
+        ({"managedFields": [1], "annotations": {"a": "b"}}, {"annotations": {"a": "b"}, "managedFields": [1]}),
+    ],
+)
+def test_metadata_in_the_order_of_go_without_what_is_empty(meta, left):
+    assert list(objectmeta.tidy(meta).items()) == list(left.items())
+
+
+@pytest.mark.parametrize(
+    ("owners", "kept", "repeated"),
+    [
+        ([], [], []),
+        ([OWNER], [OWNER], []),
+        ([OWNER, OWNER, OWNER], [OWNER], ["u"]),
+        ([OWNER, {**OWNER, "controller": True}], [OWNER, {**OWNER, "controller": True}], []),
+        ([{"uid": "b"}, {"uid": "a"}, {"uid": "a"}, {"uid": "b"}], [{"uid": "b"}, {"uid": "a"}], ["a", "b"]),
+        ([{}, {}], [{}], [""]),
+    ],
+)
+def test_owner_references_that_are_equal_count_once(owners, kept, repeated):
+    assert objectmeta.distinct_owners(owners) == (kept, repeated)
+
+
+def test_an_annotation_is_removed_with_the_last_one():
+    meta = {"name": "a", "annotations": {"x": "1", "y": "2"}}
+    assert objectmeta.without_annotation(meta, "x") == {"name": "a", "annotations": {"y": "2"}}
+    assert objectmeta.without_annotation({"name": "a", "annotations": {"x": "1"}}, "x") == {"name": "a"}
+    assert objectmeta.without_annotation(meta, "z") is meta

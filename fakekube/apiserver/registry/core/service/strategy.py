@@ -36,7 +36,7 @@ DEPENDENT_FIELDS = (
 )
 
 
-def _name_problems(name: str, prefix: bool = False) -> list[str]:
+def _name_problems(name: str, prefix: bool) -> list[str]:
     if enabled("RelaxedServiceNameValidation"):
         return names.dns_label_problems(name, prefix)
     return names.dns1035_label_problems(name, prefix)
