@@ -58,6 +58,11 @@ def test_members_precede_their_descendants():
             id="texts-with-escapes",
         ),
         pytest.param(
+            ['k:{"name":"aB"}', 'k:{"name":"a\\n"}', 'k:{"name":"a"}'],
+            ['k:{"name":"a"}', 'k:{"name":"a\\n"}', 'k:{"name":"aB"}'],
+            id="texts-with-control-characters",
+        ),
+        pytest.param(
             ['k:{"name":"b"}', 'k:{"name":"a","port":"x"}', 'k:{"ip":"z"}'],
             ['k:{"ip":"z"}', 'k:{"name":"a","port":"x"}', 'k:{"name":"b"}'],
             id="other-keys",
