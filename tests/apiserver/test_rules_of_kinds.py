@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from fakekube.apiserver import versions
 from fakekube.apiserver.registry.builtin import STRATEGIES, strategy_of
 from fakekube.apiserver.registry.generic.strategy import Strategy
 
@@ -155,3 +156,30 @@ def test_an_autoscaler_has_the_same_rules_in_both_versions():
     oldest = strategy_of("horizontalpodautoscalers.autoscaling", "v1", 35)
     for rule in ("create_on_update", "unconditional_update", "generation", "qualified_finalizers", "returns_deleted"):
         assert getattr(newest, rule) == getattr(oldest, rule)
+
+
+def test_resources_of_other_versions():
+    """Resource, version -> its first and last minor version, its scope, its subresources and its names."""
+    found = {
+        f"{row.plural}.{of.version}.{of.group}": (
+            of.first, of.last, row.namespaced, sorted(row.subresources), row.short_names, row.categories
+        )
+        for of in versions.ADDED_OR_REMOVED
+        for row in of.rows
+    }  # fmt: skip
+    end = (9, 9)
+    assert found == {
+        "horizontalpodautoscalers.v2beta2.autoscaling": ((1, 23), (1, 25), True, ["status"], ("hpa",), ("all",)),
+        **{
+            f"{plural}.{version}.flowcontrol.apiserver.k8s.io": (first, last, False, ["status"], (), ())
+            for plural in ("flowschemas", "prioritylevelconfigurations")
+            for version, first, last in (
+                ("v1beta1", (1, 20), (1, 25)), ("v1beta2", (1, 23), (1, 28)), ("v1beta3", (1, 26), (1, 31)),
+            )
+        },
+        "csistoragecapacities.v1beta1.storage.k8s.io": ((1, 21), (1, 26), True, [], (), ()),
+        "clustertrustbundles.v1.certificates.k8s.io": ((1, 37), end, False, [], (), ()),
+        "podcertificaterequests.v1.certificates.k8s.io": ((1, 37), end, True, ["status"], (), ()),
+        "devicetaintrules.v1.resource.k8s.io": ((1, 37), end, False, ["status"], (), ()),
+        "storageversionmigrations.v1.storagemigration.k8s.io": ((1, 37), end, False, ["status"], (), ()),
+    }  # fmt: skip

@@ -127,30 +127,3 @@ def test_the_resources_of_the_recorded_version_are_as_recorded():
     assert [(row.group, row.version, row.plural) for row in found] == [
         (row.group, row.version, row.plural) for row in recorded
     ]
-
-
-def test_resources_of_other_versions():
-    """Resource, version -> its first and last minor version, its scope, its subresources and its names."""
-    found = {
-        f"{row.plural}.{of.version}.{of.group}": (
-            of.first, of.last, row.namespaced, sorted(row.subresources), row.short_names, row.categories
-        )
-        for of in versions.ADDED_OR_REMOVED
-        for row in of.rows
-    }  # fmt: skip
-    end = (9, 9)
-    assert found == {
-        "horizontalpodautoscalers.v2beta2.autoscaling": ((1, 23), (1, 25), True, ["status"], ("hpa",), ("all",)),
-        **{
-            f"{plural}.{version}.flowcontrol.apiserver.k8s.io": (first, last, False, ["status"], (), ())
-            for plural in ("flowschemas", "prioritylevelconfigurations")
-            for version, first, last in (
-                ("v1beta1", (1, 20), (1, 25)), ("v1beta2", (1, 23), (1, 28)), ("v1beta3", (1, 26), (1, 31)),
-            )
-        },
-        "csistoragecapacities.v1beta1.storage.k8s.io": ((1, 21), (1, 26), True, [], (), ()),
-        "clustertrustbundles.v1.certificates.k8s.io": ((1, 37), end, False, [], (), ()),
-        "podcertificaterequests.v1.certificates.k8s.io": ((1, 37), end, True, ["status"], (), ()),
-        "devicetaintrules.v1.resource.k8s.io": ((1, 37), end, False, ["status"], (), ()),
-        "storageversionmigrations.v1.storagemigration.k8s.io": ((1, 37), end, False, ["status"], (), ()),
-    }  # fmt: skip
