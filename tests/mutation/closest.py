@@ -19,16 +19,22 @@ def reaching(mutant: Mutant, known: CoverageMap, files: dict[str, str]) -> list[
     """The tests that run the mutant.
 
     One that runs when its module is imported is run by all tests that reach the module, or, if it has only tables, the
-    modules that import it. A function that no test runs may be called then, too.
+    modules that import it. A function that no test runs, or only tests that import the module, may be called then, too.
     """
     tests = known.reaching(mutant.file)
     if not mutant.imported:
         first, last = mutant.statement
         exact = [test for test in tests if mutant.line in test.lines]
         around = exact or [test for test in tests if any(line in test.lines for line in range(first, last + 1))]
-        if around:
+        if around and not _only_import(around, tests):
             return around
     return tests or [test for file in importers(mutant.file, files) for test in known.reaching(file)]
+
+
+def _only_import(some: Iterable[Reaching], tests: Iterable[Reaching]) -> bool:
+    """Whether some of the tests of a file all run its first line, which only the import of its module runs."""
+    begin = min(min(test.lines) for test in tests)
+    return all(begin in test.lines for test in some)
 
 
 def of_constants(mutant: Mutant, known: CoverageMap) -> list[Reaching]:

@@ -105,7 +105,8 @@ class Session:
             outcome = Outcome(Verdict.UNREACHED)
         else:
             outcome = tree.try_mutant(mutant, [test.name for test in chosen], sum(test.seconds for test in chosen))
-        return Result(mutant, outcome.verdict, outcome.killer.partition("\n")[0], len(chosen), len(tests))
+        every = len(tests) + len(plan.of_constants)
+        return Result(mutant, outcome.verdict, outcome.killer.partition("\n")[0], len(chosen), every)
 
 
 def rate(results: Iterable[Result]) -> tuple[int, int]:

@@ -4,6 +4,7 @@ from pathlib import Path
 from textwrap import dedent
 
 import pytest
+from coverage.numbits import nums_to_numbits
 
 from tests.mutation import equivalents
 from tests.mutation.__main__ import ROOT
@@ -211,6 +212,18 @@ def test_a_session_on_a_toy(toy):
     assert {result.mutant.mutation: result.verdict for result in results} == wanted
     assert rate(results) == (5, 7)
     assert (toy / "toy" / "rule.py").read_text() == RULE
+
+
+def test_a_function_that_only_an_import_runs_is_tried_by_all_tests_of_its_module(tmp_path):
+    path = "fakekube/tables.py"
+    source = "def made(n):\n    return n\n\n\ndef used(n):\n    return n\n\n\nTABLE = made(3)\n"
+    of_made, of_used = [mutant for mutant in mutants(path, source) if mutant.kind == "return"]
+    with CoverageMap(tmp_path / "map" / "map.sqlite") as known:
+        for number, lines in enumerate([[1, 2, 5, 9], [6], [6]], 1):
+            known._database.execute("INSERT INTO test VALUES (?, ?, 1, 0.1, 5)", (number, f"test_{number}"))
+            known._database.execute("INSERT INTO reached VALUES (?, ?, ?)", (path, number, nums_to_numbits(lines)))
+        assert [test.name for test in reaching(of_made, known, {})] == ["test_1", "test_2", "test_3"]
+        assert [test.name for test in reaching(of_used, known, {})] == ["test_2", "test_3"]
 
 
 def test_mutants_that_run_at_import_are_also_tried_by_the_tests_of_constants(tmp_path):

@@ -67,3 +67,11 @@ def test_signatures(signature, member, params, result, generic):
     assert (found.function, found.id, found.member, found.run, found.generic) == ("f", "id", member, len, generic)
     assert found.args == tuple(map(types.read, params))
     assert found.result == types.read(result)
+
+
+@pytest.mark.parametrize(
+    ("text", "is_open"),
+    [("A", True), ("list(A)", True), ("map(string, list(A))", True), ("int", False), ("list(string)", False)],
+)
+def test_a_type_is_open_if_it_has_a_parameter(text, is_open):
+    assert types.read(text).open is is_open
