@@ -772,3 +772,15 @@ def test_the_bounds_of_an_integer_are_cut_to_integers(node: Any, value: float, p
     validator = SchemaValidator({"type": "number", **node})
     assert [one.message for one in validator.check(value, "x").problems] == problems
     assert not (problems and validator.accepts(value))
+
+
+@pytest.mark.parametrize("on", [True, False])
+def test_the_fields_of_coordinated_leader_election_have_a_gate(on: bool) -> None:
+    api = Api(feature_gates={"CoordinatedLeaderElection": on})
+    path = "/apis/coordination.k8s.io/v1/namespaces/default/leases"
+    spec = {"holderIdentity": "h", "strategy": "OldestEmulationVersion", "preferredHolder": "p"}
+    made = api.ok("POST", path, {"metadata": {"name": "l"}, "spec": spec})
+    kept = spec if on else {"holderIdentity": "h"}
+    assert made["spec"] == kept
+    changed = api.ok("PUT", f"{path}/l", {**made, "spec": {**spec, "holderIdentity": "i"}})
+    assert changed["spec"] == {**kept, "holderIdentity": "i"}

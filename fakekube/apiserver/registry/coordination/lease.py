@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
+from fakekube.apiserver.registry.generic.gatedfields import without_disabled
 from fakekube.apiserver.registry.generic.kind import Kind
 from fakekube.apiserver.registry.generic.strategy import Strategy
 from fakekube.apiserver.registry.generic.table.ages import Ages
@@ -14,17 +16,8 @@ from fakekube.apiserver.registry.generic.validation.rules import update_validato
 Object = dict[str, Any]
 
 
-def prepare_lease(obj: Object) -> Object:
-    """Drops the fields of coordinated leader election, whose feature gate is off."""
-    spec = obj.get("spec") or {}
-    if not spec.keys() & {"strategy", "preferredHolder"}:
-        return obj
-    return {**obj, "spec": {key: value for key, value in spec.items() if key not in ("strategy", "preferredHolder")}}
-
-
-def prepare_lease_update(new: Object, old: Object) -> Object:
-    return prepare_lease(new)
-
+#: Field -> its feature gate.
+GATED = {f"spec.{field}": "CoordinatedLeaderElection" for field in ("strategy", "preferredHolder")}
 
 OLDEST_EMULATION_VERSION = "OldestEmulationVersion"
 
@@ -57,8 +50,8 @@ KIND = Kind(
         qualified_finalizers=False,
         create_on_update=True,
         unconditional_update=False,
-        prepare_create=prepare_lease,
-        prepare_update=prepare_lease_update,
+        prepare_create=partial(without_disabled, GATED),
+        prepare_update=partial(without_disabled, GATED),
         validate=validator(validate),
         validate_update=update_validator(lambda new, old: validate(new)),
     ),
