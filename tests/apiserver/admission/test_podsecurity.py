@@ -295,6 +295,18 @@ def test_violating_workloads_cause_warnings(api):
     assert response.warnings == ['would violate PodSecurity "baseline:latest": host namespaces (hostPID=true)']
 
 
+def test_annotations_of_a_template_count(api):
+    labelled(api, enforce="baseline")
+    key = "container.apparmor.security.beta.kubernetes.io/a"
+    template = {"metadata": {"labels": {"a": "b"}, "annotations": {key: "unconfined"}}, "spec": spec()}
+    body = {"metadata": {"name": "d"}, "spec": {"selector": {"matchLabels": {"a": "b"}}, "template": template}}
+    response = api.answer("POST", "/apis/apps/v1/namespaces/default/deployments", body)
+    assert response.status == 201
+    [warning] = [one for one in response.warnings if one.startswith("would violate")]
+    why = f'annotation must not set AppArmor profile type to "{key}="unconfined""'
+    assert warning == f'would violate PodSecurity "baseline:latest": forbidden AppArmor profile ({why})'
+
+
 def test_a_future_version_is_the_latest(api):
     class Call:
         server = api.apiserver

@@ -490,3 +490,31 @@ def test_a3_an_update_takes_fields_that_a_manager_owns_in_another_version(cluste
     found = cluster.ok("PATCH", f"{V2}/a?fieldManager=other", {"spec": {"first": "Augusta"}}, **merge)
     assert owners(found)["other"] == {"f:first": {}}
     assert "f:full" not in owners(found)["creator"]
+
+
+def test_the_scale_of_an_object_is_that_of_the_requested_version(cluster: Cluster) -> None:
+    paths = {"specReplicasPath": ".spec.replicas", "statusReplicasPath": ".status.replicas"}
+    made = copy.deepcopy(cluster.api.ok("GET", f"{CRDS}/widgets.example.com"))
+    for one in made["spec"]["versions"]:
+        one["schema"] = {"openAPIV3Schema": spec(replicas={"type": "integer"})}
+        one["subresources"] = {"scale": paths}
+    cluster.api.ok("PUT", f"{CRDS}/widgets.example.com", made)
+    cluster.ok("POST", V1, widget("a", {"replicas": 2}))
+
+    def doubled(one: Object) -> Object:
+        v2 = one["apiVersion"].endswith("v2")
+        replicas = one["spec"]["replicas"] * 2 if v2 else one["spec"]["replicas"] // 2
+        return {**one, "spec": {"replicas": replicas}}
+
+    def webhook(review: Object) -> Object:
+        asked = review["request"]
+        objects = [doubled({**one, "apiVersion": asked["desiredAPIVersion"]}) for one in asked["objects"]]
+        answer = right({**review, "request": {**asked, "objects": []}})
+        return {**answer, "response": {**answer["response"], "convertedObjects": objects}}
+
+    cluster.webhook = webhook
+    assert cluster.ok("GET", f"{V1}/a/scale")["spec"] == {"replicas": 2}
+    found = cluster.ok("GET", f"{V2}/a/scale")
+    assert found["spec"] == {"replicas": 4}
+    cluster.ok("PUT", f"{V2}/a/scale", {**found, "spec": {"replicas": 6}})
+    assert cluster.ok("GET", f"{V1}/a")["spec"] == {"replicas": 3}
