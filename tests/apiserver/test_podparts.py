@@ -131,6 +131,14 @@ def test_a_resize_needs_a_linux_node_with_enough_resources(nodes, new, why, caus
     assert (refused.value.details or {}).get("causes") == ([{"reason": cause}] if cause else None)
 
 
+def test_the_overhead_of_a_pod_counts():
+    new = pod(2, cpu="1")
+    new["spec"]["overhead"] = {"cpu": "500m"}
+    resize.validate_pod(call({"n": node(cpu="1500m")}), new, pod(1))
+    with pytest.raises(StatusError, match="cpu, requested: 1500, allocatable: 1499"):
+        resize.validate_pod(call({"n": node(cpu="1499m")}), new, pod(1))
+
+
 # --- claims ----------------------------------------------------------------------------------------------------------
 
 

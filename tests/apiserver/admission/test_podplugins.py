@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from fakekube.apiserver.admission import nodetaint, quota, runtimeclass, tolerations
+from fakekube.apiserver.admission import nodetaint, priority, quota, runtimeclass, tolerations
 from fakekube.apiserver.wire.status import StatusError
 
 Object = dict[str, Any]
@@ -220,3 +220,71 @@ def test_an_update_is_charged_with_what_it_adds() -> None:
         "cpu": "1500m", "memory": "1Gi", "pods": "1",
     }  # fmt: skip
     assert quota._beyond({"cpu": "1"}, {"cpu": "2", "memory": "1Gi"}) == {"cpu": "-1"}
+
+
+# --- priorities ------------------------------------------------------------------------------------------------------
+
+
+def priorities(**classes: Object) -> Any:
+    """A call of a server with PriorityClasses."""
+    entries = {
+        name: SimpleNamespace(object={"metadata": {"name": name}, **fields}) for name, fields in sorted(classes.items())
+    }
+    collection = SimpleNamespace(scan=lambda prefix, after, limit: list(entries.items()))
+    store = SimpleNamespace(get=lambda _, name: entries.get(name), collection=lambda name: collection)
+    return SimpleNamespace(
+        server=SimpleNamespace(store=store), resource=SimpleNamespace(qualified="priorityclasses"), namespace="",
+        info=SimpleNamespace(name=""),
+    )  # fmt: skip
+
+
+HIGH, LOW = {"value": 10, "globalDefault": True}, {"value": 5, "globalDefault": True, "preemptionPolicy": "Never"}
+
+
+@pytest.mark.parametrize(
+    ("classes", "spec", "found"),
+    [
+        ({}, {}, (0, "PreemptLowerPriority", None)),
+        ({"a": {"value": 7}}, {}, (0, "PreemptLowerPriority", None)),
+        ({"a": {"value": 7}}, {"priorityClassName": "a"}, (7, "PreemptLowerPriority", "a")),
+        ({"a": {"value": 7}}, {"priorityClassName": "a", "priority": 7}, (7, "PreemptLowerPriority", "a")),
+        ({"a": {"value": 0}}, {"priorityClassName": "a"}, (0, "PreemptLowerPriority", "a")),
+        ({"high": HIGH}, {}, (10, "PreemptLowerPriority", "high")),
+        ({"high": HIGH, "low": LOW}, {}, (5, "Never", "low")),
+        ({"high": HIGH, "low": LOW}, {"priorityClassName": "high"}, (10, "PreemptLowerPriority", "high")),
+        ({"low": LOW}, {"preemptionPolicy": "Never"}, (5, "Never", "low")),
+    ],
+)
+def test_the_priority_of_a_new_pod(classes: Object, spec: Object, found: tuple[int, str, str | None]) -> None:
+    made = priority.mutate_pod(priorities(**classes), pod(**spec), None)["spec"]
+    assert (made["priority"], made["preemptionPolicy"], made.get("priorityClassName")) == found
+
+
+def test_an_updated_pod_keeps_its_priority() -> None:
+    old = pod(priority=3, preemptionPolicy="Never")
+    call = priorities()
+    assert priority.mutate_pod(call, pod(), old) == old
+    assert priority.mutate_pod(call, pod(priority=4), old) == pod(priority=4, preemptionPolicy="Never")
+    same = pod(priority=4, preemptionPolicy="PreemptLowerPriority")
+    assert priority.mutate_pod(call, same, old) is same
+    assert priority.mutate_pod(call, same, pod()) is same
+
+
+@pytest.mark.parametrize(
+    ("classes", "name", "fields", "refused"),
+    [
+        ({}, "a", HIGH, False),
+        ({"a": HIGH}, "a", HIGH, False),
+        ({"a": HIGH}, "b", HIGH, True),
+        ({"a": HIGH}, "b", {"value": 1}, False),
+        ({"a": HIGH}, "b", {"value": 1, "globalDefault": False}, False),
+        ({"a": {"value": 1}}, "b", HIGH, False),
+    ],
+)
+def test_one_class_is_the_default(classes: Object, name: str, fields: Object, refused: bool) -> None:
+    given = {"metadata": {"name": name}, **fields}
+    if refused:
+        with pytest.raises(StatusError, match="PriorityClass a is already marked as default"):
+            priority.validate_class(priorities(**classes), given, None)
+    else:
+        priority.validate_class(priorities(**classes), given, None)

@@ -452,7 +452,51 @@ REFUSED += [
         ],
         id="default label that is a number",
     ),
+    pytest.param(
+        embedded({"finalizers": {"type": "array", "items": {"type": "string", "default": "a b"}}}),
+        [
+            (
+                f"{META}.properties[finalizers].items.default",
+                'Invalid value: "a b": must result in valid metadata: metadata.finalizers: Invalid value: "a b": name part '
+                "must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric "
+                "character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is "
+                "'([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')",
+            )
+        ],
+        id="default finalizer of an embedded resource",
+    ),
 ]
+
+
+def resource(metadata: Object, **more: Any) -> Object:
+    """An embedded resource with any fields, and its default."""
+    default = {"apiVersion": "v1", "kind": "A", "metadata": metadata, **more}
+    kept = {key: value for key, value in default.items() if value is not None}
+    return {
+        "type": "object", "x-kubernetes-embedded-resource": True, "x-kubernetes-preserve-unknown-fields": True,
+        "default": kept,
+    }  # fmt: skip
+
+
+NUMBER = 'Invalid value: {"labels":5}: json: cannot unmarshal number into Go struct field ObjectMeta.labels of type map[string]string'  # fmt: skip
+TAKEN += [pytest.param(spec(resource({"name": "a"}, spec={"x": 1})), id="default embedded resource")]
+REFUSED += [
+    pytest.param(
+        spec(resource({"labels": 5})), [(".properties[spec].default.metadata", NUMBER)], id="default malformed metadata"
+    ),
+    pytest.param(
+        spec({"type": "array", "items": resource({"labels": 5}), "default": [{"apiVersion": "v1", "kind": "A", "metadata": {"labels": 5}}]}),
+        [
+            (".properties[spec].default[0].metadata", NUMBER),
+            (".properties[spec].items.default.metadata", NUMBER),
+        ],
+        id="default malformed metadata in a list",
+    ),
+    pytest.param(
+        spec(resource({"name": "a"}, kind=None)), [(".properties[spec].default.kind", "Required value")],
+        id="default embedded resource without a kind",
+    ),
+]  # fmt: skip
 TAKEN += [
     pytest.param(
         embedded(
