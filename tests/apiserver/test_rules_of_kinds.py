@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from fakekube.apiserver import versions
-from fakekube.apiserver.registry.builtin import STRATEGIES, strategy_of
+from fakekube.apiserver.registry.builtin import KINDS, STRATEGIES, strategy_of
 from fakekube.apiserver.registry.generic.strategy import Strategy
 
 POLICIES = {
@@ -117,6 +117,58 @@ STATUS_RESETS = {
             id="OrphanDependents",
         ),
         pytest.param(lambda rules: not rules.watch_cached, EVENTS, id="without a watch cache"),
+        pytest.param(
+            lambda rules: not rules.repeats_metadata,
+            {
+                *POLICIES,
+                *ROLES,
+                *(f"{one}.flowcontrol.apiserver.k8s.io" for one in ("flowschemas", "prioritylevelconfigurations")),
+                *(f"{one}.storage.k8s.io" for one in ("csinodes", "storageclasses", "volumeattachments")),
+                "endpointslices.discovery.k8s.io",
+                "events",
+                "limitranges",
+                "namespaces",
+                "nodes",
+                "persistentvolumes",
+                "poddisruptionbudgets.policy",
+                "resourceclaimtemplates.resource.k8s.io",
+                "runtimeclasses.node.k8s.io",
+            },
+            id="an update without ValidateObjectMetaUpdate of its own",
+        ),
+        pytest.param(
+            lambda rules: not rules.status_repeats_metadata,
+            {
+                *(f"{one}.flowcontrol.apiserver.k8s.io" for one in ("flowschemas", "prioritylevelconfigurations")),
+                "cronjobs.batch",
+                "poddisruptionbudgets.policy",
+                "validatingadmissionpolicies.admissionregistration.k8s.io",
+                "volumeattachments.storage.k8s.io",
+            },
+            id="a status without ValidateObjectMetaUpdate of its own",
+        ),
+        pytest.param(
+            lambda rules: rules.metadata_last, {"events", "poddisruptionbudgets.policy"}, id="no ValidateObjectMeta"
+        ),
+        pytest.param(
+            lambda rules: rules.default_status, {"persistentvolumeclaims", "persistentvolumes"}, id="a phase on create"
+        ),
+        pytest.param(lambda rules: rules.deprecation, {"endpoints"}, id="deprecated"),
+        pytest.param(lambda rules: rules.delete_warning, {"jobs.batch"}, id="a warning of a delete"),
+        pytest.param(lambda rules: rules.named_group == "", {"events.events.k8s.io"}, id="errors of the core group"),
+        pytest.param(lambda rules: rules.versioned_annotation, {"daemonsets.apps"}, id="an annotation of a version"),
+        pytest.param(
+            lambda rules: rules.unowned == ("spec",), {"certificatesigningrequests.certificates.k8s.io"}, id="unowned"
+        ),
+        pytest.param(
+            lambda rules: rules.first_generation != 1, {"csidrivers.storage.k8s.io"}, id="no generation on create"
+        ),
+        pytest.param(
+            lambda rules: rules.generation == ("template",), {"podtemplates"}, id="a generation of the template"
+        ),
+        pytest.param(
+            lambda rules: rules.labels_count, {"endpointslices.discovery.k8s.io"}, id="a generation of labels"
+        ),
         pytest.param(lambda rules: rules.graceful, {"pods"}, id="RESTGracefulDeleteStrategy"),
         pytest.param(lambda rules: rules.status_on_create, {"nodes"}, id="a status on create"),
         pytest.param(
@@ -149,6 +201,61 @@ STATUS_RESETS = {
 )
 def test_the_kinds_of_a_rule(says: Callable[[Strategy], Any], kinds: set[str]):
     assert {kind for kind, rules in STRATEGIES.items() if says(rules) and "/" not in kind} == kinds
+
+
+INVOLVED = ("apiVersion", "fieldPath", "kind", "name", "namespace", "resourceVersion", "uid")
+
+#: Kind -> the field labels of selectors besides name and namespace (`AddFieldLabelConversionFunc`).
+FIELD_LABELS = {
+    "certificatesigningrequests.certificates.k8s.io": {"spec.signerName"},
+    "clustertrustbundles.certificates.k8s.io": {"spec.signerName"},
+    "events": {*(f"involvedObject.{one}" for one in INVOLVED), "reason", "reportingComponent", "source", "type"},
+    "events.events.k8s.io": {*(f"regarding.{one}" for one in INVOLVED), "reason", "reportingController", "type"},
+    "jobs.batch": {"status.successful"},
+    "namespaces": {"status.phase"},
+    "nodes": {"spec.unschedulable"},
+    "podcertificaterequests.certificates.k8s.io": {
+        "spec.nodeName", "spec.podName", "spec.serviceAccountName", "spec.signerName",
+    },
+    "pods": {
+        "spec.host", "spec.hostNetwork", "spec.nodeName", "spec.restartPolicy", "spec.schedulerName",
+        "spec.serviceAccountName", "status.nominatedNodeName", "status.phase", "status.podIP", "status.podIPs",
+    },
+    "replicationcontrollers": {"status.replicas"},
+    "resourceslices.resource.k8s.io": {"spec.driver", "spec.nodeName"},
+    "secrets": {"type"},
+    "services": {"spec.clusterIP", "spec.type"},
+}  # fmt: skip
+
+
+def test_the_field_labels_of_selectors():
+    assert {kind: set(rules.fields) for kind, rules in STRATEGIES.items() if rules.fields} == FIELD_LABELS
+    assert {kind for kind, rules in STRATEGIES.items() if rules.fields_message != "known"} == set(FIELD_LABELS)
+
+
+def test_the_metadata_that_a_status_keeps():
+    kept = {kind: set(rules.status_keeps) for kind, rules in STRATEGIES.items() if "/" not in kind}
+    assert {kind: fields - {"generation"} for kind, fields in kept.items() if fields != {"generation"}} == {
+        "apiservices.apiregistration.k8s.io": {"labels", "annotations", "finalizers", "ownerReferences"},
+        "deployments.apps": {"labels"},
+        "pods": {"ownerReferences"},
+    }
+
+
+def test_the_rules_of_earlier_versions():
+    """Kind -> the first version without the difference, and the fields of its strategy that differ before."""
+    assert {
+        kind.resource: {last: dict(fields) for last, fields in kind.before.items()} for kind in KINDS if kind.before
+    } == {
+        "endpoints": {33: {"deprecation": ""}},
+        "pods": {33: {"generation": ()}},
+        "resourceclaims.resource.k8s.io": {35: {"status_owns_metadata": True}},
+        "servicecidrs.networking.k8s.io": {36: {"status_owns_metadata": True}},
+        "services": {31: {"fields": {}}},
+    }
+    assert {kind.resource: list(kind.printers_before) for kind in KINDS if kind.printers_before} == {
+        "nodes": [36], "priorityclasses.scheduling.k8s.io": [32], "serviceaccounts": [35],
+    }  # fmt: skip
 
 
 def test_an_autoscaler_has_the_same_rules_in_both_versions():
