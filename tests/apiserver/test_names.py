@@ -108,3 +108,12 @@ def test_checks_accept_any_text(text):
     for check in (names.dns_subdomain_problems, names.dns_label_problems, names.dns1035_label_problems):
         assert isinstance(check(text, True) + check(text, False), list)
     assert isinstance(names.qualified_name_problems(text) + names.label_value_problems(text), list)
+
+
+@pytest.mark.parametrize(
+    "check",
+    [names.dns_subdomain_problems, names.dns_label_problems, names.dns1035_label_problems, names.long_name_problems],
+)
+def test_only_a_prefix_ends_with_a_dash(check):
+    assert len(check("a-")) == len(check("a-", False)) == 1
+    assert check("a-", True) == check("a") == []

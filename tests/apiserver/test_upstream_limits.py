@@ -120,3 +120,19 @@ def test_a_limit_is_that_of_kubernetes(constant):
 def test_priorities_of_the_system():
     found = import_module("fakekube.apiserver.registry.scheduling.priorityclass").SYSTEM_PRIORITIES
     assert found == {"system-cluster-critical": 2_000_000_000, "system-node-critical": 2_000_001_000}
+
+
+def test_fields_that_go_always_encodes_have_zero_values():
+    found = import_module("fakekube.apiserver.schema.omitempty")
+    values = [*found.ALWAYS.values(), *(value for _, value in found.ALWAYS_UNTIL.values())]
+    assert [value for value in values if value not in (None, "", 0, False, [], {})] == []
+    assert sum(value == 0 and value is not False for value in values) >= 20
+
+
+def test_fields_that_earlier_versions_always_encode():
+    found = import_module("fakekube.apiserver.schema.omitempty").ALWAYS_UNTIL
+    lasts = {field.rpartition(".")[2]: last for field, (last, _) in found.items()}
+    assert lasts == {
+        "creationTimestamp": 33, "onExitCodes": 27, "onPodConditions": 27, "containerName": 27, "devices": 34,
+        "adminAccess": 33,
+    }  # fmt: skip

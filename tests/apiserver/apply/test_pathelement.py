@@ -131,3 +131,21 @@ def test_entries_that_cannot_be_read(changes, why):
     with pytest.raises(Undecodable) as caught:
         managedfields.decode([{**ENTRY, **changes}])
     assert str(caught.value) == why
+
+
+NAMED = Schema(
+    "object", name="core.v1.X", required=frozenset({"text", "number", "port"}),
+    make_fields=lambda: {
+        "text": TEXT, "number": NUMBER, "port": Schema("int32", default=8), "other": TEXT, "chosen": Schema("string", default="a"),
+    },
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("key", "default"),
+    [("text", ""), ("number", 0), ("port", 8), ("other", None), ("chosen", "a"), ("unknown", None)],
+)
+def test_the_default_of_a_key(key, default):
+    """A required key of a built-in type has the zero value of Go, which is always encoded."""
+    assert pathelement._default(key, NAMED) == default
+    assert pathelement._default(key, None) is None

@@ -7,6 +7,7 @@ import base64
 
 import pytest
 
+from fakekube.apiserver.registry.core.configmap import decoded_size
 from tests.apiserver.validation.support import check_new, check_update, merged
 
 DOCKER = base64.b64encode(b"{}").decode()
@@ -210,3 +211,11 @@ def test_a_configmap_may_hold_just_what_fits():
     obj = {"data": {"a": half}, "binaryData": {"b": base64.b64encode(half.encode()).decode()}}
     check_new("ConfigMap", obj, [])
     check_new("ConfigMap", merged(obj, {"data": {"c": "1"}}), ["[]: Too long: may not be more than 1048576 bytes"])
+
+
+@pytest.mark.parametrize(
+    ("text", "size"),
+    [("", 0), ("YQ==", 1), ("YWI=", 2), ("YWJj", 3), ("YWJjZA==", 4), ("YWJjZGU=", 5), ("YWJjZGVm", 6)],
+)
+def test_the_size_of_binary_data_is_that_of_its_bytes(text, size):
+    assert decoded_size(text) == len(base64.b64decode(text)) == size
