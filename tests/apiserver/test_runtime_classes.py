@@ -3,6 +3,7 @@
 import pytest
 
 from tests.apiserver.api import PODS, Api
+from tests.apiserver.validation.support import problems
 
 CLASS = {
     "apiVersion": "node.k8s.io/v1",
@@ -53,3 +54,24 @@ def test_a_pod_gets_what_its_class_says(api):
 )
 def test_what_contradicts_a_class_is_refused(api, spec, why):
     assert api.refused("POST", PODS, pod(**spec)) == (403, "Forbidden", f'pods "p" is forbidden: {why}')
+
+
+@pytest.mark.parametrize(
+    "change", [{"key": "b"}, {"value": "y"}, {"effect": "NoExecute"}, {}, {"tolerationSeconds": 5}]
+)
+def test_tolerations_of_a_class_differ_by_more_than_their_seconds(change):
+    one = {
+        "key": "a",
+        "operator": "Equal",
+        "value": "x",
+        "effect": "NoExecute" if "tolerationSeconds" in change else "NoSchedule",
+    }
+    other = {**one, **change}
+    found = problems("RuntimeClass", {"handler": "h", "scheduling": {"tolerations": [one, other]}})
+    if change and "tolerationSeconds" not in change:
+        assert found == []
+        return
+    [error] = found
+    assert error.startswith(
+        'scheduling.tolerations[1]: Duplicate value: {"Key":"a","Operator":"Equal","Value":"x","Effect":'
+    )

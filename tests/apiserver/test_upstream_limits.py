@@ -126,7 +126,6 @@ def test_fields_that_go_always_encodes_have_zero_values():
     found = import_module("fakekube.apiserver.schema.omitempty")
     values = [*found.ALWAYS.values(), *(value for _, value in found.ALWAYS_UNTIL.values())]
     assert [value for value in values if value not in (None, "", 0, False, [], {})] == []
-    assert sum(value == 0 and value is not False for value in values) >= 20
 
 
 def test_fields_that_earlier_versions_always_encode():

@@ -2,7 +2,7 @@
 
 import pytest
 
-from fakekube.apiserver.cel.parser import parse
+from fakekube.apiserver.cel.parser import SIZE_LIMIT, parse
 from fakekube.apiserver.cel.tree import DEPTH_LIMIT, BadExpression
 from tests.apiserver.crd.test_cel_rules import problems, refusal
 
@@ -151,3 +151,11 @@ def test_the_longest_chain_of_selections(one):
     parse(f"self{one * (DEPTH_LIMIT - 2)}")
     with pytest.raises(BadExpression, match="expression recursion limit exceeded: 250"):
         parse(f"self{one * DEPTH_LIMIT}")
+
+
+def test_the_longest_expression():
+    assert parse(f"'{'é' * (SIZE_LIMIT - 2)}'").kind == "literal"
+    with pytest.raises(
+        BadExpression, match=f"expression code point size exceeds limit: size: {SIZE_LIMIT + 1}, limit {SIZE_LIMIT}"
+    ):
+        parse(f"'{'é' * (SIZE_LIMIT - 1)}'")

@@ -5,7 +5,16 @@ An expected text that ends in an ellipsis is the beginning of the server's.
 
 import pytest
 
-from tests.apiserver.validation.support import check_new, check_status, check_update, merged
+from tests.apiserver.validation.support import (
+    as_new,
+    check_new,
+    check_status,
+    check_update,
+    complete,
+    merged,
+    strategy,
+    texts,
+)
 from tests.apiserver.validation.test_networks import service
 
 
@@ -298,3 +307,25 @@ def test_ranges_of_addresses_that_were_stored_are_not_validated_again():
     """`ValidateServiceCIDRUpdate` validates only ranges that get a second one."""
     for cidrs in (["10.0.0.1/24"], ["10.0.0.0/24", "10.0.1.0/24"]):
         check_update("ServiceCIDR", {"spec": {"cidrs": cidrs}}, {"metadata": {"labels": {"a": "b"}}}, [])
+
+
+NAME = "a_b"
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "refused"),
+    [
+        ([{"secretName": "a"}], [{"secretName": NAME}], True),
+        ([{"secretName": NAME}], [{"secretName": NAME}], False),
+        ([{"secretName": "a"}, {"secretName": NAME}], [{"secretName": f"{NAME}_c"}], False),
+        ([{}, {"secretName": NAME}], [{"secretName": NAME}], False),
+    ],
+)
+def test_a_secret_of_an_ingress_has_a_name_unless_one_had_none(before, after, refused):
+    old = as_new("Ingress", ING)
+    old["spec"]["tls"] = before
+    new = complete("Ingress", ING)
+    new["metadata"] |= {key: old["metadata"][key] for key in ("uid", "creationTimestamp")}
+    new["spec"]["tls"] = after
+    found = texts(strategy("Ingress").validate_update(new, old))
+    assert [one.partition(":")[0] for one in found] == (["spec.tls[0].secretName"] if refused else [])

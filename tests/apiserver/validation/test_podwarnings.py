@@ -112,6 +112,7 @@ def files(*paths):
                 "integer"
             ],
         ),
+        (container(resources={"requests": {"memory": "1000m"}, "limits": {"memory": "3000m"}}), []),
         (container(resources={"requests": {"memory": "2000m"}, "limits": {"memory": "2000m", "cpu": "1500m"}}), []),
         (
             container(resources={"limits": {"memory": "2500m", "ephemeral-storage": "5m"}}),
