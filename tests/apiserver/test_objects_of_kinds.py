@@ -112,3 +112,15 @@ def test_what_of_metadata_a_status_changes(api, kind):
     assert found["metadata"].get("generation") == made["metadata"].get("generation")
     assert found["metadata"]["labels"]["a"] == ("b" if resource.qualified in STATUS_RESETS | KEEP_LABELS else "c")
     assert found.get("spec") == made.get("spec")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_labels_are_validated_in_new_and_in_changed_objects(api, kind):
+    resource, wrong = KINDS[kind], {"a": "b c"}
+    code, found = api.call("POST", f"{collection(resource)}?dryRun=All", body(resource, labels=wrong))
+    assert (code, {one["field"] for one in found["details"]["causes"]}) == (422, {"metadata.labels"})
+    name = api.ok("POST", collection(resource), body(resource))["metadata"]["name"]
+    made = api.ok("GET", f"{collection(resource)}/{name}")
+    sent = {**made, "metadata": {**made["metadata"], "labels": {**made["metadata"].get("labels", {}), **wrong}}}
+    code, found = api.call("PUT", f"{collection(resource)}/{name}", sent)
+    assert (code, {one["field"] for one in found["details"]["causes"]}) == (422, {"metadata.labels"})

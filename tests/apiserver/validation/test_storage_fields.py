@@ -184,3 +184,42 @@ def test_changed(kind, old, change, expected):
 @pytest.mark.parametrize(("kind", "obj", "status", "before", "expected"), STATUSES)
 def test_status(kind, obj, status, before, expected):
     check_status(kind, obj, status, before, expected)
+
+
+REQUIRED = "Required value"
+
+#: Sources of volumes -> the errors of one without fields, below `spec`.
+EMPTY_SOURCES = {
+    "gcePersistentDisk": [f"persistentDisk.pdName: {REQUIRED}"],
+    "awsElasticBlockStore": [f"awsElasticBlockStore.volumeID: {REQUIRED}"],
+    "hostPath": [f"hostPath.path: {REQUIRED}"],
+    "glusterfs": [f"glusterfs.endpoints: {REQUIRED}", f"glusterfs.path: {REQUIRED}"],
+    "nfs": [
+        f"nfs.server: {REQUIRED}", f"nfs.path: {REQUIRED}", 'nfs.path: Invalid value: "": must be an absolute path',
+    ],
+    "rbd": [f"rbd.monitors: {REQUIRED}", f"rbd.image: {REQUIRED}"],
+    "iscsi": [f"iscsi.targetPortal: {REQUIRED}", f"iscsi.iqn: {REQUIRED}"],
+    "cinder": [f"cinder.volumeID: {REQUIRED}"],
+    "cephfs": [f"cephfs.monitors: {REQUIRED}"],
+    "fc": [f"fc.targetWWNs: {REQUIRED}: must specify either targetWWNs or wwids, but not both"],
+    "flocker": [f"flocker: {REQUIRED}: one of datasetName and datasetUUID is required"],
+    "flexVolume": [f"flexVolume.driver: {REQUIRED}"],
+    "azureFile": [f"azureFile.secretName: {REQUIRED}", f"azureFile.shareName: {REQUIRED}"],
+    "vsphereVolume": [f"vsphereVolume.volumePath: {REQUIRED}"],
+    "quobyte": [
+        f"quobyte.registry: {REQUIRED}: must be a host:port pair or multiple pairs separated by commas",
+        f"quobyte.volume: {REQUIRED}",
+    ],
+    "photonPersistentDisk": [f"photonPersistentDisk.pdID: {REQUIRED}"],
+    "portworxVolume": [f"portworxVolume.volumeID: {REQUIRED}"],
+    "scaleIO": [f"scaleIO.{field}: {REQUIRED}" for field in ("gateway", "system", "volumeName")],
+    "local": [f"local.path: {REQUIRED}", f"nodeAffinity: {REQUIRED}: Local volume requires node affinity"],
+    "storageos": [f"storageos.volumeName: {REQUIRED}"],
+    "csi": [f"csi.driver: {REQUIRED}", f"csi.volumeHandle: {REQUIRED}"],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("source", EMPTY_SOURCES)
+def test_the_required_fields_of_a_source(source):
+    obj = {"spec": {"capacity": {"storage": "1Gi"}, "accessModes": ["ReadWriteOnce"], source: {}}}
+    check_new("PersistentVolume", obj, [f"spec.{error}" for error in EMPTY_SOURCES[source]])
