@@ -12,6 +12,7 @@ from fakekube.apiserver.wire.negotiation import (
     aggregated_discovery,
     check_produced,
     choose,
+    clauses,
     negotiate,
 )
 from fakekube.apiserver.wire.status import StatusError
@@ -216,3 +217,29 @@ def test_objects_and_discovery_as_yaml(api):
     for target in (CONFIGMAPS, f"{CONFIGMAPS}/a", "/apis", "/api/v1"):
         assert api.answer("GET", target, accept=YAML).content_type == YAML
     assert api.answer("GET", "/version", accept=YAML).status == 406
+
+
+@pytest.mark.parametrize(
+    ("accept", "types"),
+    [
+        ("a/b", ["a/b"]),
+        (" a / b ", ["a/b"]),
+        ("a/b/c, d/e", ["d/e"]),
+        ("text, a/b", ["a/b"]),
+        ("a/, a/b", ["a/b"]),
+        ("*", ["*/*"]),
+        (" * ", ["*/*"]),
+        ("*/b", ["*/b"]),
+        ("", []),
+        ("a/b;q=0.1, c/d;q=0.9", ["c/d", "a/b"]),
+        ("*/*, a/*, a/b", ["a/b", "a/*", "*/*"]),
+        ("a/b;q=x, c/d;q=0", ["a/b", "c/d"]),
+    ],
+)
+def test_the_clauses_of_an_accept_header(accept, types):
+    assert [one.media_type for one in clauses(accept)] == types
+
+
+def test_the_parameters_of_a_clause():
+    (one,) = clauses("a/b; as = Table ;v=v1;g=;x=y=z;q=0.5")
+    assert (one.parameters, one.quality) == ({"as": "Table", "v": "v1"}, 0.5)

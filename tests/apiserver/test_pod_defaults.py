@@ -199,3 +199,36 @@ def test_label_keys_are_merged_into_constraints_of_topologies():
     made = merged_labels({"a": "1"}, topologySpreadConstraints=[keyed(), without])
     assert made["topologySpreadConstraints"] == [keyed(A_IN), without]
     assert "affinity" not in made
+
+
+LIMIT = {field: {"cpu": "0.1m"} for field in ("max", "min", "default", "defaultRequest", "maxLimitRequestRatio")}
+
+
+@pytest.mark.parametrize(
+    ("kind", "obj", "path", "fields"),
+    [
+        ("LimitRange", {"spec": {"limits": [{"type": "Pod", **LIMIT}]}}, ("spec", "limits", 0), tuple(LIMIT)),
+        ("LimitRange", {"spec": {"limits": [{"type": "Container", **LIMIT}]}}, ("spec", "limits", 0), tuple(LIMIT)),
+        ("PersistentVolume", {"spec": {"capacity": {"cpu": "0.1m"}}}, ("spec",), ("capacity",)),
+        (
+            "PersistentVolumeClaim",
+            {"spec": {"resources": {"requests": {"cpu": "0.1m"}, "limits": {"cpu": "0.1m"}}}},
+            ("spec", "resources"), ("requests", "limits"),
+        ),
+        (
+            "PersistentVolumeClaim", {"status": {"capacity": {"cpu": "0.1m"}, "allocatedResources": {"cpu": "0.1m"}}},
+            ("status",), ("capacity", "allocatedResources"),
+        ),
+        (
+            "Pod", {"spec": {"containers": [{"name": "c", "resources": {"requests": {"cpu": "0.1m"}, "limits": {"cpu": "0.1m"}}}]}},
+            ("spec", "containers", 0, "resources"), ("requests", "limits"),
+        ),
+        ("Pod", {"spec": {"containers": [], "overhead": {"cpu": "0.1m"}}}, ("spec",), ("overhead",)),
+    ],
+)  # fmt: skip
+def test_quantities_are_rounded_up_to_thousandths(kind, obj, path, fields):
+    """`SetDefaults_ResourceList`."""
+    found = complete(kind, obj)
+    for step in path:
+        found = found[step]
+    assert {field: found[field]["cpu"] for field in fields} == dict.fromkeys(fields, "1m")

@@ -400,3 +400,17 @@ def test_the_text_of_a_time(seconds, text):
 def test_a_time_outside_of_the_calendar_is_malformed(seconds):
     with pytest.raises(Malformed, match="a time that no calendar has"):
         time_of(seconds)
+
+
+@pytest.mark.parametrize(
+    ("raw", "found"), [("", None), ("5", 5), ('{"a":[1]}', {"a": [1]}), ("{", Malformed), ("x", Malformed)]
+)
+def test_json_within_protobuf(raw, found):
+    schema = field(2, field(7, field(4, field(1, field(8, field(1, raw))))))
+    message = envelope("CustomResourceDefinition", schema, "apiextensions.k8s.io/v1")
+    if found is Malformed:
+        with pytest.raises(Malformed):
+            protobuf.decode(message)
+        return
+    made = protobuf.decode(message)["spec"]["versions"][0]["schema"]["openAPIV3Schema"]
+    assert made.get("default") == found
