@@ -406,3 +406,12 @@ def test_json_with_escapes_that_yaml_reads_differently():
     for body in (b'{"a":"\\ud83d\\ude00"}', b'{"a"\n:"\\n"}'):
         with pytest.raises(codec.SyntaxProblem, match="error converting YAML to JSON"):
             codec.parse(body, codec.YAML)
+
+
+@pytest.mark.parametrize("opening", [b"[", b'{"a":'])
+@pytest.mark.parametrize(
+    ("levels", "why"), [(codec.MAX_DEPTH, "unexpected end of JSON input"), (codec.MAX_DEPTH + 1, "exceeded max depth")]
+)
+def test_the_depth_of_a_body_is_checked_before_its_end(opening, levels, why):
+    with pytest.raises(codec.SyntaxProblem, match=f"^{why}$"):
+        codec.parse(opening * levels, codec.JSON)
