@@ -1,6 +1,8 @@
 """API Priority and Fairness: the FlowSchema of a request, the status of FlowSchemas, and metrics."""
 
-from fakekube.apiserver.flowcontrol import Classifier, seats
+import pytest
+
+from fakekube.apiserver.flowcontrol import Classifier, _matches, runs_long, seats
 from fakekube.apiserver.user import User
 from fakekube.apiserver.wire.request import Request, parse
 from tests.apiserver.api import Api
@@ -117,3 +119,93 @@ def test_a18_the_seats_of_priority_levels():
     }
     low = found["workload-low"]
     assert (low.lower, low.upper, low.current) == (24, 845, 135)
+
+
+GET = {"verbs": ["get"], "apiGroups": ["apps"], "resources": ["deployments"], "namespaces": ["a"]}
+PATHS = {"verbs": ["get"], "nonResourceURLs": ["/healthz", "/readyz/*"]}
+BOB = {"kind": "User", "user": {"name": "bob"}}
+ACCOUNT = User("system:serviceaccount:a:b", groups=("system:serviceaccounts",))
+IN_A = "/apis/apps/v1/namespaces/a/deployments/d"
+
+
+def matches(user, path, subject, method="GET", **rules):
+    rule = {"subjects": [subject], **rules}
+    return _matches(rule, user, parse(Request(method, path)))
+
+
+@pytest.mark.parametrize(
+    ("user", "subject", "expected"),
+    [
+        (ALICE, {"kind": "User", "user": {"name": "alice"}}, True),
+        (ALICE, {"kind": "User", "user": {"name": "*"}}, True),
+        (ALICE, BOB, False),
+        (ALICE, {"kind": "User"}, False),
+        (ALICE, {"kind": "Group", "group": {"name": "dev"}}, True),
+        (ALICE, {"kind": "Group", "group": {"name": "*"}}, True),
+        (ALICE, {"kind": "Group", "group": {"name": "alice"}}, False),
+        (ALICE, {"kind": "Group"}, False),
+        (ACCOUNT, {"kind": "ServiceAccount", "serviceAccount": {"namespace": "a", "name": "b"}}, True),
+        (ACCOUNT, {"kind": "ServiceAccount", "serviceAccount": {"namespace": "a", "name": "*"}}, True),
+        (ACCOUNT, {"kind": "ServiceAccount", "serviceAccount": {"namespace": "b", "name": "b"}}, False),
+        (ACCOUNT, {"kind": "ServiceAccount", "serviceAccount": {"namespace": "b", "name": "*"}}, False),
+        (ACCOUNT, {"kind": "ServiceAccount", "serviceAccount": {"namespace": "a", "name": "c"}}, False),
+        (ACCOUNT, {"kind": "ServiceAccount"}, False),
+        (ACCOUNT, {"kind": "Other", "serviceAccount": {"namespace": "a", "name": "b"}}, False),
+    ],
+)
+def test_subjects_of_a_flow_schema(user, subject, expected):
+    assert matches(user, IN_A, subject, resourceRules=[GET]) is expected
+
+
+@pytest.mark.parametrize(
+    ("path", "change", "expected"),
+    [
+        (IN_A, {}, True),
+        (IN_A, {"verbs": ["list"]}, False),
+        (IN_A, {"verbs": ["*"]}, True),
+        (IN_A, {"apiGroups": [""]}, False),
+        (IN_A, {"resources": ["deployments/scale"]}, False),
+        (IN_A, {"namespaces": ["b"]}, False),
+        (IN_A, {"namespaces": ["*"]}, True),
+        (IN_A, {"namespaces": ["*", "b"]}, False),
+        (IN_A, {"namespaces": None, "clusterScope": True}, False),
+        (f"{IN_A}/scale", {}, False),
+        (f"{IN_A}/scale", {"resources": ["deployments/scale"]}, True),
+        ("/apis/apps/v1/deployments", {"verbs": ["list"], "namespaces": ["*"]}, False),
+        ("/apis/apps/v1/deployments", {"verbs": ["list"], "clusterScope": True}, True),
+    ],
+)
+def test_resource_rules_of_a_flow_schema(path, change, expected):
+    assert matches(User("bob"), path, BOB, resourceRules=[GET | change]) is expected
+
+
+@pytest.mark.parametrize(
+    ("path", "change", "expected"),
+    [
+        ("/healthz", {}, True),
+        ("/healthz/etcd", {}, True),
+        ("/healthzz", {}, False),
+        ("/readyz/ping", {}, True),
+        ("/readyz", {}, False),
+        ("/livez", {}, False),
+        ("/livez", {"nonResourceURLs": ["*"]}, True),
+        ("/healthz", {"verbs": ["post"]}, False),
+        ("/healthz", {"nonResourceURLs": []}, False),
+    ],
+)
+def test_path_rules_of_a_flow_schema(path, change, expected):
+    assert matches(User("bob"), path, BOB, nonResourceRules=[PATHS | change]) is expected
+
+
+@pytest.mark.parametrize(
+    ("path", "method", "expected"),
+    [
+        ("/api/v1/namespaces/a/pods/p", "GET", False),
+        ("/api/v1/namespaces/a/pods/p/log", "GET", True),
+        ("/api/v1/namespaces/a/pods/p/exec", "POST", True),
+        ("/api/v1/namespaces/a/pods/p/proxy/x", "GET", True),
+        ("/api/v1/namespaces/a/pods/p/status", "GET", False),
+    ],
+)
+def test_requests_that_last_are_not_limited(path, method, expected):
+    assert runs_long(parse(Request(method, path))) is expected

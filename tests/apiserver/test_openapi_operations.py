@@ -276,3 +276,20 @@ def test_parameters_are_shared_however_often_they_occur():
     assert value == parameter
     assert found["/a"]["get"]["parameters"] == [{"$ref": f"#/parameters/{name}"}, own]
     assert found["/b"]["parameters"] == [{"$ref": f"#/parameters/{name}"}]
+
+
+@pytest.mark.parametrize(
+    ("parameter", "expected"),
+    [
+        ({"name": "body", "in": "body", "schema": {"$ref": "#/definitions/io.k8s.apimachinery.pkg.Patch"}}, True),
+        ({"name": "body", "in": "body", "schema": {"$ref": "#/definitions/io.k8s.api.core.v1.Pod"}}, False),
+        ({"name": "body", "in": "body", "schema": {"type": "object"}}, False),
+        ({"name": "pretty", "in": "query"}, True),
+        ({"name": "namespace", "in": "path"}, True),
+        ({"name": "name", "in": "path"}, False),
+        ({"name": "dryRun", "in": "query"}, False),
+        ({"name": "fieldValidation", "in": "query"}, False),
+    ],
+)
+def test_which_parameters_are_shared(parameter, expected):
+    assert bool(share({"/a": {"parameters": [dict(parameter)]}})) is expected

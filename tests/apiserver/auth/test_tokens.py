@@ -3,6 +3,7 @@
 import base64
 import re
 from datetime import timedelta
+from types import SimpleNamespace
 
 import orjson
 import pytest
@@ -471,3 +472,34 @@ def test_the_status_of_a_token_has_its_expiry(accounts, seconds, until):
     found = accounts.ok("POST", TOKEN, {"spec": {"expirationSeconds": seconds}})
     assert found["status"]["expirationTimestamp"] == f"2026-01-01T{until}Z"
     assert claims(found["status"]["token"])["iat"] == 1767225600
+
+
+class Objects:
+    """A store of the given objects."""
+
+    def __init__(self, **objects):
+        self.objects = objects
+
+    def get(self, collection, path):
+        found = self.objects.get(f"{collection}_{path}")
+        return None if found is None else SimpleNamespace(object=found)
+
+
+ON_NODE = {"spec": {"nodeName": "n"}}
+NODE = {"metadata": {"uid": "u"}}
+
+
+@pytest.mark.parametrize(
+    ("claim", "objects", "expected"),
+    [
+        ("pod", {"pods_p": ON_NODE, "nodes_n": NODE}, {"name": "n", "uid": "u"}),
+        ("pod", {"pods_p": ON_NODE}, {"name": "n"}),
+        ("pod", {"pods_p": {"spec": {}}, "nodes_n": NODE}, None),
+        ("pod", {"pods_p": {}}, None),
+        ("pod", {"nodes_n": NODE}, None),
+        ("secret", {"pods_p": ON_NODE, "nodes_n": NODE}, None),
+    ],
+)
+def test_the_node_of_a_token_is_that_of_its_pod(claim, objects, expected):
+    bound = serviceaccounttoken.BoundObjectReference(claim, "pods", "p", "p", "u")
+    assert serviceaccounttoken._node_of(Objects(**objects), bound) == expected
