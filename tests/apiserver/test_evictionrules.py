@@ -1,10 +1,12 @@
 """Evictions without a server: which budgets a pod ignores, and why an eviction is refused (`EvictionREST`)."""
 
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from fakekube.apiserver.endpoints.subresources import binding, customscale, eviction
+from fakekube.apiserver.wire.request import Request
 from fakekube.apiserver.wire.status import StatusError
 
 Object = dict[str, Any]
@@ -201,3 +203,25 @@ def test_a_value_at_a_path(obj: Object, path: list[str], found: Object) -> None:
 def test_a_path_through_what_is_no_map(value: Any) -> None:
     with pytest.raises(StatusError, match=r"value cannot be set because \.b is not a map\[string\]interface{}"):
         customscale.with_value({"a": {"b": value}}, ["a", "b", "c"], 1)
+
+
+@pytest.mark.parametrize(
+    ("name", "body", "code"),
+    [
+        ("p", {}, 0),
+        ("p", {"deleteOptions": {"dryRun": ["All"]}}, 0),
+        ("q", {}, 400),
+        ("p", {"deleteOptions": {"dryRun": []}}, 500),
+    ],
+)
+def test_an_eviction_is_checked_before_admission(name: str, body: Object, code: int) -> None:
+    call: Any = SimpleNamespace(
+        info=SimpleNamespace(name="p"), request=Request("POST", "/", query={"dryRun": ["All"]}), resource=None
+    )
+    sent = {"metadata": {"name": name}, **body}
+    if not code:
+        eviction._check(call, sent)
+        return
+    with pytest.raises(StatusError) as refused:
+        eviction._check(call, sent)
+    assert refused.value.code == code

@@ -171,3 +171,9 @@ def test_a_pod_counts_until_it_has_ended_or_outlived_its_deletion(meta, phase, n
 @pytest.mark.parametrize(("deadline", "terminating"), [(None, False), (-1, False), (0, True), (5, True)])
 def test_a_pod_with_a_deadline_is_terminating(deadline, terminating):
     assert quotausage.is_terminating({"activeDeadlineSeconds": deadline}) is terminating
+
+
+def test_a_pod_uses_the_overhead_of_its_runtime_class():
+    container = {"name": "c", "resources": {"requests": {"cpu": "1"}, "limits": {"cpu": "2"}}}
+    pod = {"spec": {"containers": [container], "overhead": {"cpu": "3"}}, "status": {}, "metadata": {}}
+    assert quotausage._of_pod(pod, None) == {"pods": "1", "cpu": "4", "requests.cpu": "4", "limits.cpu": "5"}

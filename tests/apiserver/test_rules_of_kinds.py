@@ -290,3 +290,16 @@ def test_resources_of_other_versions():
         "devicetaintrules.v1.resource.k8s.io": ((1, 37), end, False, ["status"], (), ()),
         "storageversionmigrations.v1.storagemigration.k8s.io": ((1, 37), end, False, ["status"], (), ()),
     }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("rules", "expected"),
+    [
+        ({}, False),
+        ({"generation": ("spec",)}, True),
+        ({"constant_generation": True}, True),
+        ({"counts_update": lambda new, old: False}, True),
+    ],
+)
+def test_kinds_that_have_generations(rules: dict[str, Any], expected: bool) -> None:
+    assert Strategy(**rules).counts_generations is expected

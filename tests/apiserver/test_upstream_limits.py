@@ -7,6 +7,8 @@ from importlib import import_module
 
 import pytest
 
+from fakekube.apiserver.cel.sizes import SizeEstimate
+
 KIB = 1024
 MIB = 1024 * 1024
 
@@ -84,6 +86,10 @@ CONSTANTS = {
     "maxProvisionerParameterSize": ("registry.storage.storageclass", "MAX_PARAMETER_BYTES", 256 * KIB),
     "maxAttachedVolumeMetadataSize": ("registry.storage.volumeattachment", "ATTACHMENT_BYTES", 256 * KIB),
     "maxVolumeErrorMessageSize": ("registry.storage.volumeattachment", "MESSAGE_BYTES", 1024),
+    "APIRegistrationGroupPriority": ("registry.apiregistration.autoregister", "MOST_PRIORITY", 20_000),
+    "CustomResourcePriority": ("registry.apiregistration.autoregister", "CUSTOM_PRIORITY", (1000, 100)),
+    # costs of expressions (`checker.CostEstimator`)
+    "UnknownSizeEstimate": ("cel.sizes", "UNKNOWN", SizeEstimate(0, 2**64 - 1)),
     # devices (`pkg/apis/resource/types.go`)
     "CapacityRequestPolicyDiscreteMaxOptions": ("registry.resource.capacity", "MOST_VALUES", 10),
     "CELSelectorExpressionMaxCost": ("registry.resource.deviceexpressions", "COST_LIMIT", 1_000_000),

@@ -332,3 +332,12 @@ def test_a_watch_has_moved_when_something_was_written_since_its_bookmark():
     assert watcher.moved
     watcher.bookmark()
     assert not watcher.moved
+
+
+@pytest.mark.parametrize("query", ["sendInitialEvents=true", "sendInitialEvents=false"])
+def test_a_watch_with_send_initial_events_of_a_future_revision_is_refused(api, query):
+    asked = api.revision + 5
+    opened = api.answer(
+        "GET", f"/api/v1/pods?watch=1&{query}&resourceVersionMatch=NotOlderThan&resourceVersion={asked}"
+    ).watch
+    assert opened.refused.message.endswith(f"Too large resource version: {asked}, current: {api.revision}")

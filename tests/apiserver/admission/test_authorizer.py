@@ -52,3 +52,9 @@ def test_a_service_account_has_its_groups(authorizer):
     assert user.name == "system:serviceaccount:space:name"
     assert user.groups == ("system:serviceaccounts", "system:serviceaccounts:space", "system:authenticated")
     assert authorizer.for_account("space", "name").start.user == user
+
+
+def test_types_of_checks(authorizer):
+    start = authorizer.start
+    found = [start, start.having("group", "apps"), start.having("group", "apps").having("resource", "pods")]
+    assert [one.cel_type.rpartition(".")[2] for one in found] == ["PathCheck", "GroupCheck", "ResourceCheck"]

@@ -82,7 +82,10 @@ COSTS: list[tuple[list[str], int]] = [
     (["[1, 2, 3].slice(0, 3)"], 10 + 11 + 3),
     (["[1, 2, 3].reverse()"], 10 + 11 + 3),
     (["[1, 2, 3].distinct()"], 10 + 11 + 18),
-    (["[1, 2, 3].sort()", "[false, true, true].sort()"], 10 + 11 + 18),
+    (["[1, 2, 3].sort()", "[false, true, true].sort()", "[1u, 2u, 3u].sort()", "[1.0, 2.0, 3.0].sort()"], 10 + 11 + 18),
+    (["[b'a', b'b', b'c'].sort()"], 10 + 11 + 19),
+    ([f"[{one}('{value}'), {one}('{value}')].sort()" for one, value in (
+        ("duration", "1s"), ("timestamp", "2026-01-01T00:00:00Z"))], 10 + 2 + 11 + 8),
     (["['a', 'b', 'c'].sort()"], 10 + 11 + 19),
     (["lists.range(5)"], 11 + 5),
     (["lists.range(0)", "lists.range(-1)"], 11),

@@ -229,6 +229,8 @@ UNCOMPILED = [
     ("[1, 'a'].size() == 2", 5, "expected type 'int' but found 'string'"),
     ("[dyn(1), 2].size() == 2", 10, "expected type 'dyn' but found 'int'"),
     ("{'a': 1, 'b': 'c'}.size() == 2", 15, "expected type 'int' but found 'string'"),
+    ("[1, 'a', 'b'].size() == 3", 5, "expected type 'int' but found 'string'"),
+    ("{'a': 1, 2: 1}.size() == 2", 10, "expected type 'string' but found 'int'"),
     ("['%s %s'.format([1, 'a']), 1].size() == 2", 28, "expected type 'string' but found 'int'"),
     ("duration('x') == duration('1s')", 10, "invalid duration argument"),
     ("timestamp(9223372036854775807) == timestamp(0)", 11, "invalid timestamp argument"),

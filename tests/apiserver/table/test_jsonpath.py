@@ -84,7 +84,19 @@ def test_a_path_without_a_match(path):
 
 @pytest.mark.parametrize(
     "path",
-    [".spec[", ".spec[x]", ".spec[?(@.x]", ".spec[?(@.x)", '.spec["x', "range", ".spec[?(@.x=!1)]", "#"],
+    [
+        ".spec[",
+        ".spec[x]",
+        ".spec[-]",
+        ".spec[1:-]",
+        ".spec[::-]",
+        ".spec[?(@.x]",
+        ".spec[?(@.x)",
+        '.spec["x',
+        "range",
+        ".spec[?(@.x=!1)]",
+        "#",
+    ],
 )
 def test_invalid_paths(path):
     with pytest.raises(InvalidPath):
