@@ -1,6 +1,7 @@
 """Objects in protobuf: bytes that a kube-apiserver sent, and round trips of every kind."""
 
 import base64
+import struct
 from pathlib import Path
 
 import orjson
@@ -11,7 +12,7 @@ from hypothesis import strategies as st
 from fakekube.apiserver.storage.store import Entry
 from fakekube.apiserver.storage.watch import View
 from fakekube.apiserver.wire import envelope, protobuf
-from fakekube.apiserver.wire.marshal import delimited, marshaler, marshaler_of, varint
+from fakekube.apiserver.wire.marshal import _NUMBERS, _timestamp, delimited, marshaler, marshaler_of, varint
 from fakekube.apiserver.wire.messages import message, message_of
 from fakekube.apiserver.wire.protowire import Malformed
 from fakekube.data import load
@@ -266,3 +267,30 @@ def set_fields(value):
             if (found := set_fields(one)) not in ("", None, 0) or key == "additionalProperties"
         }
     return [set_fields(one) for one in value] if isinstance(value, list) else value
+
+
+@pytest.mark.parametrize(
+    ("text", "fraction", "encoded"),
+    [
+        ("0001-01-01T00:00:00", "0", b""),
+        ("0001-01-01T00:00:00", "000001", b"\x08" + varint(-62135596800) + b"\x10" + varint(1000)),
+        ("0001-01-01T00:00:01", "0", b"\x08" + varint(-62135596799) + b"\x10\0"),
+        ("1970-01-01T00:00:00", "5", b"\x08\0\x10" + varint(500_000_000)),
+    ],
+)
+def test_only_the_zero_time_is_empty(text, fraction, encoded):
+    assert _timestamp(text, fraction) == encoded
+
+
+@pytest.mark.parametrize(
+    ("kind", "value", "encoded"),
+    [
+        ("int", 5, b"\x18\x05"),
+        ("int32", 300, b"\x18" + varint(300)),
+        ("bool", True, b"\x18\x01"),
+        ("bool", False, b"\x18\0"),
+        ("double", 1.5, b"\x19" + struct.pack("<d", 1.5)),
+    ],
+)
+def test_a_field_of_a_number_has_its_wire_type(kind, value, encoded):
+    assert _NUMBERS[kind](3)(value) == encoded

@@ -4,6 +4,9 @@ The dates are those of the source of each minor version; scenarios recorded from
 tests/conformance.
 """
 
+import base64
+
+import orjson
 import pytest
 
 from tests.apiserver.api import CONFIGMAPS, CRDS, DEPLOYMENTS, PODS, Api, configmap, definition, pod
@@ -58,9 +61,9 @@ def test_a_watch_with_initial_events_needs_its_gate(gates, opens):
         assert [cause["message"] for cause in shown["details"]["causes"]] == [why]
 
 
-def bookmark(server):
+def bookmark(server, **headers):
     query = "watch=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true"
-    (event,) = server.answer("GET", f"{CONFIGMAPS}?{query}").watch.initial
+    (event,) = server.answer("GET", f"{CONFIGMAPS}?{query}", **headers).watch.initial
     return event.entry.object["metadata"]
 
 
@@ -70,6 +73,19 @@ def test_the_bookmark_after_initial_events_has_an_empty_list_in_1_32_and_1_33(mi
     assert meta["annotations"]["k8s.io/initial-events-end"] == "true"
     assert ("kubernetes.io/initial-events-list-blueprint" in meta["annotations"]) is blueprint
     assert ("creationTimestamp" in meta) is (minor < 34)
+
+
+@pytest.mark.parametrize(
+    ("accept", "kind", "version"),
+    [
+        ("application/json", "ConfigMapList", "v1"),
+        ("application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1", "PartialObjectMetadataList", "meta.k8s.io/v1"),
+    ],
+)
+def test_the_empty_list_of_a_bookmark_is_that_of_the_watched_kind(accept, kind, version):
+    meta = bookmark(api(33, feature_gates={"WatchList": True}), accept=accept)
+    found = orjson.loads(base64.b64decode(meta["annotations"]["kubernetes.io/initial-events-list-blueprint"]))
+    assert found == {"kind": kind, "apiVersion": version, "metadata": {}, "items": None}
 
 
 @pytest.mark.parametrize(("query", "last"), [("", 33), ("&limit=2", 0), ("&resourceVersionMatch=Exact", 0)])

@@ -2,6 +2,7 @@
 
 import pytest
 
+from fakekube.apiserver.admission.tokenvolumes import _environment_problems
 from tests.apiserver.api import PODS, Api, pod
 
 ACCOUNTS = "/api/v1/namespaces/default/serviceaccounts"
@@ -194,3 +195,31 @@ def test_without_quotas_nothing_is_charged():
         merge = {"content_type": "application/merge-patch+json"}
         api.ok("PATCH", "/api/v1/namespaces/default/resourcequotas/q/status", change, **merge)
         assert api.call("POST", "/api/v1/namespaces/default/configmaps", {"metadata": {"name": "a"}})[0] == code
+
+
+@pytest.mark.parametrize(
+    ("container", "problems"),
+    [
+        ({}, []),
+        ({"env": [{"name": "E", "value": "v"}]}, []),
+        ({"env": [{"name": "E", "valueFrom": {"secretKeyRef": {"name": "known"}}}]}, []),
+        (
+            {"env": [{"name": "E", "valueFrom": {"secretKeyRef": {"name": "other"}}}]},
+            ['container c with envVar E referencing secret.secretName="other"'],
+        ),
+        (
+            {"env": [{"name": "E", "valueFrom": {"secretKeyRef": {"key": "k"}}}]},
+            ['container c with envVar E referencing secret.secretName=""'],
+        ),
+        ({"envFrom": [{"configMapRef": {"name": "other"}}, {"secretRef": {"name": "known"}}]}, []),
+        (
+            {"envFrom": [{"secretRef": {"name": "other"}}, {"secretRef": {}}]},
+            [
+                'container c with envFrom referencing secret.secretName="other"',
+                'container c with envFrom referencing secret.secretName=""',
+            ],
+        ),
+    ],
+)
+def test_variables_of_secrets_that_the_account_may_not_mount(container, problems):
+    assert list(_environment_problems("container", [{"name": "c", **container}], LIMITED)) == problems

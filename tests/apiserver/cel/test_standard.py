@@ -7,6 +7,7 @@ import pytest
 
 from fakekube.apiserver.cel.library import lists, standard, typeconversions
 from fakekube.apiserver.cel.library.functions import BY_ID, added_in
+from fakekube.apiserver.cel.macros import ADDED
 from fakekube.apiserver.cel.tree import UInt
 from fakekube.apiserver.cel.values import DURATION_LIMIT, TIME_LIMITS, CelError, Duration, Timestamp
 
@@ -285,3 +286,12 @@ def test_keys_without_an_order(keys, why):
         with pytest.raises(CelError) as raised:
             run(keys)
         assert str(raised.value) == why
+
+
+def test_macros_that_early_versions_do_not_have():
+    added = {version: {name for (name, _, _), found in ADDED.items() if found == version} for version in ADDED.values()}
+    assert added == {
+        29: {"optMap", "optFlatMap"},
+        33: {"all", "exists", "existsOne", "exists_one", "transformList", "transformMap", "transformMapEntry"},
+        35: {"sortBy"},
+    }
