@@ -3,7 +3,7 @@
 import pytest
 
 from fakekube.apiserver import names
-from fakekube.apiserver.crd.quickvalidation import INT64
+from fakekube.apiserver.crd.quickvalidation import INT64, _int_or_string
 from fakekube.apiserver.patch import json_patch
 from fakekube.apiserver.registry.batch.job import indexes
 from fakekube.apiserver.registry.batch.job.indexes import BadIndexes
@@ -307,3 +307,19 @@ def test_negative_positions_of_a_json_patch():
 
 def test_the_limit_of_int64():
     assert INT64 == 2**63
+
+
+@pytest.mark.parametrize(
+    ("value", "accepted"),
+    [
+        (2**63 - 1, True),
+        (2**63, False),
+        (-(2**63), True),
+        (-(2**63) - 1, False),
+        ("a", True),
+        (1.0, False),
+        (True, False),
+    ],
+)
+def test_values_that_are_integers_or_strings(value, accepted):
+    assert _int_or_string(value) is accepted

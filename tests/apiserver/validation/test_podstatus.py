@@ -2,6 +2,8 @@
 
 import pytest
 
+from fakekube.apiserver.registry.core.pod.validation.podstatus import _restarts
+from fakekube.apiserver.registry.generic.validation.field import Field
 from tests.apiserver.validation.support import check_status
 
 RUNNING = {"name": "c", "state": {"running": {}}}
@@ -245,3 +247,30 @@ STATUSES = [
 def test_a_status_is_validated(spec, status, before, errors):
     pod = {"spec": {"containers": [{"name": "c", "image": "i"}], **spec}}
     check_status("Pod", pod, status, before, errors)
+
+
+def on_codes(operator, *values):
+    rule = {"action": "Restart", "exitCodes": {"operator": operator, "values": list(values)}}
+    return {"restartPolicy": "Never", "restartPolicyRules": [rule]}
+
+
+@pytest.mark.parametrize(
+    ("container", "policy", "code", "restarts"),
+    [
+        ({}, "Always", 0, True),
+        ({}, "OnFailure", 0, False),
+        ({}, "OnFailure", 1, True),
+        ({}, "Never", 1, False),
+        ({"restartPolicy": "Always"}, "Never", 1, True),
+        ({"restartPolicy": "Never"}, "Always", 1, False),
+        ({"restartPolicy": "OnFailure"}, "Always", 0, False),
+        (on_codes("In", 1, 2), "Never", 2, True),
+        (on_codes("In", 1, 2), "Never", 3, False),
+        (on_codes("NotIn", 1, 2), "Never", 3, True),
+        (on_codes("NotIn", 1, 2), "Never", 2, False),
+        (on_codes("Other", 1, 2), "Never", 3, False),
+    ],
+)
+def test_whether_a_terminated_container_may_run_again(container, policy, code, restarts):
+    """`podutil.ContainerShouldRestart`."""
+    assert _restarts(Field(container), Field({"restartPolicy": policy}), code) is restarts
