@@ -57,11 +57,16 @@ def _is_disrupted(pod: Object) -> bool:
 
 
 def _has_ephemeral_volumes(pod: Object) -> bool:
-    return any("ephemeral" in volume for volume in pod["spec"].get("volumes") or ())
+    return any("ephemeral" in volume for volume in _spec(pod).get("volumes") or ())
 
 
 def _claims_devices(pod: Object) -> bool:
-    return bool(pod["spec"].get("resourceClaims"))
+    return bool(_spec(pod).get("resourceClaims"))
+
+
+def _spec(pod: Object) -> Object:
+    """The spec, which a pod that a test has forced into the store may lack."""
+    return pod.get("spec") or {}
 
 
 _CLAIMS: Mapping[str, Concern] = {"persistentvolumeclaims": _any}
@@ -137,7 +142,7 @@ class Dependents:
         )
 
     def _exists(self, reference: Object, namespace: str) -> bool:
-        uid = reference["uid"]
+        uid = reference.get("uid", "")
         if uid not in self._owners:
             owner = self._find(reference, namespace)
             if owner is None or owner["metadata"]["uid"] != uid or "deletionTimestamp" in owner["metadata"]:

@@ -37,9 +37,10 @@ def watch(runner: ServerRunner, alarm: Alarm) -> None:
 def _owner(runner: ServerRunner, reference: Mapping[str, Any], namespace: str) -> Mapping[str, Any] | None:
     """The object that an ownerReference in a namespace names."""
     apiserver = runner.apiserver
-    resource = apiserver.catalog.find_kind(reference["apiVersion"], reference["kind"])
+    resource = apiserver.catalog.find_kind(reference.get("apiVersion", ""), reference.get("kind", ""))
     if resource is None:
         return None
-    path = f"{namespace}/{reference['name']}" if resource.namespaced else reference["name"]
+    name = reference.get("name", "")
+    path = f"{namespace}/{name}" if resource.namespaced else name
     entry = apiserver.store.get(resource.collection, path)
     return None if entry is None else entry.object

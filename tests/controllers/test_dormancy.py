@@ -27,7 +27,7 @@ def owned(*uids, **more):
 
 def alarm(*owners):
     known = {one["metadata"]["name"]: one for one in owners}
-    return Alarm(Dependents(lambda reference, namespace: known.get(reference["name"])))
+    return Alarm(Dependents(lambda reference, namespace: known.get(reference.get("name"))))
 
 
 def test_each_controller_sleeps_or_has_a_reason_not_to():
@@ -59,6 +59,7 @@ def test_each_controller_sleeps_or_has_a_reason_not_to():
         ("ephemeral-volume-controller", "pods", meta() | {"spec": {"volumes": [{"emptyDir": {}}]}}, False),
         ("ephemeral-volume-controller", "pods", meta() | {"spec": {"volumes": [{"ephemeral": {}}]}}, True),
         ("resourceclaim-controller", "pods", meta() | {"spec": {}}, False),
+        ("resourceclaim-controller", "pods", meta() | {"spec": None}, False),
         ("resourceclaim-controller", "pods", meta() | {"spec": {"resourceClaims": [{"name": "a"}]}}, True),
         ("clusterrole-aggregation-controller", "clusterroles.rbac.authorization.k8s.io",
          meta(labels={"kubernetes.io/bootstrapping": "rbac-defaults"}), False),
@@ -101,6 +102,7 @@ ENDING = {"deletionTimestamp": "2026-01-01T00:00:00Z"}
         ([meta("a")], [(owned("a"), False), (meta("b"), True)], False),
         ([meta("a")], [(owned("a"), False), (owned("a"), True)], False),
         ([], [(owned("a"), True)], False),
+        ([], [(meta(ownerReferences=[{}]), False)], True),
         ([], [(meta("a"), True)], False),
         ([], [(meta("a", finalizers=["orphan"]), False)], False),
         ([], [(meta("a", finalizers=["orphan"], **ENDING), False)], True),
