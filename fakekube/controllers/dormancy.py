@@ -76,11 +76,11 @@ _REQUESTS: Mapping[str, Concern] = {"certificatesigningrequests.certificates.k8s
 _SERVICES: Mapping[str, Concern] = {"services": _is_no_address_of_the_server}
 
 #: By the name of a queue: the collections, and which of their objects concern the controller. Those that are not here
-#: have something to do in every cluster, or at times that count from the start, or treat what was there at the start in
-#: another way.
+#: have something to do in every cluster (accounts, certificates, ranges, a StorageClass), look at objects at times that
+#: count from the start, or treat in another way what was there at the start: they delete Endpoints without a Service,
+#: and attachments of volumes. The full resync of quotas counts from the first quota.
 CONCERNS: Mapping[str, Mapping[str, Concern]] = {
     "serviceaccount-token-controller": {"secrets": _any},
-    "endpoints-controller": {**_SERVICES, "endpoints": _is_no_address_of_the_server},
     "endpointslice-controller": {**_SERVICES, "endpointslices.discovery.k8s.io": _is_no_address_of_the_server},
     "endpointslice-mirroring-controller": {"endpoints": _is_no_address_of_the_server},
     "replicationcontroller-controller": {"replicationcontrollers": _any},
@@ -98,11 +98,8 @@ CONCERNS: Mapping[str, Mapping[str, Concern]] = {
     "cronjob-controller": {"cronjobs.batch": _any},
     "certificatesigningrequest-signing-controller": _REQUESTS,
     "certificatesigningrequest-approving-controller": _REQUESTS,
-    "certificatesigningrequest-cleaner-controller": _REQUESTS,
     "ttl-controller": _NODES,
-    "node-lifecycle-controller": _NODES,
     "taint-eviction-controller": _NODES,
-    "persistentvolume-binder-controller": {**_CLAIMS, **_VOLUMES},
     "persistentvolume-expander-controller": _CLAIMS,
     "clusterrole-aggregation-controller": {"clusterroles.rbac.authorization.k8s.io": _may_be_aggregated},
     "persistentvolumeclaim-protection-controller": _CLAIMS,
@@ -112,7 +109,6 @@ CONCERNS: Mapping[str, Mapping[str, Concern]] = {
     "resourceclaim-controller": {"resourceclaims.resource.k8s.io": _any, "pods": _claims_devices},
     "validatingadmissionpolicy-status-controller": {"validatingadmissionpolicies.admissionregistration.k8s.io": _any},
     "volumeattributesclass-protection-controller": {"volumeattributesclasses.storage.k8s.io": _any},
-    "external-provisioner": {**_CLAIMS, **_VOLUMES},
     "external-attacher": {"volumeattachments.storage.k8s.io": _any},
     "external-resizer": _CLAIMS,
 }

@@ -12,7 +12,9 @@ from fakekube.controllers.settings import Settings
 AWAKE = {
     "pod-garbage-collector-controller", "serviceaccount-controller", "persistentvolume-attach-detach-controller",
     "root-ca-certificate-publisher-controller", "legacy-serviceaccount-token-cleaner-controller",
-    "service-cidr-controller", "kube-scheduler", "kubelet", "kubelet-node",
+    "service-cidr-controller", "kube-scheduler", "kubelet", "kubelet-node", "endpoints-controller",
+    "certificatesigningrequest-cleaner-controller", "node-lifecycle-controller", "persistentvolume-binder-controller",
+    "external-provisioner",
 }  # fmt: skip
 
 
@@ -43,9 +45,9 @@ def test_each_controller_sleeps_or_has_a_reason_not_to():
     [
         ("deployment-controller", "deployments.apps", meta(), True),
         ("deployment-controller", "replicasets.apps", meta(), False),
-        ("endpoints-controller", "services", meta(), True),
-        ("endpoints-controller", "services", meta("kubernetes"), False),
-        ("endpoints-controller", "services", meta("kubernetes", "other"), True),
+        ("endpointslice-controller", "services", meta(), True),
+        ("endpointslice-controller", "services", meta("kubernetes"), False),
+        ("endpointslice-controller", "services", meta("kubernetes", "other"), True),
         ("endpointslice-controller", "endpointslices.discovery.k8s.io", meta("kubernetes"), False),
         ("endpointslice-mirroring-controller", "endpoints", meta("a"), True),
         ("endpointslice-mirroring-controller", "services", meta("a"), False),
@@ -134,6 +136,26 @@ def test_a_controller_that_nothing_concerns_makes_no_request(fakekube):
     asked = {one.resource for one in fakekube.requests(verb="list")}
     assert {"deployments", "replicasets", "pods"} <= asked
     assert not asked & {"daemonsets", "statefulsets", "jobs", "cronjobs", "resourcequotas", "events"}
+
+
+@pytest.mark.fakekube(controllers=["*"])
+def test_endpoints_that_were_made_by_hand_are_no_leftovers(fakekube):
+    made = {"apiVersion": "v1", "kind": "Endpoints", "metadata": {"name": "a"}}
+    fakekube.create(made | {"subsets": [{"addresses": [{"ip": "192.0.2.7"}], "ports": [{"port": 80}]}]})
+    service = {"apiVersion": "v1", "kind": "Service", "spec": {"ports": [{"port": 80}]}}
+    fakekube.create(service | {"metadata": {"name": "a"}})
+    fakekube.create({**service, "metadata": {"name": "b"}, "spec": {**service["spec"], "selector": {"app": "b"}}})
+    fakekube.advance(hours=1)
+    assert fakekube.get("v1", "Endpoints", "a")["subsets"]
+
+
+@pytest.mark.fakekube(controllers=["*"], nodes=1)
+def test_the_default_storage_class_is_there_before_the_first_claim(fakekube):
+    claim = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
+    made = fakekube.create(
+        {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": {"name": "a"}, "spec": claim}
+    )
+    assert made["spec"]["storageClassName"] == "standard"
 
 
 @pytest.mark.fakekube(controllers=["garbagecollector"])
