@@ -7,7 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from controllerlib import Request
-from fakekube.controllers.serviceendpoints.endpointscontroller import _is_up_to_date
+from controllerlib.controller import CreateEvent
+from fakekube.controllers.serviceendpoints.endpointscontroller import _annotations, _is_up_to_date, _left_over
 from fakekube.controllers.serviceendpoints.endpointsubsets import CAPACITY, repacked, truncated
 from fakekube.controllers.serviceendpoints.servicepods import (
     TriggerTimes,
@@ -656,3 +657,37 @@ def test_endpoints_are_written_if_anything_differs(number, meta, wanted, fresh):
     present = {"metadata": {"labels": labels, **meta}, "subsets": subsets_of(number)}
     owner = {"metadata": {"labels": {"a": "1"}}}
     assert _is_up_to_date(present, owner, subsets_of(wanted)) is fresh
+
+
+TRIGGER, OVER = "endpoints.kubernetes.io/last-change-trigger-time", "endpoints.kubernetes.io/over-capacity"
+
+
+@pytest.mark.parametrize(
+    ("present", "trigger", "over", "expected"),
+    [
+        (None, None, False, {}),
+        ({"a": "b"}, None, False, {"a": "b"}),
+        ({"a": "b", TRIGGER: "before", OVER: "truncated"}, None, False, {"a": "b"}),
+        ({"a": "b", TRIGGER: "before"}, "now", False, {"a": "b", TRIGGER: "now"}),
+        ({"a": "b"}, None, True, {"a": "b", OVER: "truncated"}),
+        ({OVER: "truncated"}, "now", True, {TRIGGER: "now", OVER: "truncated"}),
+    ],
+)
+def test_annotations_of_endpoints(present, trigger, over, expected):
+    meta = {"name": "a"} if present is None else {"name": "a", "annotations": present}
+    assert _annotations({"metadata": meta}, trigger, over) == expected
+
+
+@pytest.mark.parametrize(
+    ("annotations", "at_start", "is_left"),
+    [
+        (None, True, True),
+        ({"a": "b"}, True, True),
+        ({"control-plane.alpha.kubernetes.io/leader": "{}"}, True, False),
+        (None, False, False),
+    ],
+)
+def test_endpoints_that_may_be_left_of_a_service(annotations, at_start, is_left):
+    queue, meta = set(), {"name": "a", "namespace": "n", "annotations": annotations}
+    _left_over(CreateEvent({"metadata": meta}, at_start), queue)
+    assert queue == ({Request("n", "a")} if is_left else set())
