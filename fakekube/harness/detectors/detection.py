@@ -196,6 +196,8 @@ class Detection:
 
     def doing(self) -> Doing | None:
         """The reconcile in progress that the calling code belongs to."""
+        if not self._doing:
+            return None
         run = current_run()
         return None if run is None else self._doing.get(id(run))
 
