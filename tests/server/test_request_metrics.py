@@ -73,12 +73,7 @@ def test_each_request_is_counted_once(number):
 
 
 def test_requests_are_counted_and_timed():
-    clock, random = VirtualClock(), SeededRandom(Seed(1))
-    runner = ServerRunner(
-        bootstrap.api_server(datetime(2026, 1, 1, tzinfo=UTC), random, fixed_uids=True), clock, random
-    )
-    RequestMetrics(runner)
-    client = DirectTransport(runner)
+    _, client = served()
     for name in ("a", "b", "b"):
         client.request_now("POST", MAPS, body={"metadata": {"name": name}})
     text = client.request_now("GET", "/metrics")[2]
