@@ -215,13 +215,9 @@ class DormantManager(Manager):
         super().__init__(transport, **options)
         self.alarm = alarm
 
-    def add_controller(self, controller: Controller) -> None:
-        woken = self.alarm.sleep(controller.name)
-        if woken is None:
-            super().add_controller(controller)
-            return
-        self.add(SleepingController(controller, woken))
-        self.controllers[controller.name] = controller
+    def add(self, runnable: Any) -> None:
+        woken = self.alarm.sleep(runnable.name) if isinstance(runnable, Controller) else None
+        super().add(runnable if woken is None else SleepingController(runnable, woken))
 
     async def wait_started(self) -> None:
         """Wait until all controllers that do not sleep have started."""

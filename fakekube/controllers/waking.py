@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
-from fakekube.apiserver.storage.store import Change
+from fakekube.apiserver.storage.store import Change, path_of
 from fakekube.controllers.dormancy import Alarm, Dependents
 from fakekube.server.runner import ServerRunner
 
@@ -40,7 +40,6 @@ def _owner(runner: ServerRunner, reference: Mapping[str, Any], namespace: str) -
     resource = apiserver.catalog.find_kind(reference.get("apiVersion", ""), reference.get("kind", ""))
     if resource is None:
         return None
-    name = reference.get("name", "")
-    path = f"{namespace}/{name}" if resource.namespaced else name
+    path = path_of(namespace if resource.namespaced else "", reference.get("name", ""))
     entry = apiserver.store.get(resource.collection, path)
     return None if entry is None else entry.object
