@@ -73,9 +73,14 @@ class Client:
         observer: Observer = NOOP_OBSERVER,
         mapper: RESTMapper | None = None,
         reader: Reader | None = None,
+        copies: bool = True,
     ) -> None:
-        """`reader`: where `get` and `list` read, usually the manager's cache; None means the server."""
+        """`reader`: where `get` and `list` read, usually the manager's cache; None means the server.
+
+        `copies=False`: dicts are sent without a copy; they must have JSON values only and not change afterwards.
+        """
         self._transport, self.user_agent, self._observer, self._reader = transport, user_agent, observer, reader
+        self._copies = copies
         self._observes_before = overrides(observer, "before_call")
         self._observed = self._observes_before or overrides(observer, "after_call")
         self.mapper = mapper or RESTMapper(self.raw_get)
@@ -98,6 +103,7 @@ class Client:
             observer=self._observer if observer is None else observer,
             mapper=self.mapper,
             reader=self._reader if reader is None else reader,
+            copies=self._copies,
         )
 
     # --- reading
@@ -189,7 +195,7 @@ class Client:
 
     async def create(self, obj: Writable, *, field_manager: str = "", dry_run: bool = False) -> Object:
         """Create `obj` and return it as stored; raises AlreadyExists if the name is taken."""
-        body = as_object(obj)
+        body = self._object(obj)
         resource, namespace, _ = await self._locate(body, creates=True)
         query = _write_query(field_manager, dry_run)
         return await self._send("create", "POST", resource.path(namespace), query=query, body=body)
@@ -209,8 +215,8 @@ class Client:
         """
         if body is None:
             return await self._update(obj, subresource, "", False)
-        resource, namespace, name = await self._locate(as_object(obj))
-        return await self._send("update", "PUT", resource.path(namespace, name, subresource), body=as_object(body))
+        resource, namespace, name = await self._locate(self._object(obj))
+        return await self._send("update", "PUT", resource.path(namespace, name, subresource), body=self._object(body))
 
     async def patch(
         self,
@@ -228,7 +234,7 @@ class Client:
         `type` may also be a media type; ValueError if it is unknown.
         """
         media_type = _media_type(type)
-        resource, namespace, name = await self._locate(target if isinstance(target, dict) else as_object(target))
+        resource, namespace, name = await self._locate(target if isinstance(target, dict) else self._object(target))
         query = [*_write_query(field_manager, dry_run), *([("force", "true")] if force else [])]
         return await self._send(
             "patch",
@@ -251,18 +257,18 @@ class Client:
 
         Source: controller-runtime, client.SubResourceCreator.
         """
-        found = target if isinstance(target, dict) else as_object(target)
+        found = target if isinstance(target, dict) else self._object(target)
         resource, namespace, name = await self._locate(found, creates=True)
         path = resource.path(namespace, name, subresource)
         return await self._send(
-            "create", "POST", path, query=_write_query(field_manager, dry_run), body=as_object(body)
+            "create", "POST", path, query=_write_query(field_manager, dry_run), body=self._object(body)
         )
 
     async def apply(
         self, obj: Writable, *, field_manager: str, force: bool = False, subresource: str = "", dry_run: bool = False
     ) -> Object:
         """Apply `obj` (server-side apply); raises Conflict if another manager owns a field, unless `force` is set."""
-        body = as_object(obj)
+        body = self._object(obj)
         return await self.patch(
             body, body, type="apply", field_manager=field_manager, force=force, subresource=subresource, dry_run=dry_run
         )
@@ -289,7 +295,7 @@ class Client:
             resource, found = await self.mapper.resource(target, kind), name or ""
             check_namespace(resource, namespace, creates=False)
         else:
-            resource, namespace, found = await self._locate(as_object(target))
+            resource, namespace, found = await self._locate(self._object(target))
         body = _delete_options(uid, resource_version, propagation, grace_period, dry_run)
         return await self._send("delete", "DELETE", resource.path(namespace, found), body=body)
 
@@ -315,8 +321,12 @@ class Client:
 
     # --- sending
 
+    def _object(self, value: Any) -> Object:
+        """The JSON object of what is written."""
+        return as_object(value) if self._copies or type(value) is not dict else value
+
     async def _update(self, obj: Writable, subresource: str, field_manager: str, dry_run: bool) -> Object:
-        body = as_object(obj)
+        body = self._object(obj)
         resource, namespace, name = await self._locate(body)
         path = resource.path(namespace, name, subresource)
         return await self._send("update", "PUT", path, query=_write_query(field_manager, dry_run), body=body)

@@ -52,7 +52,9 @@ class ControllerContext:
         who = user or f"system:serviceaccount:kube-system:{account}"
         agent = user_agent if user else f"{user_agent}/{who}"
         shared = self.manager.client
-        return Client(self.connect(who), user_agent=agent, observer=self.manager.observer, mapper=shared.mapper)
+        return Client(
+            self.connect(who), user_agent=agent, observer=self.manager.observer, mapper=shared.mapper, copies=False
+        )
 
     def recorder(self, component: str) -> CoreEventRecorder:
         """A recorder of core/v1 Events whose source is `component`."""

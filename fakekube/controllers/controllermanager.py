@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from controllerlib import Manager
+from controllerlib import Client, Manager
 from controllerlib.client import Transport
 from fakekube.controllers.catalogue import BY_NAME, selection
 from fakekube.controllers.context import USER_AGENT, ControllerContext
@@ -61,7 +61,7 @@ def controller_manager(
     settings = settings or Settings()
     chosen = selection(names, len(settings.nodes or ()))
     made = Manager if alarm is None else partial(DormantManager, alarm)
-    manager = made(connect(USER), user_agent=f"{USER_AGENT}/shared-informers", **options)
+    manager = made(Client(connect(USER), copies=False), user_agent=f"{USER_AGENT}/shared-informers", **options)
     context = ControllerContext(manager, connect, settings)
     for one in chosen:
         one.add(context)

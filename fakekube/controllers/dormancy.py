@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from controllerlib import Manager
+from controllerlib import Client, Manager
 from controllerlib.client import Transport
 from controllerlib.controller import Controller
 from controllerlib.tasks import OnceEvent
@@ -210,7 +210,7 @@ class DormantManager(Manager):
 
     alarm: Alarm
 
-    def __init__(self, alarm: Alarm, transport: Transport, **options: Any) -> None:
+    def __init__(self, alarm: Alarm, transport: Transport | Client, **options: Any) -> None:
         """`options` are those of `Manager`."""
         super().__init__(transport, **options)
         self.alarm = alarm

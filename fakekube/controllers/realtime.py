@@ -102,7 +102,11 @@ def _beside(
     )
     alarm = alarm_of(runner)
     found = controller_manager(
-        names, lambda user: DirectTransport(runner, user=component_user(user)), settings, alarm=alarm, **more
+        names,
+        lambda user: DirectTransport(runner, user=component_user(user), shared=True),
+        settings,
+        alarm=alarm,
+        **more,
     )
     watch(runner, alarm)
     if "kubelet" in found.parts:

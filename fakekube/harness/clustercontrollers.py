@@ -169,7 +169,7 @@ class ControllerSimulation:
         observer = ReconcileObserver(self._ledger, clock.now)
 
         def connect(user: str) -> DirectTransport:
-            return self._operators.directly_connected(component_user(user), observer.trace)
+            return self._operators.directly_connected(component_user(user), observer.trace, shared=True)
 
         settings = settings_for(names, self._runner.apiserver.issuer, authority)
         settings = replace(settings, metrics=self.metrics(), nodes=None if nodes is None else numbered(nodes))

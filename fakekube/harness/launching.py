@@ -142,9 +142,9 @@ class Operators:
         token = self._endpoint.admin if user is None else self._endpoint.token_of(user)
         return over_http(self._endpoint.url, self._bubble, token, trace)
 
-    def directly_connected(self, user: User, trace: Callable[[], str]) -> DirectTransport:
+    def directly_connected(self, user: User, trace: Callable[[], str], *, shared: bool = False) -> DirectTransport:
         """A transport without HTTP, which is retired with the cluster."""
-        self.transports.append(DirectTransport(self._runner, user=user, trace=trace))
+        self.transports.append(DirectTransport(self._runner, user=user, trace=trace, shared=shared))
         return self.transports[-1]
 
     def stop(self, operator: Operator) -> Awaitable[None]:

@@ -35,6 +35,9 @@ Answer = tuple[int, Mapping[str, str], Any]
 class DirectTransport:
     """Answers requests by direct calls. Returned objects are copies, so that callers cannot change the store.
 
+    `shared`: nothing is copied, neither objects that are returned nor bodies that are sent. It is for clients that
+    change none of them, as the cluster's own controllers.
+
     All requests are those of `user`. `trace` returns what their records have as `trace`. Implements
     `controllerlib.client.transport.Transport`.
     """
@@ -47,9 +50,11 @@ class DirectTransport:
         headers: Mapping[str, str] | None = None,
         trace: Callable[[], str] | None = None,
         always: bool = False,
+        shared: bool = False,
     ) -> None:
         """`always`: requests are answered while the server is down, too."""
         self._runner: ServerRunner | _Ended = runner
+        self._shared = shared
         self._user, self._trace, self._always = user, trace, always
         self._headers = {name.lower(): value for name, value in (headers or {}).items()}
 
@@ -66,7 +71,7 @@ class DirectTransport:
         found = self._begin(self._request(method, path, query, headers, body))
         if isinstance(found, Suspended):
             return await self.complete(found)
-        return _delivered(found) if found.stream is None and found.damage is None else await self._arrived(found)
+        return self._delivered(found) if found.stream is None and found.damage is None else await self._arrived(found)
 
     def begin(
         self,
@@ -79,7 +84,7 @@ class DirectTransport:
     ) -> Answer | Suspended:
         """Like `request`, but returns Suspended if the request has to wait; `complete` resumes it."""
         found = self._begin(self._request(method, path, query, headers, body))
-        return found if isinstance(found, Suspended) else _delivered(found)
+        return found if isinstance(found, Suspended) else self._delivered(found)
 
     def request_now(
         self,
@@ -111,7 +116,7 @@ class DirectTransport:
         if response.damage is not None and response.damage.delay and isinstance(self._runner, ServerRunner):
             clock = self._runner.clock
             await clock.sleep_until(clock.monotonic() + response.damage.delay)
-        return _delivered(response)
+        return self._delivered(response)
 
     def _begin(self, request: Request) -> Response | Suspended:
         """Begin a request of the process that runs. Raises ConnectionRefusedError while the server is down."""
@@ -148,8 +153,8 @@ class DirectTransport:
                 return await _read(response, response.stream)
             return 200, dict(response.headers), ForwardedStream(response.stream)
         if response.watch is None or response.reset or isinstance(runner, _Ended):
-            return _delivered(response)
-        return 200, dict(response.headers), DirectStream(runner, response)
+            return self._delivered(response)
+        return 200, dict(response.headers), DirectStream(runner, response, shared=self._shared)
 
     async def aclose(self) -> None:
         """Does nothing: there is no connection to close."""
@@ -167,32 +172,37 @@ class DirectTransport:
         sent = {**self._headers, **{name.lower(): value for name, value in headers.items()}}
         if self._trace is not None:
             sent[TRACE_HEADER] = self._trace()
-        return Request(method, path, values, sent, b"" if body is None else _copy(body), self._user)
+        if body is None:
+            body = b""
+        elif not self._shared:
+            body = _copy(body)
+        return Request(method, path, values, sent, body, self._user)
+
+    def _delivered(self, response: Response) -> Answer:
+        if response.reset:
+            raise ConnectionResetError(RESET)
+        damage = response.damage.kind if response.damage is not None else ""
+        if damage == "cut":
+            raise ConnectionResetError(f"{RESET}: the body is incomplete")
+        headers = dict(response.headers)
+        headers["Content-Type"] = response.content_type
+        if response.warnings:
+            headers["Warning"] = ", ".join(warning.header_values(response.warnings))
+        body = response.body
+        if body is None:
+            return response.status, headers, None
+        if response.content_type.startswith("text/"):
+            return response.status, headers, body.to_object()
+        if damage:  # as a client that cannot decode the body: it gets the text
+            return response.status, headers, damaged(damage, body.encode()).decode("utf-8", "replace")
+        if self._shared:
+            return response.status, headers, body.to_object()
+        return response.status, headers, orjson.loads(body.encode())
 
 
 def _copy(body: Any) -> Any:
     """A deep copy of a body; texts and bytes, which are not decoded, are returned as they are."""
     return body if isinstance(body, bytes | str) else codec.copied(body)
-
-
-def _delivered(response: Response) -> Answer:
-    if response.reset:
-        raise ConnectionResetError(RESET)
-    damage = response.damage.kind if response.damage is not None else ""
-    if damage == "cut":
-        raise ConnectionResetError(f"{RESET}: the body is incomplete")
-    headers = dict(response.headers)
-    headers["Content-Type"] = response.content_type
-    if response.warnings:
-        headers["Warning"] = ", ".join(warning.header_values(response.warnings))
-    body = response.body
-    if body is None:
-        return response.status, headers, None
-    if response.content_type.startswith("text/"):
-        return response.status, headers, body.to_object()
-    if damage:  # as a client that cannot decode the body: it gets the text
-        return response.status, headers, damaged(damage, body.encode()).decode("utf-8", "replace")
-    return response.status, headers, orjson.loads(body.encode())
 
 
 async def _read(response: Response, stream: Stream) -> Answer:
@@ -245,9 +255,10 @@ class _Ended:
 class DirectStream:
     """The events of one watch, as dicts."""
 
-    def __init__(self, runner: ServerRunner, response: Response) -> None:
+    def __init__(self, runner: ServerRunner, response: Response, *, shared: bool = False) -> None:
+        """`shared`: objects are not copied."""
         assert response.watch is not None
-        self._batches = runner.stream(response.watch)
+        self._batches, self._shared = runner.stream(response.watch), shared
 
     def __aiter__(self) -> AsyncIterator[Object]:
         return self._iterate()
@@ -259,6 +270,8 @@ class DirectStream:
                     for event in batch:
                         if isinstance(event, StatusError):
                             yield {"type": "ERROR", "object": event.to_object()}
+                        elif self._shared:
+                            yield event.to_object()
                         else:
                             yield orjson.loads(event.line)
                     del batch  # free it before waiting for the next one

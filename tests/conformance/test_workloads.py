@@ -9,6 +9,7 @@ import pytest
 
 from tests.conformance import replay
 from tests.conformance.test_replay import KNOWN_FAILURES, PACKS, check
+from tests.controllers.storedobjects import none_changes
 
 SCENARIOS = PACKS["workloads"]
 WITH_SCHEDULER = PACKS["workloads2"]
@@ -16,12 +17,14 @@ WITH_SCHEDULER = PACKS["workloads2"]
 
 @pytest.mark.fakekube(controllers=["*"], rbac=True)
 async def test_workloads_are_exact_under_virtual_time(fakekube):
-    check(await replay.replay(fakekube.access.url, SCENARIOS, jobs=1))
+    with none_changes(fakekube):
+        check(await replay.replay(fakekube.access.url, SCENARIOS, jobs=1))
 
 
 @pytest.mark.fakekube(controllers=["*", "kube-scheduler"], rbac=True)
 async def test_workloads_with_a_scheduler_are_exact_under_virtual_time(fakekube):
-    check(await replay.replay(fakekube.access.url, WITH_SCHEDULER, jobs=1))
+    with none_changes(fakekube):
+        check(await replay.replay(fakekube.access.url, WITH_SCHEDULER, jobs=1))
 
 
 @pytest.mark.slow

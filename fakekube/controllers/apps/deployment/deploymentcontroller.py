@@ -11,7 +11,7 @@ from controllerlib.controller import EnqueueRequestForObject, RequestQueue, cont
 from fakekube.controllers.apps.deployment.deploymentstatus import has_progress_deadline, new_condition, set_condition
 from fakekube.controllers.apps.deployment.revision import ROLLBACK_TO
 from fakekube.controllers.apps.deployment.rollback import roll_back
-from fakekube.controllers.apps.deployment.rollout import Rollout
+from fakekube.controllers.apps.deployment.rollout import Rollout, working_copy
 from fakekube.controllers.context import CONTROLLER_INDEX, ControllerContext
 from fakekube.controllers.objectevents import object_events
 from fakekube.controllers.workload.controllerref import ControllerRefManager
@@ -131,7 +131,7 @@ class DeploymentController:
             uid: self._pods.by_index(CONTROLLER_INDEX, uid)
             for uid in [replica_set["metadata"]["uid"] for replica_set in replica_sets]
         }
-        rollout = Rollout(self._client, self._recorder, self._context.now(), _working_copy(found), replica_sets, pods)
+        rollout = Rollout(self._client, self._recorder, self._context.now(), working_copy(found), replica_sets, pods)
         return await self._roll_out(rollout)
 
     async def _roll_out(self, rollout: Rollout) -> Result | None:
@@ -139,7 +139,7 @@ class DeploymentController:
         if deployment["metadata"].get("deletionTimestamp"):
             return await rollout.status_only()
         if _note_pause(rollout):
-            await self._client.update_status(deployment)
+            await rollout.write_status()
         if deployment["spec"].get("paused"):
             return await rollout.scale()
         if ROLLBACK_TO in (deployment["metadata"].get("annotations") or {}):
@@ -149,16 +149,6 @@ class DeploymentController:
             return await rollout.scale()
         kind = deployment["spec"]["strategy"]["type"]
         return await (rollout.recreate() if kind == "Recreate" else rollout.rolling())
-
-
-def _working_copy(deployment: Object) -> dict[str, Any]:
-    """A Deployment whose annotations and conditions may be changed."""
-    meta = deployment["metadata"]
-    return {
-        **deployment,
-        "metadata": {**meta, "annotations": dict(meta.get("annotations") or {})},
-        "status": dict(deployment.get("status") or {}),
-    }
 
 
 def _note_pause(rollout: Rollout) -> bool:

@@ -55,6 +55,16 @@ from fakekube.controllers.workload.templatehash import template_hash
 Object = Mapping[str, Any]
 
 
+def working_copy(deployment: Object) -> dict[str, Any]:
+    """A Deployment whose annotations and conditions may be changed."""
+    meta = deployment["metadata"]
+    return {
+        **deployment,
+        "metadata": {**meta, "annotations": dict(meta.get("annotations") or {})},
+        "status": dict(deployment.get("status") or {}),
+    }
+
+
 @dataclass(slots=True)
 class Rollout:
     """One reconcile of a Deployment.
@@ -70,6 +80,10 @@ class Rollout:
     deployment: dict[str, Any]
     replica_sets: Sequence[Object]
     pods: Mapping[str, Sequence[Pod]]
+
+    async def write_status(self) -> None:
+        """Write the status and the annotations as they are now. Raises ApiError."""
+        await self.client.update_status(working_copy(self.deployment))  # what was sent does not change afterwards
 
     # --- the ways to reconcile
 
@@ -157,7 +171,7 @@ class Rollout:
             self._set_progressing("True", "FoundNewReplicaSet", f'Found new replica set "{meta["name"]}"')
             write = True
         if write:
-            await self.client.update_status(self.deployment)
+            await self.write_status()
         return new
 
     async def _create(self, old: Sequence[Object], number: int) -> Object:
@@ -180,7 +194,7 @@ class Rollout:
             self._set_progressing("True", "NewReplicaSetCreated", f'Created new replica set "{name}"')
             write = True
         if write:
-            await self.client.update_status(deployment)
+            await self.write_status()
         return stored
 
     def _planned(self, old: Sequence[Object], number: int) -> dict[str, Any]:
@@ -227,7 +241,7 @@ class Rollout:
             return found
         status = self.deployment.setdefault("status", {})
         status["collisionCount"] = (status.get("collisionCount") or 0) + 1
-        await self.client.update_status(self.deployment)
+        await self.write_status()
         raise error
 
     async def _report_failure(self, name: str, error: ApiError) -> None:
@@ -237,7 +251,7 @@ class Rollout:
         if has_progress_deadline(self.deployment):
             self._set_progressing("False", "ReplicaSetCreateError", text)
             with suppress(ApiError):  # the error of the creation is the one to raise
-                await self.client.update_status(self.deployment)
+                await self.write_status()
         self.recorder.event(self.deployment, "Warning", "ReplicaSetCreateError", text)
 
     def _set_revision(self, number: str) -> bool:
