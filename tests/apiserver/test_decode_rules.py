@@ -2,9 +2,10 @@
 
 import pytest
 
-from fakekube.apiserver.schema.decode import complete, decode, is_kind, settled, without_unknown, zero
+from fakekube.apiserver.schema.decode import decode
 from fakekube.apiserver.schema.model import Schema
 from fakekube.apiserver.schema.wrongtype import SentNumber, WrongType
+from fakekube.apiserver.schema.zerovalues import complete, is_kind, settled, without_unknown, zero
 
 SCALARS = ("string", "boolean", "int32", "int64", "integer", "double", "bytes", "any", "quantity", "time", "microtime")
 

@@ -5,7 +5,7 @@ In kube-apiserver the same interface consists of `rest.Storage` and RequestScope
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Any, Protocol
 
 from fakekube.apiserver.crd.applyschema import DEDUCED
@@ -16,9 +16,10 @@ from fakekube.apiserver.registry.generic.strategy import Convert, Strategy
 from fakekube.apiserver.registry.generic.table.columns import Printer
 from fakekube.apiserver.resource import Resource
 from fakekube.apiserver.schema.builtinschemas import BuiltinSchemas
-from fakekube.apiserver.schema.decode import decode, settled, without_unknown, zero
+from fakekube.apiserver.schema.decode import decode
 from fakekube.apiserver.schema.model import Schema
 from fakekube.apiserver.schema.objectmeta import stored_layout
+from fakekube.apiserver.schema.zerovalues import settled, without_unknown, zero
 from fakekube.apiserver.storage.watch import Read, View
 from fakekube.apiserver.wire import gojson
 from fakekube.apiserver.wire.goprint import go_quote
@@ -68,8 +69,8 @@ class Registration(Protocol):
         Appends the paths of unknown fields to `unknown`. Raises WrongType, or StatusError 400.
         """
 
-    def decode_patched(self, obj: Object, stored: Object, unknown: list[str]) -> Object:
-        """Decode the result of a patch of `stored`."""
+    def decode_changed(self, obj: Object, stored: Object, unknown: list[str], unwritten: Collection[str]) -> Object:
+        """Decode what an update or a patch made of `stored`. Of its fields, the request does not write `unwritten`."""
 
     def decode_applied(self, obj: Object) -> Object:
         """Decode the result of a server-side apply. Raises WrongType."""
@@ -202,8 +203,19 @@ class BuiltinRegistration:
         return self.schema or DEDUCED
 
     def decode(self, obj: Object, unknown: list[str]) -> Object:
+        return self._decoded(obj, {}, unknown)
+
+    def decode_changed(self, obj: Object, stored: Object, unknown: list[str], unwritten: Collection[str]) -> Object:
+        """Fields that the request does not write, and that are those of `stored`, are not decoded again, for speed."""
+        same = {key: stored[key] for key in unwritten if key in obj and obj[key] is stored.get(key)}
+        if not same or self._schemas.version != RECORDED:
+            return self.decode(obj, unknown)
+        return self._decoded({key: value for key, value in obj.items() if key not in same}, same, unknown)
+
+    def _decoded(self, obj: Object, same: Object, unknown: list[str]) -> Object:
+        """`same`: fields of the object that are decoded and have their defaults, which are not set again."""
         assert self.schema is not None, f"{self.resource.kind} has no schema"
-        draft = stored_layout(decode(self.schema, obj, unknown))
+        draft = stored_layout(decode(self.schema, obj, unknown)) | same
         if (obj.get("metadata") or {}).get("managedFields") == []:
             draft["metadata"] = {**draft["metadata"], "managedFields": [{}]}  # both reset them
         self.strategy.default(draft)
@@ -211,9 +223,6 @@ class BuiltinRegistration:
             # the defaults are those of the recorded version: drop fields that this version does not have
             return stored_layout(without_unknown(self.schema, draft))
         return draft
-
-    def decode_patched(self, obj: Object, stored: Object, unknown: list[str]) -> Object:
-        return self.decode(obj, unknown)
 
     def decode_applied(self, obj: Object) -> Object:
         return self.decode(obj, [])

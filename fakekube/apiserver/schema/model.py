@@ -30,6 +30,7 @@ class Schema:
         "_fields",
         "_make_fields",
         "always",
+        "decoder",
         "default",
         "enum",
         "item_keys",
@@ -98,6 +99,8 @@ class Schema:
         """The fields that are always encoded; a cache of the decoder."""
         self.unchanged: Mapping[str, object] | None = None
         """The fields whose values are decoded unchanged, with the Python type of the values; a cache of the decoder."""
+        self.decoder: Callable[[Any], Any] | None = None
+        """The decoder of usual values; a cache of the decoder."""
 
     def _item_keys(self) -> tuple[str, ...] | None:
         """The key fields of an associative list (none: items are their own keys); None: the list is atomic.
