@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 from functools import partial
 from typing import Any
 
@@ -17,8 +18,13 @@ from fakekube.apiserver.wire.status import StatusError, bad_request
 Object = dict[str, Any]
 
 
-def decode_object(call: Call, *, field_validation: str) -> Object:
-    """Decode the body of a create or an update. Returns it without apiVersion and kind. Raises 400, 413, 415."""
+def decode_object(
+    call: Call, *, field_validation: str, stored: Object | None = None, unwritten: Collection[str] = ()
+) -> Object:
+    """Decode the body of a create or an update. Returns it without apiVersion and kind. Raises 400, 413, 415.
+
+    `stored` is the object that an update replaces (None: not known), without its fields `unwritten`.
+    """
     content_type = call.request.headers.get("content-type")
     strict = field_validation != "Ignore"
     version, kind, api_version = call.resource.version, call.resource.kind, call.resource.api_version
@@ -33,7 +39,10 @@ def decode_object(call: Call, *, field_validation: str) -> Object:
     if schema is not None and decoded.repeats:
         sent = repeated.merged(schema, decoded.pairs())
     try:
-        obj = call.registration.decode(sent, unknown)
+        if stored is None:
+            obj = call.registration.decode(sent, unknown)
+        else:
+            obj = call.registration.decode_changed(sent, stored, unknown, unwritten)
     except WrongType as problem:
         why = _with_number_as_sent(call, decoded) or str(problem)
         raise _cannot_be_handled(version, kind, why, call.resource.kind) from None

@@ -8,7 +8,7 @@ from typing import Any
 from fakekube.apiserver.call import Call, Step
 from fakekube.apiserver.endpoints import ownership
 from fakekube.apiserver.endpoints.body import check_place, decode_object
-from fakekube.apiserver.endpoints.part import WHOLE, Part
+from fakekube.apiserver.endpoints.part import WHOLE, Part, unwritten
 from fakekube.apiserver.endpoints.write import Write, parsed_version, write
 from fakekube.apiserver.wire.options import WriteOptions, parse_write_options
 from fakekube.apiserver.wire.status import StatusError, bad_request
@@ -20,17 +20,22 @@ def update(call: Call, part: Part = WHOLE) -> Step:
     """Replace the object, or the part of it that the path writes; create it if its kind allows that."""
     options = parse_write_options(call.request, "UpdateOptions")
     body = part.body(call)
-    obj = check_place(body, _decoded(body, part, options), naming=True)
+    obj = check_place(body, _decoded(call, body, part, options), naming=True)
     creates = call.strategy.create_on_update and (part.is_whole or call.info.subresource == "status")
     uid = obj["metadata"].get("uid") or ""
     produce = partial(_produced, body, obj, options)
     return (yield from write(call, Write(options, produce, part, creates=creates, uid="" if part.checks_uid else uid)))
 
 
-def _decoded(body: Call, part: Part, options: WriteOptions) -> Object:
+def _decoded(call: Call, body: Call, part: Part, options: WriteOptions) -> Object:
     """The decoded body. If kube-apiserver has not registered its kind, all errors have one message (`ObjectKinds`)."""
+    stored: Object | None = None
+    if body is call and not isinstance(call.request.body, bytes):  # it may have parts of the stored object
+        stored = entry.object if (entry := call.stored()) is not None else None
     try:
-        return decode_object(body, field_validation=options.field_validation)
+        return decode_object(
+            body, field_validation=options.field_validation, stored=stored, unwritten=unwritten(call) if stored else ()
+        )
     except StatusError as error:
         if error.code != 400 or not part.unregistered_in:
             raise

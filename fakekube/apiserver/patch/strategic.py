@@ -7,7 +7,9 @@ The directives of a patch are `$patch` (`replace`, `delete`), `$retainKeys`, `$s
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Sequence
+from operator import itemgetter
 from typing import Any
 
 from fakekube.apiserver.resource import Object
@@ -50,8 +52,8 @@ def _check_list(value: Any) -> None:
 
 
 def apply(document: Object, patch: Object, schema: Schema) -> Object:
-    """Merges a patch into a document. Raises BadPatch."""
-    return _merge_map(codec.copied(document), codec.copied(patch), schema)
+    """Merges a patch into a document, whose other parts the result shares. Raises BadPatch."""
+    return _merge_map(document, codec.copied(patch), schema)
 
 
 def without_applied_directives(patch: Any) -> Any:
@@ -81,9 +83,10 @@ def _field(schema: Schema | None, name: str, original: Any) -> Schema:
     return Schema("any")
 
 
-def _merge_map(original: Object, patch: Object, schema: Schema | None) -> Object:
+def _merge_map(document: Object, patch: Object, schema: Schema | None) -> Object:
     if PATCH in patch:
         return _directive_of_map(patch)
+    original = dict(document)
     _retain_keys(original, patch)
     _merge_ordered_lists(original, patch, schema)
     for key, value in patch.items():
@@ -276,18 +279,36 @@ def _in_order(merged: Sequence[Any], order: Sequence[Any], before: Sequence[Any]
     for item in (*merged, *order) if merge_key else ():
         if isinstance(item, dict) and merge_key not in item:
             raise _no_merge_key(item, merge_key)
-    named = [_key_of(item, merge_key) for item in order]
-    served = [_key_of(item, merge_key) for item in before]
-    key: Callable[[Any], Any] = lambda item: _key_of(item, merge_key)  # noqa: E731 - bound to the merge key
-    ours = sorted((item for item in merged if key(item) in named), key=lambda item: named.index(key(item)))
-    theirs = [item for item in merged if key(item) not in named]
+    wanted, keys = [_key_of(item, merge_key) for item in order], [_key_of(item, merge_key) for item in merged]
+    if wanted == keys and all(wanted.index(key) == i for i, key in enumerate(keys)):
+        return list(merged)  # as usual
+    named, served = _positions(wanted), _positions([_key_of(item, merge_key) for item in before])
+    ours: list[tuple[int, Any, Any]] = []
+    theirs: deque[tuple[Any, Any]] = deque()
+    for key, item in zip(keys, merged, strict=True):
+        position = named(key)
+        if position is None:
+            theirs.append((key, item))
+        else:
+            ours.append((position, key, item))
+    ours.sort(key=itemgetter(0))
     result: list[Any] = []
-    while ours and theirs:
-        left, right = key(theirs[0]), key(ours[0])
-        both = left in served and right in served
-        first = both and served.index(left) < served.index(right)
-        result.append(theirs.pop(0) if first else ours.pop(0))
-    return [*result, *ours, *theirs]
+    for _, key, item in ours:
+        while theirs and (left := served(theirs[0][0])) is not None and (right := served(key)) is not None:
+            if left >= right:
+                break
+            result.append(theirs.popleft()[1])
+        result.append(item)
+    return [*result, *(item for _, item in theirs)]
+
+
+def _positions(keys: list[Any]) -> Callable[[Any], int | None]:
+    """Returns the first position of a key; None if it is not there. Keys are JSON values of any type."""
+    try:
+        found = {key: len(keys) - 1 - i for i, key in enumerate(reversed(keys))}
+    except TypeError:  # some are maps or lists
+        return lambda key: keys.index(key) if key in keys else None
+    return lambda key: None if isinstance(key, dict | list) else found.get(key)
 
 
 def without_nulls(value: Any) -> Any:

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from functools import cached_property
 from typing import Any
 
@@ -70,8 +70,8 @@ class CustomRegistration:
         different = self._version.type_of(decoded)
         return {**stored_layout(decoded), **different}
 
-    def decode_patched(self, obj: Object, stored: Object, unknown: list[str]) -> Object:
-        """Decode the result of a patch; metadata that the patch does not change is not decoded again, for speed."""
+    def decode_changed(self, obj: Object, stored: Object, unknown: list[str], unwritten: Collection[str]) -> Object:
+        """Metadata that the request does not change is not decoded again, for speed."""
         meta = stored["metadata"]
         if obj.get("metadata") is not meta:
             return self.decode(obj, unknown)
