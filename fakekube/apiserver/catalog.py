@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Hashable, Iterable, Mapping
-from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 import orjson
 
 from fakekube.apiserver.registry.apiregistration import autoregister
 from fakekube.apiserver.resource import Resource, Subresource, qualify, version_priority
+from fakekube.struct import Struct, field
 
 T = TypeVar("T")
 
@@ -18,16 +18,14 @@ T = TypeVar("T")
 SHARED_COLLECTIONS = {("events.k8s.io", "events"): "events"}
 
 
-@dataclass(frozen=True, slots=True)
-class Document:
+class Document(Struct, frozen=True):
     """A document as JSON, with its hash, which is the ETag."""
 
     json: bytes
     hash: str
 
 
-@dataclass(frozen=True, slots=True)
-class RemoteVersion:
+class RemoteVersion(Struct, frozen=True):
     """A version of a group that another server serves, as an APIService describes it.
 
     `resources` are rows of aggregated discovery (None: they are not known). `fresh`: they are current. `openapi` has

@@ -6,12 +6,12 @@ Which part of it a request gets follows the kubelet (`pkg/kubelet/kuberuntime/lo
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any, NamedTuple
 
 from fakekube.apiserver.kubelet import LogOutput, in_bytes
 from fakekube.apiserver.resource import Object
+from fakekube.struct import Struct
 
 _STATUSES = ("containerStatuses", "initContainerStatuses", "ephemeralContainerStatuses")
 
@@ -24,8 +24,7 @@ class ContainerRun(NamedTuple):
     ended: datetime | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class LogOptions:
+class LogOptions(Struct, frozen=True):
     """What a request wants of a log. `limit`: in bytes. `since`: lines before it are left out."""
 
     tail: int | None = None

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+
+from fakekube.struct import Struct
 
 #: How the body of an answer arrives: the connection closes in the middle of it; it is complete HTTP but ends in the
 #: middle of the JSON; a proxy answers with an HTML page instead.
@@ -13,8 +14,7 @@ BROKEN_BODIES = ("cut", "truncated", "malformed")
 MALFORMED = b"<html>\r\n<head><title>Sign in</title></head>\r\n<body>Sign in to this network</body>\r\n</html>\r\n"
 
 
-@dataclass(frozen=True, slots=True)
-class Damage:
+class Damage(Struct, frozen=True):
     """How the body of an answer arrives: `kind` is one of BROKEN_BODIES or "" (whole), `delay` seconds after its first
     half.
 

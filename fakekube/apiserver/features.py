@@ -10,10 +10,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from contextvars import ContextVar
-from dataclasses import dataclass
 from functools import cache
 
 from fakekube import data
+from fakekube.struct import Struct
 
 #: The version of the recordings, which is the default.
 RECORDED = "1.36"
@@ -32,8 +32,7 @@ class RefusedGates(ValueError):
     """Feature gates that kube-apiserver does not accept, in its words."""
 
 
-@dataclass(frozen=True, slots=True)
-class Gate:
+class Gate(Struct, frozen=True):
     """A feature gate in one version: its stage, its default, and whether the default cannot be changed."""
 
     name: str
@@ -42,8 +41,7 @@ class Gate:
     locked: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Features:
+class Features(Struct, frozen=True):
     """The behaviour of a server: its version (1.`minor`) and the states of the gates of all versions."""
 
     minor: int

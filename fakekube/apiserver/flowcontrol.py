@@ -8,13 +8,13 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from fakekube.apiserver.storage.store import Store
 from fakekube.apiserver.user import User
 from fakekube.apiserver.wire.goprint import go_quote
 from fakekube.apiserver.wire.request import RequestInfo
+from fakekube.struct import Struct
 
 Object = dict[str, Any]
 
@@ -38,8 +38,7 @@ _LONG_RUNNING_VERBS = frozenset({"proxy"})
 _LONG_RUNNING_SUBRESOURCES = frozenset({"attach", "exec", "proxy", "log", "portforward"})
 
 
-@dataclass(frozen=True, slots=True)
-class Classification:
+class Classification(Struct, frozen=True):
     """The FlowSchema and the priority level of a request: names, and the headers with their uids."""
 
     flow_schema: str
@@ -220,8 +219,7 @@ def _managed(meta: Object, now: str) -> Object:
 # --- metrics ----------------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class Seats:
+class Seats(Struct, frozen=True):
     """The seats of a priority level: nominal, the lower and the upper limit, and the current limit."""
 
     nominal: int

@@ -10,10 +10,10 @@ from collections.abc import Callable, Generator, Iterable
 from dataclasses import dataclass
 
 from fakekube.apiserver.resource import Object
+from fakekube.struct import Struct
 
 
-@dataclass(frozen=True, slots=True)
-class LogRequest:
+class LogRequest(Struct, frozen=True):
     """A request for the log of `container`. `since_time` is a timestamp of the API; None: not requested.
 
     `follow`: the response stays open until the container ends."""
@@ -27,8 +27,7 @@ class LogRequest:
     follow: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class ExecRequest:
+class ExecRequest(Struct, frozen=True):
     """A request to run `command` in `container`, or to attach to it (no command).
 
     `stdin`: what the client had sent when it closed its input, began to wait for output, or left."""
@@ -49,8 +48,7 @@ class ExecResult:
     exit_code: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class ForwardRequest:
+class ForwardRequest(Struct, frozen=True):
     """`data` that a client sends to a port of the pod."""
 
     pod: Object
@@ -70,8 +68,7 @@ InteractiveHandler = Callable[[ExecRequest], Conversation]
 ForwardHandler = Callable[[ForwardRequest], bytes]
 
 
-@dataclass(slots=True)
-class Kubelet:
+class Kubelet(Struct):
     """The handlers of pod requests; requests without a handler are rejected."""
 
     logs: LogHandler | None = None

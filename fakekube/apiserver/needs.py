@@ -7,21 +7,20 @@ from __future__ import annotations
 
 import base64
 from collections.abc import AsyncIterator, Generator, Mapping
-from dataclasses import dataclass
 from typing import Any, Protocol
+
+from fakekube.struct import Struct
 
 Object = dict[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
-class Delay:
+class Delay(Struct, frozen=True):
     """A delay of the request, in seconds; after a part of long work 0, so that other requests run."""
 
     seconds: float
 
 
-@dataclass(frozen=True, slots=True)
-class Service:
+class Service(Struct, frozen=True):
     """A reference to a Service of the cluster, as webhook configurations contain it."""
 
     namespace: str
@@ -29,8 +28,7 @@ class Service:
     port: int = 443
 
 
-@dataclass(frozen=True, slots=True)
-class Post:
+class Post(Struct, frozen=True):
     """A JSON document to send to a webhook.
 
     `url` is the address, or for a Service the URL that error messages name. `ca` holds the PEM certificates that the
@@ -44,23 +42,20 @@ class Post:
     service: Service | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Reply:
+class Reply(Struct, frozen=True):
     """The response of a webhook, or the error of the call (`problem`), in the words of Go's HTTP client."""
 
     document: Any = None
     problem: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Posts:
+class Posts(Struct, frozen=True):
     """Documents to send to webhooks concurrently. The result is one Reply per document."""
 
     posts: tuple[Post, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Forward:
+class Forward(Struct, frozen=True):
     """A request to send to an aggregated API server. The result is a Forwarded.
 
     `target` is the path with its query. `verified`: the server's certificate must be signed by `ca` (PEM, "": the
@@ -85,8 +80,7 @@ class Stream(Protocol):
         """Close the connection."""
 
 
-@dataclass(frozen=True, slots=True)
-class Forwarded:
+class Forwarded(Struct, frozen=True):
     """The response of an aggregated API server, or the error of the connection (`problem`) in the words of Go's HTTP
     client. `unresolved`: the Service has no address; `problem` has the reason."""
 

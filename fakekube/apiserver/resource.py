@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from fakekube.struct import Struct
+
 Object = dict[str, Any]
 """An object of the API as decoded JSON. Objects are never changed in place."""
 
@@ -22,8 +24,7 @@ PATCH_TYPES = (JSON_PATCH, MERGE_PATCH, STRATEGIC_MERGE_PATCH, APPLY_PATCH)
 UNTYPED_PATCH_TYPES = (JSON_PATCH, MERGE_PATCH, APPLY_PATCH)
 
 
-@dataclass(frozen=True, slots=True)
-class Subresource:
+class Subresource(Struct, frozen=True):
     """A subresource (`status`, `scale`), with its verbs and its kind."""
 
     name: str

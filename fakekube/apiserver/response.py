@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Sequence
-from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeVar
 
 import orjson
@@ -18,6 +17,7 @@ from fakekube.apiserver.user import User
 from fakekube.apiserver.wire import envelope, gojson
 from fakekube.apiserver.wire.channels import Session
 from fakekube.apiserver.wire.request import RequestInfo
+from fakekube.struct import Struct, field
 
 T = TypeVar("T")
 
@@ -47,8 +47,7 @@ class Body(Protocol):
         """The body as protobuf, or as it is if it is text or bytes. Its kind has a message."""
 
 
-@dataclass(frozen=True, slots=True)
-class Document:
+class Document(Struct, frozen=True):
     """An object that is not stored: a Status, a review, a discovery document."""
 
     object: Any
@@ -63,8 +62,7 @@ class Document:
         return envelope.encode(self.object)
 
 
-@dataclass(frozen=True, slots=True)
-class Made:
+class Made(Struct, frozen=True):
     """A document that is made in parts when it is used, such as a table."""
 
     make: Callable[[], Generator[None, None, Object]]
@@ -92,8 +90,7 @@ class Made:
         return envelope.encode(self.to_object())
 
 
-@dataclass(frozen=True, slots=True)
-class Cached:
+class Cached(Struct, frozen=True):
     """An encoded document. `raw`: it is sent unchanged, without indentation; `protobuf` is its other encoding."""
 
     json: bytes
@@ -110,8 +107,7 @@ class Cached:
         return self.protobuf or envelope.encode(self.to_object())
 
 
-@dataclass(frozen=True, slots=True)
-class StoredObject:
+class StoredObject(Struct, frozen=True):
     """One stored object."""
 
     entry: Entry
@@ -127,8 +123,7 @@ class StoredObject:
         return self.view.envelope(self.entry)
 
 
-@dataclass(frozen=True, slots=True)
-class StoredList:
+class StoredList(Struct, frozen=True):
     """A list of stored objects.
 
     `named`: items have apiVersion and kind, as those of custom resources do. `nullable`: `items` is null if empty.
@@ -179,8 +174,7 @@ class StoredList:
         return envelope.wrap_list(view.api_version, self.list_kind, self.metadata, items)
 
 
-@dataclass(frozen=True, slots=True)
-class Text:
+class Text(Struct, frozen=True):
     """Plain text of a non-resource path."""
 
     text: str
@@ -195,8 +189,7 @@ class Text:
         return self.encode()
 
 
-@dataclass(frozen=True, slots=True)
-class Raw:
+class Raw(Struct, frozen=True):
     """Bytes, such as a log."""
 
     data: bytes
@@ -211,16 +204,14 @@ class Raw:
         return self.data
 
 
-@dataclass(frozen=True, slots=True)
-class Upgrade:
+class Upgrade(Struct, frozen=True):
     """Upgrades the connection to a WebSocket with a subprotocol ("": none); `session` handles its messages."""
 
     protocol: str
     session: Session
 
 
-@dataclass(slots=True)
-class Response:
+class Response(Struct):
     """A response. With `watch` a stream of events follows, with `stream` bytes as they arrive (of an aggregated API
     server, or of the log `followed`), with `upgrade` a WebSocket; `body` is unused then.
 

@@ -7,7 +7,6 @@ APIServices, APIServices and FlowSchemas get their conditions, and the default S
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from fakekube.apiserver import aggregation, crd, flowcontrol
@@ -21,6 +20,7 @@ from fakekube.apiserver.registry.core.service.ranges import Network
 from fakekube.apiserver.registry.networking import servicecidr
 from fakekube.apiserver.storage.store import Change, Store
 from fakekube.apiserver.wire.status import StatusError
+from fakekube.struct import Struct, field
 
 Object = dict[str, Any]
 
@@ -48,8 +48,7 @@ def _is_never(service: Service) -> bool:
     return False
 
 
-@dataclass(slots=True)
-class ServerControllers:
+class ServerControllers(Struct):
     """The state of the controllers of a server.
 
     `is_mapped`: whether an address is configured for a Service, which then needs no endpoints. `on_unchecked` is called

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from fakekube.apiserver.features import RECORDED
 from fakekube.apiserver.resource import VERBS, Resource, Subresource, version_priority
 from fakekube.apiserver.schema.builtinschemas import BuiltinSchemas, number
+from fakekube.struct import Struct
 
 Minor = tuple[int, ...]
 
@@ -30,8 +31,7 @@ def minor_of(text: str, known: Sequence[str]) -> str:
     return match[1]
 
 
-@dataclass(frozen=True, slots=True)
-class ServedIn:
+class ServedIn(Struct, frozen=True):
     """Resources that the recorded version does not serve, with the range of versions that do."""
 
     first: Minor

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING
+
+from fakekube.struct import Struct
 
 if TYPE_CHECKING:
     from fakekube.controllers.context import ControllerContext
 
 
-@dataclass(frozen=True, slots=True)
-class Descriptor:
+class Descriptor(Struct, frozen=True):
     """A controller: its name in kube-controller-manager, its alias, and the module whose `add` builds it.
 
     `module` is "" for a controller that does not run here. `by_default`: whether `*` selects it.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
@@ -16,6 +15,7 @@ from fakekube.controllers.hold import HoldGate
 from fakekube.controllers.lister import CachedKind
 from fakekube.controllers.settings import Settings
 from fakekube.controllers.synclog import SYNC_LOG
+from fakekube.struct import Struct, field
 
 #: The user agent of kube-controller-manager, from which the server makes the name of a field manager.
 USER_AGENT = "kube-controller-manager/v1.36.2 (linux/amd64) kubernetes/fakekube"
@@ -23,8 +23,7 @@ USER_AGENT = "kube-controller-manager/v1.36.2 (linux/amd64) kubernetes/fakekube"
 Object = Mapping[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
-class ControllerContext:
+class ControllerContext(Struct, frozen=True):
     """The manager with the shared informers, and a client for each controller.
 
     `connect` returns the transport of a user: "system:serviceaccount:kube-system:deployment-controller". `gates` has

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -15,13 +14,13 @@ from fakekube.controllers.dormancy import Alarm, DormantManager
 from fakekube.controllers.hold import HoldGate
 from fakekube.controllers.scalingmetrics import Metrics
 from fakekube.controllers.settings import Settings
+from fakekube.struct import Struct
 
 #: The user of the shared informers, and of the controllers' Events.
 USER = "system:kube-controller-manager"
 
 
-@dataclass(frozen=True, slots=True)
-class ControllerManager:
+class ControllerManager(Struct, frozen=True):
     """A manager with the selected controllers of the cluster.
 
     `gates`: those of the work queues, by name. `parts`: what controllers offer to the harness: the "kubelet".

@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import Any
 
 from controllerlib import ApiError, Client
@@ -25,6 +24,7 @@ from controllerlib.clock import Clock, Deadline, sleep
 from controllerlib.controller import RequestQueue
 from controllerlib.tasks import OnceEvent, Tasks
 from fakekube.controllers.servedresources import ServedResource, ServedResources, served_resources
+from fakekube.struct import Struct
 
 #: The kinds whose changes change what is served.
 DEFINITIONS = (("apiextensions.k8s.io/v1", "CustomResourceDefinition"), ("apiregistration.k8s.io/v1", "APIService"))
@@ -39,8 +39,7 @@ HandlerFor = Callable[[ServedResource], ResourceEventHandlerFuncs]
 Chosen = Callable[[ServedResources], Sequence[ServedResource]]
 
 
-@dataclass(frozen=True, slots=True)
-class _Monitor:
+class _Monitor(Struct, frozen=True):
     resource: ServedResource
     form: Form
     informer: CacheInformer

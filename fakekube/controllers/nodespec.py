@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
+from fakekube.struct import Struct, field
 
-@dataclass(frozen=True, slots=True)
-class NodeSpec:
+
+class NodeSpec(Struct, frozen=True):
     """A node that a kubelet registers.
 
     `cpu`, `memory`, `storage`: quantities; `pods`: how many fit; `resources`: further ones, {"example.com/gpu": 2}.

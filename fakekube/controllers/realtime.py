@@ -11,7 +11,6 @@ import logging
 import socket
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from types import MappingProxyType
@@ -21,6 +20,7 @@ from fakekube.apiserver.auth.authorizer import with_node_mode
 from fakekube.controllers.catalogue import admission_plugins, selection
 from fakekube.controllers.nodespec import numbered
 from fakekube.server.standalone import Options, Running, running
+from fakekube.struct import replace
 
 if TYPE_CHECKING:
     from controllerlib.client import Headers, Query, Response, Transport

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any
 
 from controllerlib.client import Selector, parse_selector
 from fakekube.apiserver.schema.quantity import value_of
+from fakekube.struct import Struct, field
 
 #: A quantity: "250m", "1Gi", 3.
 Quantity = str | int | float
 
 
-@dataclass(frozen=True, slots=True)
-class PodValues:
+class PodValues(Struct, frozen=True):
     """The value that each selected pod has; `container` is "" for a value of whole pods."""
 
     namespace: str
@@ -24,8 +23,7 @@ class PodValues:
     value: Decimal
 
 
-@dataclass(frozen=True, slots=True)
-class ExternalValue:
+class ExternalValue(Struct, frozen=True):
     """One of the values of an external metric, with its labels."""
 
     namespace: str
@@ -33,8 +31,7 @@ class ExternalValue:
     value: Decimal
 
 
-@dataclass(slots=True)
-class Metrics:
+class Metrics(Struct):
     """Values of metrics, which hold from when they are set until they are set again; None removes one.
 
     A metric of which no value is set in a namespace is requested from the API that has it in a cluster

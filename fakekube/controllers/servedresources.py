@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 from controllerlib import Client
+from fakekube.struct import Struct, field
 
 _ACCEPT = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,application/json"
 
 
-@dataclass(frozen=True, slots=True)
-class ServedResource:
+class ServedResource(Struct, frozen=True):
     """A resource of one version. `verbs`: those of the resource itself, not of its subresources."""
 
     group: str
@@ -33,8 +32,7 @@ class ServedResource:
         return f"{self.plural}.{self.group}" if self.group else self.plural
 
 
-@dataclass(frozen=True, slots=True)
-class ServedResources:
+class ServedResources(Struct, frozen=True):
     """What discovery has: all resources, those of preferred versions, and the groups that could not be discovered.
 
     `stale`: versions of groups ("group/version") whose server does not answer.

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from fakekube.controllers.nodespec import NodeSpec
 from fakekube.controllers.scalingmetrics import Metrics
+from fakekube.struct import Struct
 
 
-@dataclass(frozen=True, slots=True)
-class Settings:
+class Settings(Struct, frozen=True):
     """`root_ca`: certificates (PEM) for the ConfigMap kube-root-ca.crt; `sign_token` makes a service account token of
     claims; `signing_ca`: certificate and key (PEM) that sign CertificateSigningRequests; `metrics`: what
     HorizontalPodAutoscalers read before they request metrics. Each controller that needs one does without it if it is

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import Any
 
 import yaml
@@ -15,6 +14,7 @@ from fakekube.apiserver.resource import VERBS, qualify
 from fakekube.apiserver.storage.store import Store
 from fakekube.apiserver.user import User
 from fakekube.apiserver.wire.request import RequestInfo
+from fakekube.struct import Struct, replace
 
 Object = dict[str, Any]
 Rule = dict[str, Any]
@@ -27,8 +27,7 @@ OPEN = ("/api", "/apis", "/openapi", "/version", "/healthz", "/livez", "/readyz"
 _OF_EVERY_CLUSTER = 'ClusterRoleBinding "system:'
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class Access:
+class Access(Struct, frozen=True, order=True):
     """One permission. `resource` includes the subresource (`pods/log`); an empty `namespace` stands for all.
 
     `name` is set if a rule is limited to that object; `path` is a non-resource URL.
@@ -49,8 +48,7 @@ class Access:
         return f"{self.verb} {what}{named} {f'in {self.namespace}' if self.namespace else 'in all namespaces'}"
 
 
-@dataclass(frozen=True, slots=True)
-class AccessReport:
+class AccessReport(Struct, frozen=True):
     """The permissions that a user has used, those of them that its roles lack, and those that it has not used."""
 
     user: str
@@ -141,8 +139,7 @@ def _needed(record: RequestRecord) -> Iterator[Access]:
 # --- what is allowed -------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class _Grant:
+class _Grant(Struct, frozen=True):
     """A rule in a namespace (empty: in all); `own` if a binding of the test has it for the user, or for groups of
     service accounts that the user belongs to."""
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from controllerlib.cache import CacheOptions, Selection
@@ -18,6 +17,7 @@ from fakekube.harness.records.reconciles import Reconcile
 from fakekube.harness.stepping import Stepping
 from fakekube.server.direct import DirectTransport
 from fakekube.server.runner import ServerRunner
+from fakekube.struct import replace
 from fakekube.virtualtime import Bubble
 from fakekube.virtualtime.simulatedprocess import SimulatedProcess
 

@@ -7,12 +7,13 @@ derived from these marks, so that a new member is defined in one place.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from difflib import get_close_matches
 from enum import Enum
 from functools import lru_cache, wraps
 from importlib import import_module
 from typing import Any, NoReturn, TypeVar, cast
+
+from fakekube.struct import Struct
 
 F = TypeVar("F", bound=Callable[..., Any])
 D = TypeVar("D")
@@ -49,8 +50,7 @@ class When(Enum):
     READ = "read"
 
 
-@dataclass(frozen=True, slots=True)
-class Member:
+class Member(Struct, frozen=True):
     """The mark of a method or a property."""
 
     when: When

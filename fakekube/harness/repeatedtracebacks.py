@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 
 import controllerlib
+from fakekube.struct import Struct, field
 
 #: The folders of this package and of controllerlib, whose frames a log shows only if there are no others.
 _OWN = tuple(f"{folder}/" for folder in (Path(controllerlib.__file__ or "").parent, Path(__file__).parents[1]))
@@ -20,8 +20,7 @@ _LEVELS = ("CRITICAL ", "ERROR ", "WARNING ", "INFO ", "DEBUG ")
 _SHOWN = 160
 
 
-@dataclass(slots=True)
-class _First:
+class _First(Struct):
     """The first traceback of its kind. `at`: the line of the result after which its count belongs.
 
     head: the line before it, usually the message of the log record. rest: further lines of its exception's message.

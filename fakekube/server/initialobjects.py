@@ -7,7 +7,6 @@ APIServices are those of the served groups.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
@@ -17,6 +16,7 @@ from fakekube.apiserver.registry.apiregistration import autoregister
 from fakekube.apiserver.registry.core.service.ranges import DEFAULT_RANGE, parse_ranges, range_of
 from fakekube.apiserver.resource import Resource
 from fakekube.apiserver.storage.store import Store, path_of
+from fakekube.struct import Struct
 from fakekube.virtualtime.seeds import Seed
 
 Object = dict[str, Any]
@@ -27,8 +27,7 @@ RECORDED = "bootstrap-v1.36.json"
 _AFTER_UID = ("generation", "creationTimestamp", "labels", "annotations", "managedFields")
 
 
-@dataclass(frozen=True, slots=True)
-class ClusterOptions:
+class ClusterOptions(Struct, frozen=True):
     """Options of kube-apiserver that show in its objects.
 
     `address`, `port`: where the server is reached (`--advertise-address`, `--secure-port`), by default an address that

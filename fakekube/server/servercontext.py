@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import lru_cache
 
 from fakekube.server.random import Random
 from fakekube.server.systemclock import Clock
+from fakekube.struct import Struct
 
 
 @lru_cache(maxsize=4)
@@ -16,8 +16,7 @@ def _in_seconds(moment: datetime) -> str:
     return f"{moment.isoformat()[:19]}Z"  # faster than strftime
 
 
-@dataclass(frozen=True, slots=True)
-class ServerContext:
+class ServerContext(Struct, frozen=True):
     """Time and randomness of requests; implements `apiserver.call.RequestContext`."""
 
     clock: Clock

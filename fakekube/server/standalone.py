@@ -7,7 +7,6 @@ import secrets
 import socket
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -36,6 +35,7 @@ from fakekube.server.random import SystemRandom
 from fakekube.server.runner import ServerRunner
 from fakekube.server.systemclock import Clock, SystemClock
 from fakekube.server.webhookclient import base_url
+from fakekube.struct import Struct, field
 
 if TYPE_CHECKING:
     from fakekube.server.tlsconnection import RequestingContext
@@ -53,8 +53,7 @@ REVISIONS_PER_SECOND = 10_000
 ADVICE = "simulated nodes answer it: start the server with --nodes 1 (and --stages FILE for what containers print)"
 
 
-@dataclass(frozen=True, slots=True)
-class Options:
+class Options(Struct, frozen=True):
     """What to serve and where; the fields are named as on the command line."""
 
     port: int = 0
@@ -92,8 +91,7 @@ class Options:
             self.wait_file.unlink(missing_ok=True)
 
 
-@dataclass(frozen=True, slots=True)
-class Running:
+class Running(Struct, frozen=True):
     """A listening server and what clients need to connect. `loaded`: the number of objects from manifests.
 
     `authority`: the CA of its certificate, None without TLS. `client`: the administrator's certificate, if clients have

@@ -7,7 +7,6 @@ import json
 import ssl
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from dataclasses import replace
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -17,6 +16,7 @@ from fakekube.apiserver.serviceresolver import Unresolved
 from fakekube.apiserver.wire import gojson
 from fakekube.apiserver.wire.goprint import go_quote
 from fakekube.server.systemclock import Clock
+from fakekube.struct import replace
 
 #: The maximum number of bytes that are read of an answer.
 MAX_ANSWER = 64 * 1024 * 1024

@@ -4,11 +4,11 @@ import asyncio
 import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from time import monotonic as real_monotonic
 from typing import Protocol, TypeVarTuple
 
+from fakekube.struct import Struct
 from fakekube.virtualtime.durations import SECOND
 
 Args = TypeVarTuple("Args")
@@ -17,8 +17,7 @@ Args = TypeVarTuple("Args")
 EPOCH = datetime(2026, 1, 1, tzinfo=UTC)
 
 
-@dataclass(frozen=True, slots=True)
-class Hold:
+class Hold(Struct, frozen=True):
     """Why time is held. `endless`: for as long as it takes. `ends`: when it ends at the latest, in real time."""
 
     reason: str
@@ -27,8 +26,7 @@ class Hold:
     expired: Callable[[], None] | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Timer:
+class Timer(Struct, frozen=True):
     """A pending timer: when it fires, in how long, and what it calls."""
 
     at: datetime

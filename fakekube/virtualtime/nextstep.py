@@ -1,27 +1,23 @@
 """The rule for what follows quiescence: a round of the gate, waking the test, moving time, or a deadlock."""
 
-from dataclasses import dataclass
+from fakekube.struct import Struct
 
 
-@dataclass(frozen=True, slots=True)
-class OpenGate:
+class OpenGate(Struct, frozen=True):
     """Open the gate for a round, so that work queues hand out their items; then settle again."""
 
 
-@dataclass(frozen=True, slots=True)
-class Wake:
+class Wake(Struct, frozen=True):
     """Wake the test: it waits for quiescence at this instant."""
 
 
-@dataclass(frozen=True, slots=True)
-class Jump:
+class Jump(Struct, frozen=True):
     """Move time to `us`, where the next thing happens."""
 
     us: int
 
 
-@dataclass(frozen=True, slots=True)
-class Deadlocked:
+class Deadlocked(Struct, frozen=True):
     """Nothing can ever happen again."""
 
 

@@ -2,9 +2,10 @@
 
 import random
 import zlib
-from dataclasses import dataclass
 from functools import lru_cache
 from hashlib import blake2b
+
+from fakekube.struct import Struct
 
 Part = str | int
 
@@ -20,8 +21,7 @@ _VARIANT = {digit: "89ab"[int(digit, 16) & 3] for digit in "0123456789abcdef"}
 _ABOVE = 1 << 53
 
 
-@dataclass(frozen=True, slots=True)
-class Seed:
+class Seed(Struct, frozen=True):
     """The source of everything random in a bubble.
 
     A draw depends on (purpose, key, attempt) only, not on the process nor on PYTHONHASHSEED. With one shared stream, an

@@ -1,11 +1,11 @@
 """Entries of a bubble's trace, which records what makes a run not deterministic."""
 
-from dataclasses import dataclass
 from datetime import datetime
 
+from fakekube.struct import Struct
 
-@dataclass(frozen=True, slots=True)
-class Note:
+
+class Note(Struct, frozen=True):
     """A remark at a virtual moment."""
 
     at: datetime

@@ -1,7 +1,5 @@
 """The order in which errors, messages and answers list things that arrive in another order."""
 
-from dataclasses import replace
-
 import orjson
 import pytest
 
@@ -30,6 +28,7 @@ from fakekube.apiserver.user import User
 from fakekube.apiserver.wire import yamlencoder
 from fakekube.apiserver.wire.marshal import marshaler_of, varint
 from fakekube.apiserver.wire.selectors import of_object, parse_labels
+from fakekube.struct import replace
 from tests.apiserver.api import Api, RequestContext
 from tests.apiserver.apply.test_managedfields import UPDATER
 from tests.apiserver.validation.support import problems

@@ -22,6 +22,7 @@ ROOMS = {
         "fakekube/processexploration",
         "fakekube/commandserver.py",
         "fakekube/pythongarbage.py",
+        "fakekube/struct.py",
         "fakekube/junitxml.py",
     ),
     "plugin": (

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 from collections.abc import Generator, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from fakekube.apiserver import conversion
@@ -17,6 +16,7 @@ from fakekube.apiserver.schema.model import Schema
 from fakekube.apiserver.schema.wrongtype import WrongType
 from fakekube.apiserver.wire import codec, gojson
 from fakekube.apiserver.wire.status import StatusError
+from fakekube.struct import Struct
 
 Object = dict[str, Any]
 
@@ -52,8 +52,7 @@ def answer(document: Any) -> Object:
     return found
 
 
-@dataclass(frozen=True, slots=True)
-class VersionedAttributes:
+class VersionedAttributes(Struct, frozen=True):
     """The attributes of a request with its objects in one version of the resource, with apiVersion and kind
     (`admission/plugin/webhook/generic.VersionedAttributes`)."""
 

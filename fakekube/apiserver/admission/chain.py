@@ -8,7 +8,6 @@ policies and webhooks.
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
@@ -36,6 +35,7 @@ from fakekube.apiserver.admission.reinvocation import Calls
 from fakekube.apiserver.call import Call
 from fakekube.apiserver.needs import Need, Waiting
 from fakekube.apiserver.storage.store import Entry, Store
+from fakekube.struct import Struct
 
 Object = dict[str, Any]
 
@@ -86,8 +86,7 @@ VALIDATING: Sequence[tuple[str, str, str, Validate]] = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Plugins:
+class Plugins(Struct, frozen=True):
     """The enabled plugins: (collection, subresource) -> what they do, in order."""
 
     mutating: Mapping[tuple[str, str], Sequence[Mutate]]

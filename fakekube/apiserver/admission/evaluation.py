@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 from fakekube.apiserver.admission import admissionreview
@@ -17,6 +16,7 @@ from fakekube.apiserver.cel.values import CelError
 from fakekube.apiserver.user import AUTHENTICATED, User
 from fakekube.apiserver.wire.request import RequestInfo
 from fakekube.apiserver.wire.status import together
+from fakekube.struct import replace
 
 Object = dict[str, Any]
 

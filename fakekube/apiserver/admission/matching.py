@@ -4,13 +4,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
 from typing import Any
 
 from fakekube.apiserver.call import Call
 from fakekube.apiserver.resource import Resource
 from fakekube.apiserver.wire import selectors
 from fakekube.apiserver.wire.status import not_found
+from fakekube.struct import Struct, replace
 
 Object = dict[str, Any]
 
@@ -29,8 +29,7 @@ EXEMPT = frozenset(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Attributes:
+class Attributes(Struct, frozen=True):
     """The attributes of a request in admission (`admission.Attributes`).
 
     `call` is the request; `body` is the same request with the kind of the objects, which differs for subresources such

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Generator, Iterator, Mapping
-from dataclasses import dataclass, replace
 from typing import Any
 
 from fakekube.apiserver.admission import admissionreview
@@ -24,6 +23,7 @@ from fakekube.apiserver.resource import Resource
 from fakekube.apiserver.schema.model import Schema
 from fakekube.apiserver.wire.goprint import go_quote
 from fakekube.apiserver.wire.status import StatusError, internal_error
+from fakekube.struct import Struct, replace
 
 Object = dict[str, Any]
 Spec = Mapping[str, Any]
@@ -52,8 +52,7 @@ def mutate(attributes: Attributes, calls: Calls) -> Generator[Need, Any, Object]
     return attributes.obj
 
 
-@dataclass(frozen=True, slots=True)
-class Refusal:
+class Refusal(Struct, frozen=True):
     """The failure of a policy or a binding; `reason` is "" if its configuration is invalid."""
 
     policy: str
@@ -67,8 +66,7 @@ class Refusal:
         return f"policy {go_quote(self.policy)} denied request: {self.why}"
 
 
-@dataclass(frozen=True, slots=True)
-class Invocation:
+class Invocation(Struct, frozen=True):
     """One invocation of a policy, by a binding, with a parameter object, in a version of the resource."""
 
     policy: Object

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from fakekube.apiserver.admission.podstandards import Violation, violations
 from fakekube.apiserver.call import Call
 from fakekube.apiserver.wire.status import FieldError, field_invalid, forbidden, invalid
+from fakekube.struct import Struct
 
 Object = dict[str, Any]
 
@@ -29,8 +29,7 @@ TEMPLATES = (
 PODS_CHECKED = 3000
 
 
-@dataclass(frozen=True, slots=True)
-class Standard:
+class Standard(Struct, frozen=True):
     """A level, as defined in a version (`v1.30` or `latest`)."""
 
     level: str = LEVELS[0]
@@ -45,8 +44,7 @@ class Standard:
         return violations(self.level, minor, meta, spec)
 
 
-@dataclass(frozen=True, slots=True)
-class Policy:
+class Policy(Struct, frozen=True):
     """The standards in the labels of a namespace, and the errors in these labels."""
 
     enforce: Standard

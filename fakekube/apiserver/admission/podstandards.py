@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
 from fakekube.apiserver.wire.goprint import go_quote
+from fakekube.struct import Struct
 
 Object = dict[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
-class Violation:
+class Violation(Struct, frozen=True):
     """A rule of a standard that a pod violates."""
 
     reason: str
@@ -352,8 +351,7 @@ def _but_own_users(check: Check) -> Check:
     return lambda meta, spec: None if _own_users(spec) else check(meta, spec)
 
 
-@dataclass(frozen=True, slots=True)
-class Rule:
+class Rule(Struct, frozen=True):
     """A rule of a standard: its checks by the minor version that introduced them, and the rule of the weaker standard
     that it replaces."""
 

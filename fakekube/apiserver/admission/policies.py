@@ -6,7 +6,6 @@ Bindings, match constraints and parameters are shared with MutatingAdmissionPoli
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from fakekube.apiserver.admission import admissionreview
@@ -18,6 +17,7 @@ from fakekube.apiserver.needs import Waiting
 from fakekube.apiserver.resource import Resource
 from fakekube.apiserver.wire import selectors
 from fakekube.apiserver.wire.status import StatusError, forbidden
+from fakekube.struct import Struct
 
 Object = dict[str, Any]
 Spec = Mapping[str, Any]
@@ -38,8 +38,7 @@ class Misconfigured(Exception):
     """A policy or a binding is misconfigured; the text is kube-apiserver's."""
 
 
-@dataclass(frozen=True, slots=True)
-class Denial:
+class Denial(Struct, frozen=True):
     """A failed validation of a policy and a binding ("": the policy itself is misconfigured)."""
 
     policy: str

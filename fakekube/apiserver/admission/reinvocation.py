@@ -4,14 +4,14 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
-from dataclasses import dataclass, field
 from typing import Any
+
+from fakekube.struct import Struct, field
 
 Object = dict[str, Any]
 
 
-@dataclass(slots=True)
-class Calls:
+class Calls(Struct):
     """The invocations of the webhooks or policies for one request.
 
     `second`: this is the second round, in which only those are invoked that were invoked in the first round, have

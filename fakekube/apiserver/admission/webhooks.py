@@ -6,7 +6,6 @@ import base64
 import binascii
 import json
 from collections.abc import Generator, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import Any
 
 from fakekube.apiserver.admission import admissionreview
@@ -21,6 +20,7 @@ from fakekube.apiserver.schema.wrongtype import WrongType
 from fakekube.apiserver.wire import gojson
 from fakekube.apiserver.wire.goprint import go_quote
 from fakekube.apiserver.wire.status import StatusError, bad_request, forbidden, internal_error
+from fakekube.struct import Struct, replace
 
 Object = dict[str, Any]
 
@@ -35,8 +35,7 @@ class CallFailed(Exception):
     """The call of a webhook failed or its response is invalid; failurePolicy decides about the request."""
 
 
-@dataclass(frozen=True, slots=True)
-class Hook:
+class Hook(Struct, frozen=True):
     """A matching webhook, with the request in the version that it matches."""
 
     spec: Mapping[str, Any]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 from fakekube.apiserver.apply import fieldset
@@ -10,10 +9,10 @@ from fakekube.apiserver.apply.fieldset import LEAF, SELF, Tree
 from fakekube.apiserver.apply.typed import ABSENT, ANY, child_schema, indexed, is_list, is_map
 from fakekube.apiserver.resource import Object
 from fakekube.apiserver.schema.model import Schema
+from fakekube.struct import Struct
 
 
-@dataclass(frozen=True, slots=True)
-class Comparison:
+class Comparison(Struct, frozen=True):
     """The differences of two values: fields only in the second, different in both, and only in the first."""
 
     added: Tree

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
 
@@ -18,6 +17,7 @@ from fakekube.apiserver.resource import Object
 from fakekube.apiserver.schema.model import Schema
 from fakekube.apiserver.wire.goprint import go_quote
 from fakekube.apiserver.wire.status import StatusError
+from fakekube.struct import Struct, replace
 
 ManagedFieldsEntry = dict[str, Any]
 
@@ -53,8 +53,7 @@ STRIPPED: Tree = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Managed:
+class Managed(Struct, frozen=True):
     """The managers of an object, and the time of each one's last change, if any."""
 
     managers: Managers
@@ -64,8 +63,7 @@ class Managed:
 UNMANAGED = Managed({}, {})
 
 
-@dataclass(frozen=True, slots=True)
-class Writer:
+class Writer(Struct, frozen=True):
     """The field manager, time and subresource of a write."""
 
     name: str

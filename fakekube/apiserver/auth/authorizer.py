@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 
 from fakekube.apiserver.auth import escalation, node, rbac
@@ -13,12 +12,12 @@ from fakekube.apiserver.storage.store import Store
 from fakekube.apiserver.user import User
 from fakekube.apiserver.wire.request import RequestInfo
 from fakekube.apiserver.wire.status import together
+from fakekube.struct import Struct
 
 Decide = Callable[[Store, User, RequestInfo], Decision]
 
 
-@dataclass(frozen=True, slots=True)
-class Rules:
+class Rules(Struct, frozen=True):
     """The rules that apply to a user in a namespace, and the errors in resolving them ("": none).
 
     `incomplete`: the user may do more than the rules allow.
@@ -37,8 +36,7 @@ MODES = ("AlwaysAllow", "AlwaysDeny", "Node", "RBAC")
 UNSUPPORTED = ("ABAC", "Webhook")
 
 
-@dataclass(frozen=True, slots=True)
-class Authorizer:
+class Authorizer(Struct, frozen=True):
     """The authorizers of some modes, in order: the first that allows a request decides."""
 
     modes: tuple[str, ...]

@@ -7,7 +7,6 @@ has a verifier, too, but with the rules of the Web: it rejects certificates with
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from typing import TypeVar
 
@@ -18,6 +17,7 @@ from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID, ObjectIdentifier
 
 from fakekube.apiserver.auth.authentication import authenticated
 from fakekube.apiserver.user import User
+from fakekube.struct import Struct
 
 CREDENTIAL = "authentication.kubernetes.io/credential-id"
 
@@ -34,8 +34,7 @@ T = TypeVar("T", bound=x509.ExtensionType)
 Chain = tuple[x509.Certificate, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class ClientCertificate:
+class ClientCertificate(Struct, frozen=True):
     """A certificate that a client has presented: its user (None: it names none), and the periods in which a chain of
     valid certificates leads to a trusted one."""
 

@@ -7,7 +7,7 @@ impersonating. Then the plain permission to impersonate is checked. The mode tha
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Any
 from urllib.parse import unquote
 
@@ -18,6 +18,7 @@ from fakekube.apiserver.user import ANONYMOUS, AUTHENTICATED, UNAUTHENTICATED, U
 from fakekube.apiserver.wire.goprint import go_quote
 from fakekube.apiserver.wire.request import Request, RequestInfo
 from fakekube.apiserver.wire.status import PlainAnswer, StatusError, bad_request, forbidden
+from fakekube.struct import Struct, field
 
 USER, UID, GROUP, EXTRA = "impersonate-user", "impersonate-uid", "impersonate-group", "impersonate-extra-"
 NODE = "system:node:"
@@ -74,8 +75,7 @@ def _go_syntax(user: User) -> str:
     return f"&user.DefaultInfo{{Name:{go_quote(user.name)}, UID:{go_quote(user.uid)}, Groups:{groups}, Extra:{extra}}}"
 
 
-@dataclass(slots=True)
-class Impersonation:
+class Impersonation(Struct):
     """Authorizes impersonation with `decide`."""
 
     decide: Decide

@@ -8,13 +8,13 @@ from __future__ import annotations
 import base64
 import hashlib
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import orjson
 
 from fakekube.apiserver.resource import Object
+from fakekube.struct import Struct
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePublicKey
@@ -42,8 +42,7 @@ class BadToken(Exception):
     """An invalid token; the message is the real server's."""
 
 
-@dataclass(frozen=True, slots=True)
-class VerificationKey:
+class VerificationKey(Struct, frozen=True):
     """A public key and its ID, which is the hash of the key (`keyIDFromPublicKey`)."""
 
     id: str

@@ -7,7 +7,6 @@ request, because there is no time between a write and the next request in which 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 
 from fakekube.apiserver.auth import podreferences, rbac
@@ -17,6 +16,7 @@ from fakekube.apiserver.storage.store import Store, path_of
 from fakekube.apiserver.user import User
 from fakekube.apiserver.wire.request import RequestInfo
 from fakekube.apiserver.wire.selectors import FieldTerm
+from fakekube.struct import Struct
 
 USER_PREFIX, GROUP = "system:node:", "system:nodes"
 
@@ -34,8 +34,7 @@ def node_of(user: User) -> str | None:
     return user.name.removeprefix(USER_PREFIX)
 
 
-@dataclass(frozen=True, slots=True)
-class _Asked:
+class _Asked(Struct, frozen=True):
     """A request of a kubelet."""
 
     store: Store

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from fakekube.apiserver.resource import Object
@@ -11,13 +10,13 @@ from fakekube.apiserver.storage.store import Entry, Store
 from fakekube.apiserver.user import User
 from fakekube.apiserver.wire.request import RequestInfo
 from fakekube.apiserver.wire.status import together
+from fakekube.struct import Struct
 
 GROUP = "rbac.authorization.k8s.io"
 SUPERUSERS = "system:masters"
 
 
-@dataclass(frozen=True, slots=True)
-class Decision:
+class Decision(Struct, frozen=True):
     """The result of an authorization. The reason names the rule that allows it, or errors in resolving rules."""
 
     allowed: bool
@@ -38,8 +37,7 @@ def authorize(store: Store, user: User, info: RequestInfo) -> Decision:
 ALLOWED, DENIED = Decision(True), Decision(False)
 
 
-@dataclass(frozen=True, slots=True)
-class MatchingRules:
+class MatchingRules(Struct, frozen=True):
     """The rules that match a request except for the name of the object, each with its decision and the names that it
     applies to (none: all), and the decision if none of them applies."""
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from fakekube.apiserver.auth.jsonwebtoken import BadToken, KeySet, issuer_of
@@ -14,6 +13,7 @@ from fakekube.apiserver.storage.store import Store
 from fakekube.apiserver.user import AUTHENTICATED, User
 from fakekube.apiserver.wire.goprint import go_quote
 from fakekube.apiserver.wire.status import not_found
+from fakekube.struct import Struct
 
 ISSUER = "https://kubernetes.default.svc.cluster.local"
 
@@ -35,8 +35,7 @@ EXTENDED, EXTENSION = 60 * 60 + 7, 365 * 24 * 60 * 60
 _EXTRA = "authentication.kubernetes.io/"
 
 
-@dataclass(frozen=True, slots=True)
-class Issuer:
+class Issuer(Struct, frozen=True):
     """The issuer of tokens: its names, the first of which it uses, its keys, and the audiences of the server.
 
     The fields are kube-apiserver's `--service-account-issuer`, `--service-account-key-file` and `--api-audiences`.
@@ -60,8 +59,7 @@ class Issuer:
         return issuer_of(token) in (*self.names, LEGACY_ISSUER)
 
 
-@dataclass(frozen=True, slots=True)
-class BoundObjectReference:
+class BoundObjectReference(Struct, frozen=True):
     """The object that a token is bound to; the token becomes invalid when the object is deleted."""
 
     claim: str

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from fakekube.apiserver.cel.checker import check
@@ -14,10 +13,10 @@ from fakekube.apiserver.cel.tree import BadExpression
 from fakekube.apiserver.cel.types import ANY, BOOL, DYN, STRING, DeclType, Type, list_of, map_of, messages, runtime_text
 from fakekube.apiserver.cel.values import CelError
 from fakekube.apiserver.features import minor, since
+from fakekube.struct import Struct, replace
 
 
-@dataclass(frozen=True, slots=True)
-class Environment:
+class Environment(Struct, frozen=True):
     """The variables of an admission expression besides the request and its objects, and its result type."""
 
     result: str = "bool"

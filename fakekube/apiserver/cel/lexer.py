@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from fakekube.apiserver.cel.tree import ISSUES_LIMIT, Issue
+from fakekube.struct import Struct
 
 RESERVED = frozenset(
     {
@@ -20,8 +20,7 @@ class StopParsing(Exception):
     """Raised where parsing cannot continue; the issue has been reported."""
 
 
-@dataclass(frozen=True, slots=True)
-class Token:
+class Token(Struct, frozen=True):
     kind: str
     text: str
     at: int

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 from fakekube.apiserver.cel.tree import Node
 from fakekube.apiserver.cel.types import Type
+from fakekube.struct import Struct
 
 #: The limit of costs and sizes.
 HUGE = 2**64 - 1
@@ -20,8 +20,7 @@ NAME_REGEX_SIZE = 128
 VariablePath = tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class SizeEstimate:
+class SizeEstimate(Struct, frozen=True):
     """The estimated number of characters, items or entries of a value."""
 
     least: int
@@ -37,8 +36,7 @@ class SizeEstimate:
         return SizeEstimate(min(self.least, other.least), max(self.most, other.most))
 
 
-@dataclass(frozen=True, slots=True)
-class EntrySize:
+class EntrySize(Struct, frozen=True):
     """The estimated sizes of the keys and values of a list or map."""
 
     kind: str
@@ -67,8 +65,7 @@ def factor(value: int, by: float) -> int:
     return capped(math.ceil(float(value) * by)) if value < HUGE or by < 1 else HUGE
 
 
-@dataclass(frozen=True, slots=True)
-class SizedNode:
+class SizedNode(Struct, frozen=True):
     """A receiver or an argument of a call, with its path from a variable, its type and its size."""
 
     path: VariablePath
@@ -77,8 +74,7 @@ class SizedNode:
     size: SizeEstimate | None
 
 
-@dataclass(frozen=True, slots=True)
-class LocalVariable:
+class LocalVariable(Struct, frozen=True):
     path: VariablePath
     size: SizeEstimate | None
     entry: EntrySize | None

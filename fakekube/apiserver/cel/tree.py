@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from typing import Any
+
+from fakekube.struct import Struct, field
 
 #: The limit of the levels of a tree.
 DEPTH_LIMIT = 120
@@ -17,8 +18,7 @@ SNIPPET_LIMIT = 16_384
 ACCUMULATOR = "@result"
 
 
-@dataclass(frozen=True, slots=True)
-class Issue:
+class Issue(Struct, frozen=True):
     """An error at an offset of an expression."""
 
     at: int
@@ -54,8 +54,7 @@ def _shown(source: str, issue: Issue) -> str:
     return f"{heading}\n | {text}\n | {marks}"
 
 
-@dataclass(eq=False, slots=True)
-class Node:
+class Node(Struct, eq=False):
     """A node of a syntax tree. `at` is the offset for errors; the checker sets `type` and `overloads`.
 
     `kind` is one of literal (value), ident (name), select (operand, name, `test` for has), call (name, operand, args),
@@ -76,8 +75,7 @@ class Node:
     overloads: tuple[str, ...] = ()
 
 
-@dataclass(eq=False, slots=True)
-class Loop:
+class Loop(Struct, eq=False):
     """A comprehension: for each item of `over`, `step` computes the accumulator as long as `condition` is true.
 
     `macro` is the name of its macro; `body` contains the arguments of the macro, such as the predicate.

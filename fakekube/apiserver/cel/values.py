@@ -18,6 +18,7 @@ from fakekube.apiserver.schema.stringformats import go_duration, loose_duration
 from fakekube.apiserver.wire.gobase64 import URL_SAFE, illegal_byte
 from fakekube.apiserver.wire.gojson import WholeFloat, is_number
 from fakekube.apiserver.wire.goprint import type_of
+from fakekube.struct import Struct
 
 
 class CelError(Exception):
@@ -33,8 +34,7 @@ UNORDERED = "NaN values cannot be ordered"
 OVER_BUDGET = "operation cancelled: actual cost limit exceeded"
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class Duration:
+class Duration(Struct, frozen=True, order=True):
     """A duration in nanoseconds."""
 
     nanos: int
@@ -66,8 +66,7 @@ class Timestamp:
         return self.at(self.offset).replace(tzinfo=None).isoformat(timespec="seconds") + fraction + zone
 
 
-@dataclass(frozen=True, slots=True)
-class Optional:
+class Optional(Struct, frozen=True):
     """An optional value."""
 
     present: bool
@@ -209,8 +208,7 @@ CONVERTERS: Mapping[str, Any] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Checked:
+class Checked(Struct, frozen=True):
     """A conversion that fails for values of other types; `problem` may have the value's type in Go as placeholder."""
 
     accepts: Callable[[Any], bool]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from fakekube.apiserver.cel.checker import check
@@ -16,6 +15,7 @@ from fakekube.apiserver.cel.values import CHECKED_CONVERTERS, CONVERTERS, CelErr
 from fakekube.apiserver.crd.decltypes import schema_decl_type
 from fakekube.apiserver.crd.fieldpath import BadPath, resolve
 from fakekube.apiserver.crd.structural import Structural
+from fakekube.struct import Struct
 
 Node = Mapping[str, Any]
 
@@ -23,8 +23,7 @@ Node = Mapping[str, Any]
 SELF_TYPE = "selfType"
 
 
-@dataclass(frozen=True, slots=True)
-class CompiledRule:
+class CompiledRule(Struct, frozen=True):
     """A compiled rule. `problem` and `message_problem` are the errors of the rule and of its messageExpression."""
 
     rule: Node

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 from fakekube.apiserver.features import since
@@ -11,10 +10,10 @@ from fakekube.apiserver.wire import goprint
 from fakekube.apiserver.wire.gojson import go_json
 from fakekube.apiserver.wire.goprint import go_quote, quoted
 from fakekube.apiserver.wire.status import FieldError, field_not_supported, field_required
+from fakekube.struct import Struct, field
 
 
-@dataclass(frozen=True, slots=True)
-class ValidationProblem:
+class ValidationProblem(Struct, frozen=True):
     """An error with a path relative to the validated value (`name`; None: the error has no field)."""
 
     kind: str
@@ -24,8 +23,7 @@ class ValidationProblem:
     limit: Any = None
 
 
-@dataclass(slots=True)
-class ValidationResult:
+class ValidationResult(Struct):
     """The errors without duplicate messages, and the number of passed checks, which ranks alternatives."""
 
     problems: list[ValidationProblem] = field(default_factory=list)

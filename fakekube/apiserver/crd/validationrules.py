@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -17,6 +16,7 @@ from fakekube.apiserver.features import since
 from fakekube.apiserver.wire import goprint
 from fakekube.apiserver.wire.goprint import go_quote, quoted
 from fakekube.apiserver.wire.status import FieldError, field_forbidden, field_required
+from fakekube.struct import Struct, field
 
 Convert = Callable[[Any], Any]
 
@@ -38,8 +38,7 @@ class _ExpensiveMessage(Exception):
     """The messageExpression of a failed rule costs too much, which ends the evaluation."""
 
 
-@dataclass(slots=True)
-class RuleResults:
+class RuleResults(Struct):
     """The results of the rules for an object, and the remaining cost budget (below 0: evaluation has ended).
 
     `warnings` are the errors of unchanged values. `checked`: the values may not conform to the schema.
@@ -83,8 +82,7 @@ class Variables(dict[str, Any]):
         raise KeyError(name)
 
 
-@dataclass(frozen=True, slots=True)
-class RatchetingOptions:
+class RatchetingOptions(Struct, frozen=True):
     """The correlation of a value with its old version, and the correlation of its nearest correlated parent."""
 
     current: CorrelatedObject | None = None

@@ -6,7 +6,6 @@ import base64
 import builtins
 import posixpath
 from collections.abc import Generator
-from dataclasses import dataclass
 from typing import Any
 
 import orjson
@@ -24,6 +23,7 @@ from fakekube.apiserver.wire import gojson
 from fakekube.apiserver.wire.gobase64 import URL_SAFE, illegal_byte
 from fakekube.apiserver.wire.options import ListOptions, parse_list_options, parse_resource_version
 from fakekube.apiserver.wire.status import StatusError, bad_request, expired, too_large_resource_version
+from fakekube.struct import Struct
 
 Object = dict[str, Any]
 
@@ -69,8 +69,7 @@ def selection_of(call: Call, options: ListOptions) -> Selection:
     return Selection(call.namespace, options.labels, options.fields, field_reader(call.strategy), shown)
 
 
-@dataclass(frozen=True, slots=True)
-class Page:
+class Page(Struct, frozen=True):
     """Entries in key order, the revision that was read, and the continue token ("": this is the last page)."""
 
     entries: tuple[Entry, ...]

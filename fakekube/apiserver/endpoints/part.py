@@ -7,7 +7,6 @@ pipeline that uses these parts is `write`.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
-from dataclasses import dataclass
 from typing import Any
 
 from fakekube.apiserver.call import Call
@@ -20,6 +19,7 @@ from fakekube.apiserver.response import StoredObject
 from fakekube.apiserver.schema import objectmeta
 from fakekube.apiserver.storage.store import Entry
 from fakekube.apiserver.wire.status import FieldError
+from fakekube.struct import Struct
 
 Object = dict[str, Any]
 
@@ -41,8 +41,7 @@ def _stored_object(call: Call, entry: Entry) -> StoredObject:
     return StoredObject(entry, representation.view(call))
 
 
-@dataclass(frozen=True, slots=True)
-class Part:
+class Part(Struct, frozen=True):
     """One part of an object.
 
     `prepare` returns the object to store; its last argument is true for a dry run. `validate` returns the errors of

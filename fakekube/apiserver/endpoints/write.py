@@ -11,7 +11,7 @@ the store.
 from __future__ import annotations
 
 from collections.abc import Callable, Generator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -47,6 +47,7 @@ from fakekube.apiserver.wire.status import (
     no_such_resource,
     not_found,
 )
+from fakekube.struct import Struct
 
 Object = dict[str, Any]
 
@@ -452,8 +453,7 @@ def read_body(call: Call, body: Call, options: WriteOptions) -> Object:
     return check_place(body, decode_object(body, field_validation=options.field_validation), naming=False)
 
 
-@dataclass(frozen=True, slots=True)
-class Action:
+class Action(Struct, frozen=True):
     """A POST whose body is not stored, such as an eviction, a binding, a token request or an access review.
 
     `body` returns the call with the kind of the body, and `read` decodes the body. `check` runs before validating

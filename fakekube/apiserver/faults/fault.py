@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from fakekube.apiserver.damage import Damage
+from fakekube.struct import Struct
 
 
-@dataclass(frozen=True, slots=True)
-class Fault:
+class Fault(Struct, frozen=True):
     """What happens to one request. The default does nothing.
 
     In this order: `delay` seconds pass; `before` is called; `reset` "before" breaks the connection; an `error`, unless

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 
 from fakekube.apiserver.openapi.parameters import Parameter, in_path, of_options, pretty
 from fakekube.apiserver.openapi.routes import JSON, NAMESPACE, PROTOBUF, TEXT, YAML, Body, Route, description
 from fakekube.apiserver.openapi.typenames import DELETE_OPTIONS, PATCH, STATUS, WATCH_EVENT
 from fakekube.apiserver.resource import PATCH_TYPES, Object, Resource, Subresource
+from fakekube.struct import replace
 
 TypeName = Callable[[str, str, str], str]
 """The full name of the type of a group, version and kind."""

@@ -9,10 +9,11 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
+
+from fakekube.struct import Struct, field
 
 #: The width at which the package wraps the lines of a description.
 _WIDTH = 78
@@ -23,8 +24,7 @@ _PARAMETERS = "**parameters**"
 _FIELD = re.compile(r"\* \*\*(.+?)\*\* ``.*?`` - ?")
 
 
-@dataclass(frozen=True, slots=True)
-class Described:
+class Described(Struct, frozen=True):
     """The description of a type, and those of its fields by their JSON names."""
 
     text: str = ""

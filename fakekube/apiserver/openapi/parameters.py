@@ -7,18 +7,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 
 from fakekube.apiserver.resource import Object
+from fakekube.struct import Struct
 
 STRING, INTEGER, BOOLEAN = "string", "integer", "boolean"
 
 
-@dataclass(frozen=True, slots=True)
-class Parameter:
+class Parameter(Struct, frozen=True):
     """A parameter in the query or in the path, with its JSON type."""
 
     name: str

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 
 from fakekube.apiserver.openapi.parameters import Parameter, in_path
 from fakekube.apiserver.resource import Object
+from fakekube.struct import Struct
 
 #: The type of a response that is a string.
 TEXT = ""
@@ -16,16 +16,14 @@ JSON, YAML, PROTOBUF = "application/json", "application/yaml", "application/vnd.
 NAMESPACE = in_path("namespace", "object name and auth scope, such as for teams and projects")
 
 
-@dataclass(frozen=True, slots=True)
-class Body:
+class Body(Struct, frozen=True):
     """The body of a request: the full name of its type."""
 
     type: str
     required: bool = True
 
 
-@dataclass(frozen=True, slots=True)
-class Route:
+class Route(Struct, frozen=True):
     """One operation.
 
     `operation` is the verb and the rest of its name in web services: `read`, `NamespacedPod`. `answer` is the full name

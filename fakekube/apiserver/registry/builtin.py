@@ -6,7 +6,6 @@ To add a kind, add a module to its group's package, or a folder with a module `s
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import replace
 from functools import cache
 from importlib import import_module
 from pkgutil import iter_modules
@@ -16,6 +15,7 @@ from fakekube.apiserver.registry.autoscaling import scale
 from fakekube.apiserver.registry.generic.kind import Kind, PartStrategy
 from fakekube.apiserver.registry.generic.strategy import DEFAULT, Strategy
 from fakekube.apiserver.registry.generic.table import columns
+from fakekube.struct import replace
 
 #: The packages of API groups, below this one; named as in kubernetes `pkg/registry`.
 GROUPS = (

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
+from fakekube.struct import Struct
 
-@dataclass(slots=True)
-class WatchFault:
+
+class WatchFault(Struct):
     """The fault of one watch, and how many events it has delivered.
 
     The stream ends after `cut_after` events, or before an event that matches `cut_at` ("TYPE NAME", shell patterns);

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from urllib.parse import unquote_to_bytes
+
+from fakekube.struct import Struct
 
 _PORT = re.compile(r"(?::[0-9]*)?\Z")
 _ESCAPE = re.compile(r"%(?![0-9A-Fa-f]{2})")
@@ -15,8 +16,7 @@ class BadUrl(Exception):
     """An invalid URL; the message is Go's."""
 
 
-@dataclass(frozen=True, slots=True)
-class Url:
+class Url(Struct, frozen=True):
     """A parsed URL. `host` includes the port and the brackets of an IPv6 address; `raw_query` has no question mark."""
 
     scheme: str = ""

@@ -9,13 +9,13 @@ import base64
 import math
 import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
 from typing import Any, NamedTuple, TypeVar
 
 import yaml
 
 from fakekube.apiserver.wire.gobase64 import illegal_byte
 from fakekube.apiserver.wire.goprint import go_quote
+from fakekube.struct import Struct, field
 
 #: The limit of the nesting of collections.
 MAX_DEPTH = 250
@@ -57,8 +57,7 @@ class TooDeep(Exception):
         super().__init__("exceeded max depth")
 
 
-@dataclass(slots=True)
-class _Node:
+class _Node(Struct):
     line: int
     tag: str
     scalar: str | None = None
@@ -242,7 +241,7 @@ class _Decoder:
             key = self.decode(key_node)
             if isinstance(key, dict | list):
                 raise YamlProblem("yaml: invalid map key: " + _go_value(key))
-            key = _Key(key)
+            key = _Key(key, type(key))
             value = self.decode(item)
             if key in found:
                 self.repeated.append(f"line {item.line}: key {_go_value(key.value)} already set in map")
@@ -262,15 +261,11 @@ class _Decoder:
             raise YamlProblem("yaml: map merge requires map or sequence of maps as the value")
 
 
-@dataclass(frozen=True, slots=True)
-class _Key:
+class _Key(NamedTuple):
     """A key of a map. Keys of different types differ, as `1` and `true` do."""
 
     value: Any
-    type: type = field(init=False)
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "type", type(self.value))
+    type: type
 
     def text(self, item: Any) -> str:
         """The key in JSON (`convertToJSONableObject`). `item`: its value, which the error of a null key quotes."""

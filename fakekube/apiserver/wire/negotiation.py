@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 
 from fakekube.apiserver.wire.codec import JSON, PROTOBUF, YAML
 from fakekube.apiserver.wire.request import Request
 from fakekube.apiserver.wire.status import StatusError, not_acceptable
+from fakekube.struct import Struct
 
 #: The supported media types in the server's order, and those of streams.
 MEDIA_TYPES = (JSON, YAML, PROTOBUF)
@@ -18,8 +18,7 @@ PROTOBUF_STREAM = f"{PROTOBUF};stream=watch"
 STREAMS = f"{JSON};stream=watch, {PROTOBUF_STREAM}"
 
 
-@dataclass(frozen=True, slots=True)
-class Representation:
+class Representation(Struct, frozen=True):
     """A media type, and the shape of the object (`as`: Table, PartialObjectMetadata; "": the object itself)."""
 
     media_type: str = JSON
@@ -33,8 +32,7 @@ Shape = tuple[str, str, str]
 """Group, version and kind to which the object is converted."""
 
 
-@dataclass(frozen=True, slots=True)
-class Restrictions:
+class Restrictions(Struct, frozen=True):
     """The representations that an endpoint supports (`EndpointRestrictions`).
 
     `whole`: the media types of objects that are not converted. `server_version`: the supported value of `sv`.
@@ -71,8 +69,7 @@ def aggregated_discovery(versions: Iterable[str]) -> Restrictions:
     return Restrictions(frozenset(), shapes)
 
 
-@dataclass(frozen=True, slots=True)
-class Clause:
+class Clause(Struct, frozen=True):
     """One clause of an Accept header. `media_type` may contain wildcards."""
 
     media_type: str

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from fakekube.apiserver.features import enabled, since
 from fakekube.apiserver.resource import Object
@@ -23,13 +23,13 @@ from fakekube.apiserver.wire.status import (
     field_too_long,
     invalid,
 )
+from fakekube.struct import Struct, replace
 
 FIELD_VALIDATIONS = ("", "Ignore", "Strict", "Warn")
 PROPAGATION_POLICIES = ("Foreground", "Background", "Orphan")
 
 
-@dataclass(frozen=True, slots=True)
-class ListOptions:
+class ListOptions(Struct, frozen=True):
     """The options of a list or a watch. `resource_version` "" and `limit` 0 mean that none is requested.
 
     With `timeout_seconds` None the server chooses the timeout.
@@ -160,8 +160,7 @@ def parse_resource_version(text: str) -> int:
         raise ValueError(why) from None
 
 
-@dataclass(frozen=True, slots=True)
-class WriteOptions:
+class WriteOptions(Struct, frozen=True):
     """The options of create, update and patch: dryRun, fieldManager, fieldValidation and, for an apply, force."""
 
     dry_run: bool

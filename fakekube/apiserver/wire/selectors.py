@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from fakekube.apiserver import names
 from fakekube.apiserver.wire import integers
 from fakekube.apiserver.wire.goprint import go_quote
 from fakekube.apiserver.wire.status import StatusError, bad_request
+from fakekube.struct import Struct
 
 Labels = Mapping[str, str]
 
 
-@dataclass(frozen=True, slots=True)
-class Requirement:
+class Requirement(Struct, frozen=True):
     """One requirement of a label selector. `operator` is one of in, notin, =, ==, !=, exists, !, gt, lt."""
 
     key: str
@@ -49,8 +48,7 @@ OPERATORS: dict[str, Callable[[str | None, tuple[str, ...]], bool]] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class LabelSelector:
+class LabelSelector(Struct, frozen=True):
     """Selects the objects that meet all requirements; without any, every object."""
 
     requirements: tuple[Requirement, ...] = ()
@@ -188,8 +186,7 @@ def parse_labels(text: str) -> LabelSelector:
     return LabelSelector(tuple(_Parser(text).parse()))
 
 
-@dataclass(frozen=True, slots=True)
-class FieldTerm:
+class FieldTerm(Struct, frozen=True):
     """`field` equals `value`, or differs from it."""
 
     field: str
@@ -197,8 +194,7 @@ class FieldTerm:
     value: str
 
 
-@dataclass(frozen=True, slots=True)
-class FieldSelector:
+class FieldSelector(Struct, frozen=True):
     """Selects the objects that meet all terms. The strategy of a kind defines its fields."""
 
     terms: tuple[FieldTerm, ...] = ()

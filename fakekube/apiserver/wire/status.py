@@ -4,13 +4,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from fakekube.apiserver.features import since
 from fakekube.apiserver.resource import Object, qualify
 from fakekube.apiserver.wire.gojson import go_json
 from fakekube.apiserver.wire.goprint import go_quote, quoted
+from fakekube.struct import Struct
 
 
 class StatusError(Exception):
@@ -73,8 +73,7 @@ class PlainAnswer(Exception):
         self.code, self.text = code, text
 
 
-@dataclass(frozen=True, slots=True)
-class FieldError:
+class FieldError(Struct, frozen=True):
     """An invalid field (`field.Error`): its path, the reason of the Status cause, and the message."""
 
     field: str

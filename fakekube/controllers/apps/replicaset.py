@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
@@ -38,6 +37,7 @@ from fakekube.controllers.workload.podstate import (
     timestamp,
 )
 from fakekube.controllers.workload.workloadconditions import new_condition, with_condition, without_condition
+from fakekube.struct import Struct
 
 #: Most pods that are created or deleted in one reconcile.
 BURST = 500
@@ -48,8 +48,7 @@ WORKERS = 5
 Object = Mapping[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
-class Flavor:
+class Flavor(Struct, frozen=True):
     """What differs between the two kinds. `counts_terminating`: whether the status counts terminating pods."""
 
     name: str

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
@@ -29,6 +28,7 @@ from fakekube.controllers.objectevents import object_events
 from fakekube.controllers.workload.podstate import timestamp
 from fakekube.controllers.workload.scaleclient import get_scale
 from fakekube.controllers.workload.semantic import is_equal
+from fakekube.struct import Struct, field
 
 #: How many reconciles run at the same time (kube-controller-manager: --concurrent-horizontal-pod-autoscaler-syncs).
 WORKERS = 5
@@ -50,8 +50,7 @@ def add(context: ControllerContext) -> None:
     HorizontalController(context).add()
 
 
-@dataclass(slots=True)
-class ScalingSync:
+class ScalingSync(Struct):
     """One reconcile. `status` is what is written in the end; conditions change as it goes on."""
 
     hpa: Object

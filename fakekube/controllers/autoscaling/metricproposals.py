@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from fakekube.apiserver.schema.quantity import canonical, value_of
@@ -16,12 +15,12 @@ from fakekube.controllers.autoscaling.replicacount import (
     value_replicas,
 )
 from fakekube.controllers.workload.selectortext import selector_text
+from fakekube.struct import Struct
 
 Object = Mapping[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
-class Proposal:
+class Proposal(Struct, frozen=True):
     """The replicas that a metric asks for, its name in messages, and its status."""
 
     replicas: int
@@ -40,8 +39,7 @@ class NoProposal(Exception):
         self.reason, self.cause = reason, cause
 
 
-@dataclass(frozen=True, slots=True)
-class Looked:
+class Looked(Struct, frozen=True):
     """The target of an autoscaler: its pods by their selector, and the replicas of the scale's status."""
 
     namespace: str

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
 from typing import Any
@@ -16,6 +15,7 @@ from fakekube.apiserver.wire.goduration import parse_duration
 from fakekube.controllers.context import ControllerContext
 from fakekube.controllers.workload.podstate import time_of
 from fakekube.controllers.workload.selectortext import selector_query
+from fakekube.struct import Struct
 
 #: Seconds over which a custom metric is measured if it has no window.
 _WINDOW = 60.0
@@ -37,8 +37,7 @@ class MetricsUnavailable(Exception):
     """Metrics cannot be read, or the number of replicas cannot be computed from them."""
 
 
-@dataclass(frozen=True, slots=True)
-class PodMetric:
+class PodMetric(Struct, frozen=True):
     """A value in thousandths, and when and over how many seconds it was measured."""
 
     value: int

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
 
 from fakekube.apiserver.schema.quantity import value_of
 from fakekube.controllers.autoscaling.metricsclient import MetricsUnavailable, PodMetric, milli
 from fakekube.controllers.workload.podstate import Pod, condition, is_ready, moment, phase
+from fakekube.struct import Struct, replace
 
 #: Seconds after the start of a pod in which its cpu usage counts only while it is ready
 #: (kube-controller-manager: --horizontal-pod-autoscaler-cpu-initialization-period).
@@ -26,8 +26,7 @@ MOST = 2**31 - 1
 _NO_PODS = "no pods returned by selector while calculating replica count"
 
 
-@dataclass(frozen=True, slots=True)
-class Tolerances:
+class Tolerances(Struct, frozen=True):
     """How far the ratio of usage and target may be from 1 without a change."""
 
     down: float = 0.1
@@ -37,8 +36,7 @@ class Tolerances:
         return 1.0 - self.down <= ratio <= 1.0 + self.up
 
 
-@dataclass(frozen=True, slots=True)
-class Target:
+class Target(Struct, frozen=True):
     """The replicas whose metric is looked at: the pods of the scale, and how many there are."""
 
     pods: Sequence[Pod]
@@ -47,8 +45,7 @@ class Target:
     now: datetime
 
 
-@dataclass(frozen=True, slots=True)
-class Groups:
+class Groups(Struct, frozen=True):
     """The pods by what their metrics say: a number of ready ones, and the names of the others."""
 
     ready: int
@@ -90,8 +87,7 @@ def _is_starting(pod: Pod, metric: PodMetric, now: datetime) -> bool:
 # --- metrics of pods
 
 
-@dataclass(frozen=True, slots=True)
-class Usage:
+class Usage(Struct, frozen=True):
     """The ratio of usage and target, the average usage, and, of resources, the usage as a percentage of requests."""
 
     ratio: float

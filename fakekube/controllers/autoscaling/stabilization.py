@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
+
+from fakekube.struct import Struct, field
 
 #: Seconds in which the highest recommendation counts before replicas are removed
 #: (kube-controller-manager: --horizontal-pod-autoscaler-downscale-stabilization).
@@ -31,16 +32,14 @@ Rules = Mapping[str, Any]
 Reason = tuple[str, str]
 
 
-@dataclass(frozen=True, slots=True)
-class Moment:
+class Moment(Struct, frozen=True):
     """A number and when it was noted: a recommendation, or by how many replicas the target was scaled."""
 
     number: int
     time: datetime
 
 
-@dataclass(slots=True)
-class Memory:
+class Memory(Struct):
     """What is remembered of one autoscaler."""
 
     recommendations: list[Moment] = field(default_factory=list)
@@ -48,8 +47,7 @@ class Memory:
     scaled_down: list[Moment] = field(default_factory=list)
 
 
-@dataclass(frozen=True, slots=True)
-class Bounds:
+class Bounds(Struct, frozen=True):
     """The replicas that there are, and those that there may be."""
 
     current: int
@@ -57,8 +55,7 @@ class Bounds:
     maximum: int
 
 
-@dataclass(frozen=True, slots=True)
-class Normalized:
+class Normalized(Struct, frozen=True):
     """The replicas, why the recommendation was or was not changed, and why it was limited, if `limited`."""
 
     replicas: int

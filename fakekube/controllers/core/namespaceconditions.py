@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any, NamedTuple
+
+from fakekube.struct import Struct, field
 
 Condition = Mapping[str, Any]
 
@@ -22,8 +23,7 @@ SUCCESSES: Mapping[str, tuple[str, str]] = {
 }
 
 
-@dataclass(slots=True)
-class Findings:
+class Findings(Struct):
     """What was found: why resources are not known ("": they are), why they could not be deleted, and what is left.
 
     `remaining`: the number of objects by resource ("pods."). `finalizers`: the number of objects that have each.

@@ -8,7 +8,6 @@ from __future__ import annotations
 import logging
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
@@ -17,6 +16,7 @@ from controllerlib.client import is_not_found
 from fakekube.controllers.core.namespaceconditions import Findings, new_conditions, updated_conditions
 from fakekube.controllers.servedresources import ServedResource, served_resources
 from fakekube.controllers.workload.podstate import is_terminal, time_of, timestamp
+from fakekube.struct import Struct, field
 
 _log = logging.getLogger(__name__)
 
@@ -34,8 +34,7 @@ class ContentFailure(Exception):
     """The content could not be deleted; it is tried again."""
 
 
-@dataclass(frozen=True, slots=True)
-class Remaining:
+class Remaining(Struct, frozen=True):
     """What is left of a resource. `estimate`: the seconds until it is expected to be gone."""
 
     estimate: int = 0

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from controllerlib.controller import controller_of
 from fakekube.controllers.workload.podstate import Pod, is_terminal
+from fakekube.struct import Struct
 
 Object = Mapping[str, Any]
 
@@ -22,8 +22,7 @@ class ClaimNotCreated(Exception):
     """The claim of a pod was not created yet from its template."""
 
 
-@dataclass(frozen=True, slots=True)
-class ClaimName:
+class ClaimName(Struct, frozen=True):
     """The name of the claim of a pod, "" if it needs none. `made`: from a template, so that the pod must own it."""
 
     name: str

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
 from fakekube.controllers.workload.objectfinalizers import is_deletion_candidate
+from fakekube.struct import Struct, field
 
 Object = Mapping[str, Any]
 Reference = Mapping[str, Any]
@@ -51,8 +51,7 @@ class Identity(NamedTuple):
         return f"[{self.api_version}/{self.kind}, {where}]"
 
 
-@dataclass(slots=True, eq=False)
-class Node:
+class Node(Struct, eq=False):
     """An object in the graph. `dependents`: the nodes that name its uid as owner, in the order of their appearance.
 
     `virtual`: it was not observed. `deleting_dependents`: it is being deleted in the foreground.
@@ -100,8 +99,7 @@ class AbsentOwners:
         return True
 
 
-@dataclass(frozen=True, slots=True)
-class Todo:
+class Todo(Struct, frozen=True):
     """What follows from a change.
 
     delete: attempt to delete the node · delete later: the same with the delay of the rate limiter · orphan: attempt to

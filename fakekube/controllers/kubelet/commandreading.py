@@ -9,10 +9,11 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import PurePosixPath
 from typing import Any
+
+from fakekube.struct import Struct
 
 _SHELLS = frozenset({"sh", "bash", "ash", "dash", "zsh"})
 
@@ -27,8 +28,7 @@ _UNITS = {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86400}
 _SLEEP = re.compile(r"([0-9]+(?:\.[0-9]*)?|\.[0-9]+)([smhd]?)$")
 
 
-@dataclass(frozen=True, slots=True)
-class Outcome:
+class Outcome(Struct, frozen=True):
     """How a command ends. `seconds`: after its start, None: never; `code`: its exit code."""
 
     seconds: float | None

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Literal
 
 from fakekube.controllers.nodespec import NodeSpec
+from fakekube.struct import Struct
 
 Object = dict[str, Any]
 Pressure = Literal["memory", "disk", "pid"]
@@ -44,8 +44,7 @@ PRESSURE_EVENTS: Mapping[tuple[Pressure, bool], str] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Condition:
+class Condition(Struct, frozen=True):
     """What the conditions of a node say. `problem`: why it is not ready, "" if it is."""
 
     pressures: frozenset[Pressure] = frozenset()

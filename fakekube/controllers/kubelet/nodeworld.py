@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from controllerlib.random import Random
@@ -12,6 +12,7 @@ from fakekube.controllers.kubelet.commandreading import Outcome, is_loop, outcom
 from fakekube.controllers.kubelet.podrun import Container
 from fakekube.controllers.kubelet.stage import DEFAULT_STAGES, Command, Exit, Moment, PodSelector, Run, Stage
 from fakekube.controllers.lister import CachedKind
+from fakekube.struct import Struct
 
 Pod = Mapping[str, Any]
 
@@ -79,8 +80,7 @@ def _read(stage: Stage, container: Container) -> tuple[Stage, float] | None:
     return replace(stage, action=Exit(found.code)), found.seconds or stage.delay
 
 
-@dataclass(frozen=True, slots=True)
-class NamespacedObjects:
+class NamespacedObjects(Struct, frozen=True):
     """Reads of the objects of a namespace from the shared informers, by kind."""
 
     kinds: Mapping[str, CachedKind]
@@ -90,8 +90,7 @@ class NamespacedObjects:
         return self.kinds[kind].get(self.namespace, name)
 
 
-@dataclass(frozen=True, slots=True)
-class NodeWorld:
+class NodeWorld(Struct, frozen=True):
     """The surroundings of a pod on a node with these images. Implements `podmachine.World`."""
 
     stages: Stages

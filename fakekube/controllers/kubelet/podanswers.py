@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, cast
 
 from fakekube.apiserver.kubelet import ExecHandler, ExecRequest, ExecResult, Kubelet, LogHandler, LogOutput, LogRequest
 from fakekube.apiserver.wire.status import bad_request, internal_error
 from fakekube.controllers.kubelet.stage import PodSelector
+from fakekube.struct import Struct
 
 #: What a container runtime answers if the image has no `tar`. `kubectl cp` would otherwise succeed and copy nothing.
 _NO_TAR = ExecResult(
@@ -23,8 +23,7 @@ _NOT_RUN = ExecResult(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class _Script:
+class _Script(Struct, frozen=True):
     selector: PodSelector
     container: str
     logs: LogHandler | None = None

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
@@ -16,7 +15,6 @@ from fakekube.controllers.kubelet.stage import Apply, CreateError, Exit, PullErr
 _PULL_ERROR_SHOWN = 1.0
 
 
-@dataclass(slots=True)
 class PodMachine(PodMoment):
     """Moves one pod to the present."""
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Protocol
 
 from fakekube.controllers.kubelet.podrun import Container, Ended, PodRun, Role
 from fakekube.controllers.kubelet.restartpolicy import restarts_after
 from fakekube.controllers.kubelet.stage import Exit, Moment, Stage
+from fakekube.struct import Struct
 
 Pod = Mapping[str, Any]
 
@@ -22,8 +22,7 @@ _FIELDS: Mapping[Role, str] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class PodEvent:
+class PodEvent(Struct, frozen=True):
     """An Event about a pod, or about one of its containers, which is in a list `field` of the spec."""
 
     kind: str
@@ -52,8 +51,7 @@ class World(Protocol):
         """The message about a missing ConfigMap or Secret in the container's environment, or ""."""
 
 
-@dataclass(slots=True)
-class PodMoment:
+class PodMoment(Struct):
     """`pod` is the object in the API, `run` the state at the kubelet, which changes."""
 
     run: PodRun

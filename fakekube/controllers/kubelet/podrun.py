@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Literal
 
 from fakekube.controllers.kubelet.stage import Action, Probe
 from fakekube.controllers.workload.podstate import moment
+from fakekube.struct import Struct, field
 
 Pod = Mapping[str, Any]
 Role = Literal["init", "sidecar", "main", "ephemeral"]
 
 
-@dataclass(frozen=True, slots=True)
-class Ended:
+class Ended(Struct, frozen=True):
     """How a container ended."""
 
     code: int
@@ -26,8 +25,7 @@ class Ended:
     container_id: str = ""
 
 
-@dataclass(slots=True)
-class Backoff:
+class Backoff(Struct):
     """The back-off of a container or an image (client-go: flowcontrol.Backoff)."""
 
     seconds: float = 0.0
@@ -50,8 +48,7 @@ class Backoff:
         return self.updated is not None and (event - self.updated).total_seconds() > 2 * self.LONGEST
 
 
-@dataclass(slots=True)
-class ProbeState:
+class ProbeState(Struct):
     """The consecutive results of a probe. `due`: when it is tried next; None while its result cannot change."""
 
     probe: Probe
@@ -60,8 +57,7 @@ class ProbeState:
     due: datetime | None = None
 
 
-@dataclass(slots=True)
-class Container:
+class Container(Struct):
     """A container. `pending` happens at `due`; `state` is what its status shows.
 
     `waiting`: reason and message while it waits. `ended`: how it ended last, `last`: how it ended before that.
@@ -101,8 +97,7 @@ class Container:
         self.pending, self.due = action, due
 
 
-@dataclass(slots=True)
-class PodRun:
+class PodRun(Struct):
     """A pod on its node. `verdict`: reason and message with which the pod fails, whatever its containers do."""
 
     uid: str

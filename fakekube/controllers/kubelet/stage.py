@@ -12,6 +12,7 @@ from fnmatch import fnmatchcase
 from typing import Any, Literal
 
 from controllerlib.client import EVERYTHING, Selector
+from fakekube.struct import Struct
 
 Pod = Mapping[str, Any]
 
@@ -77,8 +78,7 @@ class ProbeResult:
     passes: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Command:
+class Command(Struct, frozen=True):
     """The container does what its command says (`commandreading.outcome_of`); without a command the next stage decides.
 
     `waits`: a loop that waits for something runs for ever, else it ends.
@@ -91,8 +91,7 @@ Objects = Sequence[Mapping[str, Any]]
 """Kubernetes objects."""
 
 
-@dataclass(frozen=True, slots=True)
-class Apply:
+class Apply(Struct, frozen=True):
     """The container applies objects, then ends with the exit code `code`; with 1 if the server rejects one.
 
     `objects`: Kubernetes objects, or a function of the pod that returns them, or None for none. The service
@@ -107,8 +106,7 @@ class Apply:
 Action = Start | PullError | CreateError | Exit | Run | Hang | Readiness | ProbeResult | Command | Apply
 
 
-@dataclass(frozen=True, slots=True)
-class FieldMatch:
+class FieldMatch(Struct, frozen=True):
     """A field of the pod and what it must be.
 
     `path`: names of fields, "[]" for each element of a list; `operator`: In, NotIn, Exists, DoesNotExist.

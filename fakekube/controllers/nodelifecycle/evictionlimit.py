@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
+from fakekube.struct import Struct, field
 
-@dataclass(slots=True)
-class ZoneTainter:
+
+class ZoneTainter(Struct):
     """The nodes of a zone that are to be tainted, in order.
 
     `rate`: nodes a second, 0: none. A node that was tainted is not added again until it is removed.

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any, Literal
 
 from fakekube.controllers.workload.podstate import condition, moment, timestamp
+from fakekube.struct import Struct, replace
 
 #: The conditions that become Unknown.
 _CONDITIONS = ("Ready", "MemoryPressure", "DiskPressure", "PIDPressure")
@@ -17,8 +17,7 @@ Object = Mapping[str, Any]
 ZoneState = Literal["Initial", "Normal", "FullDisruption", "PartialDisruption"]
 
 
-@dataclass(frozen=True, slots=True)
-class NodeHealth:
+class NodeHealth(Struct, frozen=True):
     """What was seen of a node: its condition Ready, the renewal of its lease, and when either has changed last."""
 
     probed: datetime

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from controllerlib import Request
 from controllerlib.controller import RequestQueue
 from fakekube.controllers.context import ControllerContext
 from fakekube.controllers.objectevents import Object, enqueue, object_events
 from fakekube.controllers.workload.intorpercent import integer
+from fakekube.struct import Struct
 
 ANNOTATION = "node.alpha.kubernetes.io/ttl"
 WORKERS = 5
@@ -28,8 +28,7 @@ STEPS: Sequence[tuple[int, float, int]] = (
 )
 
 
-@dataclass(slots=True)
-class ClusterSize:
+class ClusterSize(Struct):
     """The number of nodes, and the step of it."""
 
     nodes: int = 0

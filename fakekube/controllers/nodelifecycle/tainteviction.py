@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from controllerlib import ApiError, Request, Result
@@ -13,6 +12,7 @@ from fakekube.controllers.objectevents import object_events
 from fakekube.controllers.workload.nodefit import tolerates, untolerated_taint
 from fakekube.controllers.workload.podstate import timestamp
 from fakekube.controllers.workload.podstatuspatch import disruption_target, patch_pod_status
+from fakekube.struct import Struct
 
 NAME = "taint-eviction-controller"
 ACCOUNT = "node-controller"
@@ -31,8 +31,7 @@ def add(context: ControllerContext) -> None:
     TaintEvictionController(context).add()
 
 
-@dataclass(frozen=True, slots=True)
-class _Eviction:
+class _Eviction(Struct, frozen=True):
     """A planned deletion: when it was planned and when it is due, in seconds."""
 
     planned: float

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from typing import Any
 
 from controllerlib.controller import controller_of
 from fakekube.controllers.workload.hostports import Port, host_ports
 from fakekube.controllers.workload.podrequests import amounts, pod_requests
+from fakekube.struct import Struct, field, replace
 
 Pod = Mapping[str, Any]
 Node = Mapping[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
-class PodInfo:
+class PodInfo(Struct, frozen=True):
     """A pod with what is counted for it."""
 
     pod: Pod
@@ -59,8 +58,7 @@ def pod_info(pod: Pod) -> PodInfo:
     )
 
 
-@dataclass(slots=True)
-class NodeInfo:
+class NodeInfo(Struct):
     """A node, its pods, and the sums of what they request."""
 
     name: str

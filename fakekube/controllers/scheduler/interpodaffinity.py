@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from controllerlib.client import Selector, label_selector_as_selector
 from fakekube.controllers.scheduler.clusterview import ClusterView, NodeInfo, PodInfo
 from fakekube.controllers.scheduler.verdict import Filter, Rejection, Score
+from fakekube.struct import Struct
 
 NamespaceLabels = Callable[[str], Mapping[str, str]]
 """The labels of a namespace."""
@@ -20,8 +20,7 @@ _ANTI_AFFINITY = Rejection("InterPodAffinity", ("node(s) didn't match pod anti-a
 _EXISTING = Rejection("InterPodAffinity", ("node(s) didn't satisfy existing pods anti-affinity rules",))
 
 
-@dataclass(frozen=True, slots=True)
-class Term:
+class Term(Struct, frozen=True):
     """A term of a pod: which other pods it concerns, and within which topology."""
 
     selector: Selector

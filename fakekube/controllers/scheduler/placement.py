@@ -18,13 +18,13 @@ from fakekube.controllers.scheduler.clusterview import ClusterView, NodeInfo, Po
 from fakekube.controllers.scheduler.interpodaffinity import NamespaceLabels
 from fakekube.controllers.scheduler.verdict import Filter, Rejection, Unschedulable
 from fakekube.controllers.scheduler.volumefit import Volumes
+from fakekube.struct import Struct
 
 TieBreak = Callable[[Sequence[str]], str]
 """Chooses one of several nodes that are equally good."""
 
 
-@dataclass(frozen=True, slots=True)
-class Surroundings:
+class Surroundings(Struct, frozen=True):
     """What a decision depends on, but for the nodes and their pods."""
 
     volumes: Volumes

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from controllerlib.client import label_selector_as_selector
@@ -11,6 +10,7 @@ from fakekube.controllers.scheduler.clusterview import ClusterView, NodeInfo, Po
 from fakekube.controllers.scheduler.placement import NoFit, Surroundings, filters, first_rejection, reasons_text
 from fakekube.controllers.scheduler.verdict import Rejection, Unschedulable
 from fakekube.controllers.workload.podstate import condition
+from fakekube.struct import Struct
 
 Budget = Mapping[str, Any]
 
@@ -22,8 +22,7 @@ _NOT_HELPFUL = "Preemption is not helpful for scheduling"
 _NO_VICTIMS = "No preemption victims found for incoming pod"
 
 
-@dataclass(frozen=True, slots=True)
-class Candidate:
+class Candidate(Struct, frozen=True):
     """A node and the pods to delete there, the most important first."""
 
     node: str

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from controllerlib import Request
+from fakekube.struct import Struct
 
 #: Seconds: the back-off after the first attempt, and the longest (podInitialBackoffSeconds, podMaxBackoffSeconds).
 INITIAL_BACKOFF = 1.0
@@ -15,8 +14,7 @@ ASSIGNED_POD_ADDED = frozenset({"PodTopologySpread", "InterPodAffinity"})
 VOLUMES_CHANGED = frozenset({"VolumeBinding"})
 
 
-@dataclass(slots=True)
-class Waiting:
+class Waiting(Struct):
     """A pod that no node fits. `at`: the monotonic time of the last attempt; `plugins`: what rejected it."""
 
     uid: str

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from controllerlib.client import Selector, label_selector_as_selector
@@ -11,13 +10,13 @@ from fakekube.controllers.scheduler.clusterview import ClusterView, NodeInfo, Po
 from fakekube.controllers.scheduler.nodeaffinity import matches_required
 from fakekube.controllers.scheduler.tainttoleration import taints
 from fakekube.controllers.scheduler.verdict import Filter, Rejection, Score
+from fakekube.struct import Struct
 
 _NO_MATCH = "node(s) didn't match pod topology spread constraints"
 _ZONE = "topology.kubernetes.io/zone"
 
 
-@dataclass(frozen=True, slots=True)
-class Constraint:
+class Constraint(Struct, frozen=True):
     """A constraint with the selector that matchLabelKeys are part of."""
 
     key: str

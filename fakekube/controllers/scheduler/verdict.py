@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from fakekube.controllers.scheduler.clusterview import NodeInfo
+from fakekube.struct import Struct
 
 
-@dataclass(frozen=True, slots=True)
-class Rejection:
+class Rejection(Struct, frozen=True):
     """`resolvable`: whether the pod might fit if other pods were gone, so that preemption can help."""
 
     plugin: str

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Protocol
 
 from controllerlib.controller import controller_of
@@ -11,6 +10,7 @@ from fakekube.controllers.scheduler.clusterview import NodeInfo, PodInfo
 from fakekube.controllers.scheduler.nodeaffinity import matches_any
 from fakekube.controllers.scheduler.verdict import Filter, Rejection, Unschedulable
 from fakekube.controllers.workload.podrequests import amount
+from fakekube.struct import Struct
 
 Object = Mapping[str, Any]
 
@@ -34,8 +34,7 @@ class Volumes(Protocol):
     def storage_class(self, name: str) -> Object | None: ...
 
 
-@dataclass(frozen=True, slots=True)
-class Claims:
+class Claims(Struct, frozen=True):
     """The claims of a pod: the volumes of those that are bound, and those that wait for their first consumer.
 
     A volume that does not exist is None.

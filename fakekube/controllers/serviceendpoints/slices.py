@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 import orjson
+
+from fakekube.struct import Struct, field
 
 #: Most endpoints of a slice (--max-endpoints-per-slice).
 MOST = 100
@@ -16,8 +17,7 @@ Slice = dict[str, Any]
 Endpoint = dict[str, Any]
 
 
-@dataclass(slots=True)
-class SliceChanges:
+class SliceChanges(Struct):
     """The slices to create, to update and to delete."""
 
     create: list[Slice] = field(default_factory=list)

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Any
 
 from controllerlib import Request
 from fakekube.controllers.lister import CachedKind, StaleCache
+from fakekube.struct import Struct, field
 
 Object = Mapping[str, Any]
 
 
-@dataclass(slots=True)
-class _Written:
+class _Written(Struct):
     uid: str
     #: The latest resourceVersion that was written of each kind.
     versions: dict[CachedKind, int] = field(default_factory=dict)

@@ -7,16 +7,15 @@ notes how many creations and which deletions it expects, and does nothing until 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 from controllerlib.clock import Clock
+from fakekube.struct import Struct
 
 #: Seconds after which expectations that were not met count no longer (controller.ExpectationsTimeout).
 TIMEOUT = 300.0
 
 
-@dataclass(slots=True)
-class _Expected:
+class _Expected(Struct):
     since: float
     creations: int = 0
     deletions: int = 0

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Self
 
@@ -11,6 +10,7 @@ from fakekube.apiserver.storage.store import Change
 from fakekube.harness.assertions.readonly import ReadOnlyCluster
 from fakekube.harness.records.entry import offset
 from fakekube.harness.timeline import Timeline
+from fakekube.struct import Struct
 
 Predicate = Callable[[ReadOnlyCluster], object]
 
@@ -22,8 +22,7 @@ class Violated(AssertionError):
     """A predicate of `always` or `never` did not hold after a change."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Violation:
+class _Violation(Struct, frozen=True):
     text: str
     wanted: bool
     change: Change

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
 from pathlib import Path
 
 from controllerlib.client import HttpTransport
+from fakekube.struct import Struct
 
 
 class NoBackend(Exception):
     """The backend cannot be used; the message says what is missing."""
 
 
-@dataclass(frozen=True, slots=True)
-class Connection:
+class Connection(Struct, frozen=True):
     """A backend by name ("envtest", "cluster"), its kubeconfig file, and the context (None: the current one)."""
 
     backend: str

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
@@ -14,6 +13,7 @@ from fakekube.harness.callbacks import reported
 from fakekube.harness.members import Need, changes, reads
 from fakekube.harness.operators.background import Background
 from fakekube.server.runner import ServerRunner
+from fakekube.struct import replace
 
 if TYPE_CHECKING:
     from fakekube.controllers.kubelet.stage import Stage

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from fakekube.harness.detectors.detector import Doing, Scene, meta_of
+from fakekube.struct import Struct
 
 
-@dataclass(frozen=True, slots=True)
-class Child:
+class Child(Struct, frozen=True):
     """An object as it was created, and the reconcile that created it."""
 
     doing: Doing

@@ -6,7 +6,7 @@ import re
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 from functools import cache, partial
 from typing import Any, TypeVar, cast
@@ -37,6 +37,7 @@ from fakekube.harness.detectors.knowndetectors import KNOWN, check_name, detecto
 from fakekube.harness.detectors.levels import Level
 from fakekube.harness.detectors.logrecords import LogRecords
 from fakekube.server.runner import ServerRunner
+from fakekube.struct import Struct
 from fakekube.virtualtime import Bubble
 from fakekube.virtualtime.simulatedprocess import SimulatedProcess
 
@@ -44,8 +45,7 @@ P = TypeVar("P", bound=Planned)
 T = TypeVar("T")
 
 
-@dataclass(frozen=True, slots=True)
-class Allowed:
+class Allowed(Struct, frozen=True):
     """Findings that a test intends. `match`: a regular expression that their text contains."""
 
     detector: str

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, NamedTuple, Protocol
 
@@ -26,6 +25,7 @@ from fakekube.harness.detectors.levels import Level
 from fakekube.harness.pods.simulatedpods import LaterScript
 from fakekube.server.clients import ClientProcess
 from fakekube.server.runner import ServerRunner
+from fakekube.struct import Struct, field
 from fakekube.virtualtime import Bubble
 from fakekube.virtualtime.simulatedprocess import SimulatedProcess
 
@@ -82,8 +82,7 @@ class DetectorClass(Protocol):
     def __call__(self, scene: Scene) -> Detector: ...
 
 
-@dataclass(frozen=True, slots=True)
-class Surroundings:
+class Surroundings(Struct, frozen=True):
     """What is around the code under test.
 
     doing: the reconcile of the calling code. in_step: whether the test waits in a step (`settle`, `advance`), so that
@@ -98,8 +97,7 @@ class Surroundings:
     in_progress: Callable[[], Iterable[Doing]]
 
 
-@dataclass(slots=True)
-class Observed:
+class Observed(Struct):
     """An operator of controllerlib.
 
     owned: the kinds that each controller owns, with the kind of the owner. reconciled: the kind that its keys are of,
@@ -153,8 +151,7 @@ class Sent(NamedTuple):
     answer: Any
 
 
-@dataclass(slots=True)
-class Doing:
+class Doing(Struct):
     """A reconcile in progress, or one that has just finished."""
 
     run: Run
@@ -167,7 +164,7 @@ class Doing:
     #: whether it has changed something in the store
     has_changed: bool = False
     #: the operator, the controller and the key
-    who: tuple[int, str, str] = field(init=False)
+    who: tuple[int, str, str] = (0, "", "")
 
     @property
     def inspected_as(self) -> str:
@@ -197,8 +194,7 @@ class Doing:
 _NOT_DECODED = object()
 
 
-@dataclass(slots=True)
-class Exchange:
+class Exchange(Struct):
     """An answered request.
 
     doing: the reconcile that made it, if that is known. changed: the store has changed. client: the name of the
@@ -270,8 +266,7 @@ class Planned(Protocol):
     def problem(self) -> str: ...
 
 
-@dataclass(slots=True)
-class Scene:
+class Scene(Struct):
     """What detectors read of a cluster."""
 
     runner: ServerRunner

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass
 from typing import Any
+
+from fakekube.struct import Struct
 
 #: The coroutine of controllerlib's managers that runs a runnable. Its task has the name "GROUP runnable NAME";
 #: "runnable NAME" if it needs to lead.
 _RUNS = "RunnableGroup._run"
 
 
-@dataclass(frozen=True, slots=True)
-class Runnable:
+class Runnable(Struct, frozen=True):
     """A runnable of a manager. `leads`: whether it needs to lead."""
 
     name: str

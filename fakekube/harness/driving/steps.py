@@ -5,9 +5,10 @@ from __future__ import annotations
 import linecache
 import sys
 from collections.abc import Coroutine, Generator, Sequence
-from dataclasses import dataclass
 from types import CodeType
 from typing import Any
+
+from fakekube.struct import Struct
 
 #: The package whose frames are between the test and a step.
 _PACKAGE = __name__.partition(".")[0]
@@ -17,8 +18,7 @@ class NotAwaited(Exception):
     """An async test called what it must await, and did not await it: nothing has happened, or not all of it."""
 
 
-@dataclass(frozen=True, slots=True)
-class Call:
+class Call(Struct, frozen=True):
     """The place of a call in a test."""
 
     code: CodeType

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, Protocol
 
 from fakekube.harness.faultinjection.statechange import StateChange
+from fakekube.struct import Struct
 
 
-@dataclass(frozen=True, slots=True)
-class BeforeRequest:
+class BeforeRequest(Struct, frozen=True):
     """A request is about to be processed. Actions: Error, Reset, Lose, Delay, Crash."""
 
     process: str
@@ -21,8 +20,7 @@ class BeforeRequest:
     subresource: str
 
 
-@dataclass(frozen=True, slots=True)
-class AfterCommit:
+class AfterCommit(Struct, frozen=True):
     """A write has been stored, and its answer has not been sent. Actions: Lose, Crash."""
 
     change: StateChange
@@ -32,8 +30,7 @@ class AfterCommit:
         return self.change.process
 
 
-@dataclass(frozen=True, slots=True)
-class AfterRequest:
+class AfterRequest(Struct, frozen=True):
     """The answer of a request is about to be sent. Actions: Lose, Crash."""
 
     process: str
@@ -44,8 +41,7 @@ class AfterRequest:
     code: int
 
 
-@dataclass(frozen=True, slots=True)
-class BeforeDelta:
+class BeforeDelta(Struct, frozen=True):
     """An informer is about to apply a delta to its cache. Actions: Delay, Hold, Crash."""
 
     process: str
@@ -54,8 +50,7 @@ class BeforeDelta:
     object: Any
 
 
-@dataclass(frozen=True, slots=True)
-class BeforeEvent:
+class BeforeEvent(Struct, frozen=True):
     """A watch is about to deliver an event. Actions: Delay, Crash."""
 
     process: str
@@ -70,36 +65,30 @@ class BeforeEvent:
 Point = BeforeRequest | AfterCommit | AfterRequest | BeforeDelta | BeforeEvent
 
 
-@dataclass(frozen=True, slots=True)
-class Proceed:
+class Proceed(Struct, frozen=True):
     """Nothing happens."""
 
 
-@dataclass(frozen=True, slots=True)
-class Error:
+class Error(Struct, frozen=True):
     """The request is answered with this code; with `committed` it is processed nevertheless."""
 
     code: int
     committed: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Reset:
+class Reset(Struct, frozen=True):
     """The connection breaks, and the request is not processed."""
 
 
-@dataclass(frozen=True, slots=True)
-class Lose:
+class Lose(Struct, frozen=True):
     """The request is processed, and the connection breaks before its answer is sent."""
 
 
-@dataclass(frozen=True, slots=True)
-class Crash:
+class Crash(Struct, frozen=True):
     """The process that the point belongs to is killed; nothing happens if there is none."""
 
 
-@dataclass(frozen=True, slots=True)
-class Delay:
+class Delay(Struct, frozen=True):
     """It waits for so many seconds of virtual time."""
 
     seconds: float

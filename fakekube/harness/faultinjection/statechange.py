@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
 from fakekube.apiserver.resource import Resource
+from fakekube.struct import Struct
 
 Object = dict[str, Any]
 
@@ -24,8 +24,7 @@ VERBS = ("create", "update", "delete", "*")
 _ALWAYS = ("metadata.resourceVersion", "metadata.managedFields", "metadata.generation")
 
 
-@dataclass(frozen=True, slots=True)
-class StateChange:
+class StateChange(Struct, frozen=True):
     """One committed write: what it did, to which object, and by which process ("": the test or a foreign process).
 
     `before` and `after` are the stored objects (None: absent), which must not be changed. `number` counts the changes
@@ -56,8 +55,7 @@ class StateChange:
                 yield path
 
 
-@dataclass(frozen=True, slots=True)
-class Anchor:
+class Anchor(Struct, frozen=True):
     """A state change as text: `verb kind/[namespace/]name{field change}#occurrence`.
 
     The verb is create, update, delete or `*`; the kind may be a plural or a short name; kind, namespace and name may

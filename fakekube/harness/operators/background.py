@@ -5,13 +5,13 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Coroutine, Sequence
 from concurrent.futures import CancelledError
-from dataclasses import dataclass
 from typing import Any, Protocol
 
 from fakekube.harness.driving.again import Factory
 from fakekube.harness.operators.operator import Operator
 from fakekube.harness.records.identity import unique_name
 from fakekube.harness.unhandled import has_failed
+from fakekube.struct import Struct
 from fakekube.virtualtime import Bubble
 from fakekube.virtualtime.errors import BubbleClosed, ProcessEnded
 from fakekube.virtualtime.shutdown import end_tasks, left_after_grace
@@ -34,8 +34,7 @@ class Survivors(Protocol):
     def note(self, tasks: Sequence[asyncio.Task[Any]]) -> None: ...
 
 
-@dataclass(slots=True, eq=False)
-class Program:
+class Program(Struct, eq=False):
     """A task or a thread that was started beside a test, and all that is needed to start it again after a kill.
 
     start: None if it cannot be. handle: None until it has begun.

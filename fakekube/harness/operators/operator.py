@@ -6,7 +6,6 @@ import asyncio
 import warnings
 from collections.abc import Awaitable, Callable, Coroutine, Generator, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from datetime import timedelta
 from functools import partial
 from typing import Any, Protocol
@@ -26,6 +25,7 @@ from fakekube.harness.records.kept import Records
 from fakekube.harness.records.reconciles import Reconcile
 from fakekube.harness.records.story import Story
 from fakekube.harness.unhandled import has_failed
+from fakekube.struct import Struct
 from fakekube.virtualtime import Duration
 from fakekube.virtualtime.simulatedprocess import SimulatedProcess
 
@@ -262,8 +262,7 @@ class ControllerView:
         return timedelta(microseconds=round((due - self._now()) * 1_000_000))
 
 
-@dataclass(frozen=True, slots=True)
-class Launch:
+class Launch(Struct, frozen=True):
     """The arguments with which an operator was started, so that it can be started again."""
 
     build: Callable[[Manager], Any]

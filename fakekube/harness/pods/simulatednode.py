@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable
-from dataclasses import replace
 
 from fakekube.controllers.kubelet.nodeagent import NodeAgent
 from fakekube.controllers.kubelet.nodestatus import Pressure
 from fakekube.harness.pods.simulatedpods import Scope
 from fakekube.harness.pods.simulationarguments import check_pressure
+from fakekube.struct import replace
 
 
 class SimulatedNode:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from copy import deepcopy
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
@@ -31,6 +31,7 @@ from fakekube.controllers.kubelet.stage import (
     Start,
 )
 from fakekube.harness.pods.simulationarguments import check_command, check_exit_code, check_log, check_probe, objects_of
+from fakekube.struct import Struct
 from fakekube.virtualtime import Duration
 from fakekube.virtualtime.durations import microseconds
 
@@ -46,8 +47,7 @@ _TRY = 1.0
 _OOM = Exit(137, "OOMKilled")
 
 
-@dataclass(slots=True)
-class LaterScript:
+class LaterScript(Struct):
     """What `pods(...).always()` is to do with pods that come later.
 
     text: as the test has written it. has_matched: whether there was a container on a simulated node that it concerns.
@@ -76,8 +76,7 @@ def _unnoted(script: LaterScript) -> None:
     """Ignores a script."""
 
 
-@dataclass(frozen=True, slots=True)
-class Scope:
+class Scope(Struct, frozen=True):
     """What the scripts of a test reach: the kubelets, how to settle afterwards, and what notes the scripts of
     `always()`."""
 

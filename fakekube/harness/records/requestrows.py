@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import deque
-from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Literal
 
@@ -11,6 +10,7 @@ from fakekube.apiserver.requestlog import RequestRecord
 from fakekube.apiserver.storage.store import Change
 from fakekube.harness.records.entry import ObjectKey, Summary, offset, stored_key
 from fakekube.harness.records.identity import CLUSTER, Identities, Trace
+from fakekube.struct import Struct, field
 
 #: The number of revisions of a renewed lease by which its row is found as the cause of a reconcile.
 REVISIONS = 100
@@ -19,8 +19,7 @@ REVISIONS = 100
 SERVER = "kube-apiserver"
 
 
-@dataclass(frozen=True, slots=True)
-class Actors:
+class Actors(Struct, frozen=True):
     """The actors of requests."""
 
     identities: Identities
@@ -75,8 +74,7 @@ def _key(record: RequestRecord) -> ObjectKey | None:
     return ObjectKey(record.group, record.resource, record.object_namespace, record.name)
 
 
-@dataclass(slots=True)
-class Renewals:
+class Renewals(Struct):
     """Renewals of one lease, or heartbeats of one node, by one client, which are one row. `record`: the first."""
 
     record: RequestRecord

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
 from typing import Any, Protocol
@@ -15,6 +14,7 @@ from fakekube.harness.records.document import encoded
 from fakekube.harness.records.entry import offset
 from fakekube.harness.records.entrykeys import Entry, Keyed, Side, actor_of, aligned, differ
 from fakekube.harness.records.page import LAST, page
+from fakekube.struct import Struct
 
 
 class Exported(Protocol):
@@ -39,8 +39,7 @@ def compare_timelines(
     return TimelineComparison.of(*documents, names=names)
 
 
-@dataclass(frozen=True, slots=True)
-class TimelineComparison:
+class TimelineComparison(Struct, frozen=True):
     """Two documents of timelines, and the lines in which their entries are aligned.
 
     first: the number of the first line that differs; -1 if none does. As text it is both sides around that line.

@@ -5,8 +5,9 @@ from __future__ import annotations
 import difflib
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
+
+from fakekube.struct import Struct
 
 #: The option of pytest that writes golden files.
 OPTION = "--fakekube-update-golden"
@@ -19,8 +20,7 @@ _PACKAGE = str(Path(__file__).parents[2])
 _LINES = 200
 
 
-@dataclass(slots=True)
-class GoldenFiles:
+class GoldenFiles(Struct):
     """Where golden files are: relative to `folder` (None: to the file of the caller), and whether they are written."""
 
     folder: Path | None = None

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 from urllib.parse import urlencode
@@ -15,6 +14,7 @@ from fakekube.apiserver.requestlog import RequestRecord
 from fakekube.apiserver.response import Response
 from fakekube.apiserver.user import User
 from fakekube.apiserver.wire.request import Request, RequestInfo
+from fakekube.struct import Struct
 
 Object = dict[str, Any]
 
@@ -28,8 +28,7 @@ class InvalidPolicy(Exception):
     """A document that is no audit policy; the message names the field."""
 
 
-@dataclass(frozen=True, slots=True)
-class Audited:
+class Audited(Struct, frozen=True):
     """What is recorded of a request: its level, the stages that are not, and whether managedFields are left out."""
 
     level: str

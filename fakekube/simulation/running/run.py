@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
@@ -40,6 +39,7 @@ from fakekube.simulation.running.recorder import Actor, Kinds, Recorder
 from fakekube.simulation.running.recovery import MOVED, Recovery
 from fakekube.simulation.running.runend import finished
 from fakekube.simulation.running.streamcheck import StreamCheck
+from fakekube.struct import replace
 from fakekube.virtualtime import HotLoop
 
 if TYPE_CHECKING:

@@ -2,11 +2,12 @@
 
 import sys
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
 from platform import python_version
 from typing import Any
+
+from fakekube.struct import Struct
 
 #: The versions that fakekube was tested with, for messages.
 TESTED = {
@@ -29,8 +30,7 @@ class IncompatibleVersion(RuntimeError):
     """Python or a library lacks what every cluster needs."""
 
 
-@dataclass(frozen=True, slots=True)
-class PrivateName:
+class PrivateName(Struct, frozen=True):
     """`where.name` of another library.
 
     where: a module, and a class after a colon: `asyncio.base_events:BaseEventLoop`.

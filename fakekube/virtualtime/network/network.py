@@ -9,9 +9,9 @@ import ssl
 import weakref
 from collections.abc import Callable, Iterator
 from contextvars import Context
-from dataclasses import dataclass
 from typing import Any, Literal
 
+from fakekube.struct import Struct
 from fakekube.virtualtime.network import handshake
 from fakekube.virtualtime.network.bytecount import Connection, Connections, CountedSocket
 from fakekube.virtualtime.network.inplace import Answering, Exchange
@@ -29,8 +29,7 @@ _FIRST_PIPE_PORT = 61000
 _LOCALHOST = ("127.0.0.1", "::1")
 
 
-@dataclass(frozen=True, slots=True)
-class Listener:
+class Listener(Struct, frozen=True):
     """A listening socket of the loop: how it creates the protocol of a connection, and the context of its owner."""
 
     factory: Callable[[], Protocol]

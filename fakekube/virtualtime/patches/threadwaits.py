@@ -2,9 +2,9 @@
 
 import sys
 import threading
-from dataclasses import dataclass
 from types import FrameType
 
+from fakekube.struct import Struct
 from fakekube.virtualtime.patches.locks import Lock
 from fakekube.virtualtime.threads.bubblethread import BubbleThread, State
 from fakekube.virtualtime.threads.callers import caller
@@ -16,8 +16,7 @@ _FOR_OTHERS = ("waiting for a lock", "waiting for a queue", "waiting for an even
 _PRIMITIVES = ("threading", "queue", "concurrent.futures._base", "fakekube.virtualtime.patches.locks")
 
 
-@dataclass(frozen=True, slots=True)
-class ThreadWait:
+class ThreadWait(Struct, frozen=True):
     """A wait without a timeout. what, place: for a text. objects: the lock, event, queue or future.
 
     owner: the identifier of the thread that holds the lock; 0 if it is none, or no lock.

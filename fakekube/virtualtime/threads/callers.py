@@ -2,8 +2,9 @@
 
 import os
 import threading
-from dataclasses import dataclass
 from types import FrameType
+
+from fakekube.struct import Struct
 
 #: Packages whose workers wait in C, where no patch sees it, and whose own waits are for those workers.
 POOLS = ("concurrent.futures", "multiprocessing")
@@ -30,8 +31,7 @@ _CLIENTS = frozenset(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
+class Place(Struct, frozen=True):
     """A line of code that makes a call."""
 
     file: str

@@ -4,7 +4,7 @@ webhooks, strategies and commits."""
 import base64
 import json
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
@@ -15,6 +15,7 @@ from fakekube.apiserver.registry.generic.strategy import Strategy
 from fakekube.apiserver.resource import Resource
 from fakekube.apiserver.user import ADMIN
 from fakekube.apiserver.wire.request import Request, parse
+from fakekube.struct import replace
 from tests.apiserver.api import CRDS, Api
 from tests.apiserver.bodies import body_of, meta
 from tests.apiserver.crd.test_custom import version, widgets

@@ -1,8 +1,6 @@
 """Which exceptions the stored spec of a pod gets in an update: one for each rule that one of its items violates
 (`pkg/api/pod.GetValidationOptionsFromPodSpecAndMeta`)."""
 
-from dataclasses import fields
-
 import pytest
 
 from fakekube.apiserver.registry.core.pod.validation.ratcheting import options_after
@@ -97,7 +95,7 @@ NEEDED = {
 
 def exceptions(spec, meta=None, **how):
     found = options_after(spec, meta or {}, is_pod=True, **how)
-    return [field.name for field in fields(found) if field.name != "is_pod" and getattr(found, field.name)]
+    return [name for name in found.__struct_fields__ if name != "is_pod" and getattr(found, name)]
 
 
 @pytest.mark.parametrize(("name", "spec"), [(name, spec) for name, specs in NEEDED.items() for spec in specs])

@@ -6,17 +6,16 @@ An `authorizer` makes checks for paths and resources; a check returns a decision
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
 from fakekube.apiserver.cel.library.overload import overload
 from fakekube.apiserver.cel.types import DeclType, Type
+from fakekube.struct import Struct, field, replace
 
 _PREFIX = "kubernetes.authorization."
 
 
-@dataclass(frozen=True, slots=True)
-class AuthorizationDecision:
+class AuthorizationDecision(Struct, frozen=True):
     """The decision of a check."""
 
     cel_type: ClassVar[str] = f"{_PREFIX}Decision"
@@ -24,8 +23,7 @@ class AuthorizationDecision:
     reason: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class AuthorizationCheck:
+class AuthorizationCheck(Struct, frozen=True):
     """A check for a path, or for a resource with attributes."""
 
     ask: Callable[[AuthorizationCheck, str], AuthorizationDecision]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from fakekube.apiserver.cel.library.overload import Overload, overload
@@ -13,6 +12,7 @@ from fakekube.apiserver.cel.library.typeconversions import to_string
 from fakekube.apiserver.cel.types import Type
 from fakekube.apiserver.cel.values import OVER_BUDGET, CelError, Duration, OverBudget, Timestamp, kind_of
 from fakekube.apiserver.wire.goprint import go_quote
+from fakekube.struct import Struct
 
 #: The limit of the digits of one argument.
 PRECISION_LIMIT = 1_000_000
@@ -21,16 +21,14 @@ _DEFAULT_PRECISION = 6
 _SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
-@dataclass(frozen=True, slots=True)
-class Clause:
+class Clause(Struct, frozen=True):
     """A formatting clause such as `%.2f`."""
 
     verb: str
     precision: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Verb:
+class Verb(Struct, frozen=True):
     """The types that a verb accepts, and the error for the others."""
 
     kinds: frozenset[str]

@@ -16,12 +16,12 @@ from fakekube.apiserver.schema import stringformats
 from fakekube.apiserver.schema.quantity import InvalidQuantity, value_of
 from fakekube.apiserver.wire import gonetip, gourl
 from fakekube.apiserver.wire.goprint import go_quote
+from fakekube.struct import Struct
 
 # --- URLs ------------------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class UrlValue:
+class UrlValue(Struct, frozen=True):
     """A URL."""
 
     url: gourl.Url
@@ -39,8 +39,7 @@ def to_url(text: str) -> UrlValue:
 # --- quantities ------------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class Quantity:
+class Quantity(Struct, frozen=True):
     """A quantity."""
 
     amount: Fraction
@@ -74,16 +73,14 @@ Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 Network = ipaddress.IPv4Interface | ipaddress.IPv6Interface
 
 
-@dataclass(frozen=True, slots=True)
-class Ip:
+class Ip(Struct, frozen=True):
     """An IP address."""
 
     address: Address
     cel_type: ClassVar[str] = "net.IP"
 
 
-@dataclass(frozen=True, slots=True)
-class Cidr:
+class Cidr(Struct, frozen=True):
     """A network, with the address as it was written."""
 
     network: Network
@@ -150,8 +147,7 @@ _SEMVER = re.compile(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Semver:
+class Semver(Struct, frozen=True):
     """A semantic version. A pre-release (`before`) precedes its release."""
 
     major: int

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 from fakekube.apiserver.cel.types import Type, _split, read
+from fakekube.struct import Struct
 
 
-@dataclass(frozen=True, slots=True)
-class Overload:
+class Overload(Struct, frozen=True):
     """One signature of a function. `run` takes the receiver, if `member`, and the arguments."""
 
     function: str

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 from fakekube.apiserver import conversion
@@ -23,6 +22,7 @@ from fakekube.apiserver.wire.status import (
     internal_error,
     not_found,
 )
+from fakekube.struct import replace
 
 Object = dict[str, Any]
 

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 from fakekube.apiserver.apply import scalehandler as fields
@@ -19,6 +18,7 @@ from fakekube.apiserver.response import Response, StoredObject
 from fakekube.apiserver.schema import objectmeta
 from fakekube.apiserver.storage.store import Entry
 from fakekube.apiserver.wire.status import conflict, field_invalid, invalid, not_found
+from fakekube.struct import replace
 
 Object = dict[str, Any]
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
 from typing import Any
 
 from fakekube.apiserver import names
 from fakekube.apiserver.cel.environment import CompilationError, Environment
 from fakekube.apiserver.registry.generic.validation.field import Field
 from fakekube.apiserver.registry.generic.validation.labelselectors import validate_label_selector
+from fakekube.struct import Struct, replace
 
 Object = dict[str, Any]
 
@@ -43,8 +43,7 @@ Compile = Callable[[str, Environment], CompilationError | None]
 """Returns the error of an expression, or None."""
 
 
-@dataclass(frozen=True, slots=True)
-class Compiler:
+class Compiler(Struct, frozen=True):
     """Compiles expressions in an environment."""
 
     compile: Compile

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from fakekube.apiserver import names
@@ -24,6 +23,7 @@ from fakekube.apiserver.registry.generic.validation.field import Field
 from fakekube.apiserver.registry.generic.validation.labelselectors import has_invalid_values, validate_label_selector
 from fakekube.apiserver.registry.generic.validation.metadata import validate_metadata
 from fakekube.apiserver.registry.generic.validation.webhookclients import validate_client
+from fakekube.struct import Struct
 
 Object = dict[str, Any]
 
@@ -51,8 +51,7 @@ REINVOCATION_POLICIES = ("IfNeeded", "Never")
 SELECTORS = ("namespaceSelector", "objectSelector")
 
 
-@dataclass(frozen=True, slots=True)
-class Tolerated:
+class Tolerated(Struct, frozen=True):
     """What a stored configuration has wrong already, and can keep."""
 
     side_effects: bool = False

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 from fakekube.apiserver.registry.core.podtemplate.table import count_at
@@ -17,6 +16,7 @@ from fakekube.apiserver.registry.generic.table.columns import (
     integer,
     name_of,
 )
+from fakekube.struct import replace
 
 Object = dict[str, Any]
 

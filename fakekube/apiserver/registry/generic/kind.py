@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from typing import Any
 
 from fakekube.apiserver.registry.generic.strategy import DEFAULT, Strategy
 from fakekube.apiserver.registry.generic.table import columns
 from fakekube.apiserver.wire.status import FieldError
+from fakekube.struct import Struct, field
 
 Object = dict[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
-class PartStrategy:
+class PartStrategy(Struct, frozen=True):
     """The rules of a subresource that writes one part of an object, other than its status.
 
     `take` returns the stored object with that part of the object that was sent; its arguments are the object that was
@@ -27,8 +26,7 @@ class PartStrategy:
     writes_metadata: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Kind:
+class Kind(Struct, frozen=True):
     """The rules of one built-in resource.
 
     Its module, or the module `strategy` of its folder, holds it as `KIND`; `registry.builtin` finds it there.

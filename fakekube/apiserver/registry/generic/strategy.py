@@ -7,7 +7,6 @@ rules that differ from the defaults.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from typing import Any
 
 from fakekube.apiserver import names
@@ -16,6 +15,7 @@ from fakekube.apiserver.resource import Resource
 from fakekube.apiserver.user import User
 from fakekube.apiserver.wire.goprint import go_quote
 from fakekube.apiserver.wire.status import FieldError, StatusError, bad_request
+from fakekube.struct import Struct, field
 
 Object = dict[str, Any]
 
@@ -67,8 +67,7 @@ def always(obj: Object) -> bool:
     return True
 
 
-@dataclass(frozen=True, slots=True)
-class Strategy:
+class Strategy(Struct, frozen=True):
     """The rules of one kind; the defaults are those of most kinds.
 
     `generation`: the top-level fields whose changes increment metadata.generation (none: the kind has no generation).

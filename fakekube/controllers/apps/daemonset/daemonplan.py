@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
@@ -17,13 +16,13 @@ from fakekube.controllers.apps.daemonset.daemonpods import (
     unavailable,
 )
 from fakekube.controllers.workload.podstate import Pod, is_available, is_ready, phase
+from fakekube.struct import Struct, field
 
 Object = Mapping[str, Any]
 PodsByNode = Mapping[str, Sequence[Pod]]
 
 
-@dataclass(slots=True)
-class Plan:
+class Plan(Struct):
     """The nodes that get a pod and the pods to delete; `ended`: those of them that have ended by themselves."""
 
     nodes: list[str] = field(default_factory=list)
@@ -78,8 +77,7 @@ def plan_update(daemon_set: Object, nodes: Sequence[Object], pods: PodsByNode, h
     return update.by_surge(most_surge, wanted) if most_surge else update.by_unavailability(most_unavailable)
 
 
-@dataclass(slots=True)
-class _Update:
+class _Update(Struct):
     daemon_set: Object
     hash: str
     now: datetime

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
@@ -51,6 +50,7 @@ from fakekube.controllers.workload.controllerref import controller_reference
 from fakekube.controllers.workload.podcontrol import is_namespace_terminating
 from fakekube.controllers.workload.podstate import Pod, condition, is_terminal
 from fakekube.controllers.workload.templatehash import template_hash
+from fakekube.struct import Struct
 
 Object = Mapping[str, Any]
 
@@ -65,8 +65,7 @@ def working_copy(deployment: Object) -> dict[str, Any]:
     }
 
 
-@dataclass(slots=True)
-class Rollout:
+class Rollout(Struct):
     """One reconcile of a Deployment.
 
     `deployment` is a copy whose status and annotations change during the reconcile. Its resourceVersion does not: a

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
@@ -20,6 +19,7 @@ from fakekube.controllers.objectevents import enqueue, object_events
 from fakekube.controllers.workload.controllerref import controller_reference
 from fakekube.controllers.workload.podcontrol import is_namespace_terminating
 from fakekube.controllers.workload.podstate import moment, timestamp
+from fakekube.struct import Struct
 
 #: How many reconciles run at the same time (kube-controller-manager: --concurrent-cron-job-syncs).
 WORKERS = 5
@@ -46,8 +46,7 @@ def add(context: ControllerContext) -> None:
     CronJobController(context).add()
 
 
-@dataclass(slots=True)
-class CronSync:
+class CronSync(Struct):
     """One reconcile. `status` is written if it has changed; `current` is where Jobs are looked up and added.
 
     They are the same, until the object at the server proves newer than that of the informer.

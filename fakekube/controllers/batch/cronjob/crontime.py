@@ -6,12 +6,12 @@ the week, in `?` and `N/STEP`, and in what happens when clocks change.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta, tzinfo
 from functools import lru_cache
 from zoneinfo import ZoneInfo
 
 from fakekube.apiserver.registry.batch.cronjob.schedule import Schedule
+from fakekube.struct import Struct
 
 #: No time: what follows for a schedule that never comes (Go: the zero Time).
 ZERO = datetime.min.replace(tzinfo=UTC)
@@ -48,8 +48,7 @@ def next_time(schedule: Schedule, after: datetime) -> datetime:
     return ZERO
 
 
-@dataclass(slots=True)
-class _Search:
+class _Search(Struct):
     """A time that moves forward, unit by unit. Each method returns whether its unit has come round to its beginning.
 
     `moved`: whether the smaller units were set to their beginning.

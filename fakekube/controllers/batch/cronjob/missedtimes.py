@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from fakekube.apiserver.registry.batch.cronjob.schedule import Schedule
 from fakekube.controllers.batch.cronjob.crontime import ZERO, next_time
 from fakekube.controllers.workload.podstate import time_of
+from fakekube.struct import Struct
 
 #: Seconds after a time of the schedule at which the CronJob is reconciled (nextScheduleDelta).
 DELTA = 0.1
@@ -24,8 +24,7 @@ class NeverTwice(Exception):
     """The schedule is well formed, but it has no two times."""
 
 
-@dataclass(frozen=True, slots=True)
-class Missed:
+class Missed(Struct, frozen=True):
     """`since`: the time after which the schedule counts. `latest`: the last time that has come. `number`: how many."""
 
     since: datetime

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from dataclasses import dataclass
 
 from controllerlib import ApiError
 from controllerlib.client import Selector, label_selector_as_selector
@@ -15,13 +14,13 @@ from fakekube.controllers.batch.job.podtracking import REMOVAL
 from fakekube.controllers.context import ControllerContext
 from fakekube.controllers.objectevents import object_events
 from fakekube.controllers.workload.podstate import Pod
+from fakekube.struct import Struct
 
 #: How many reconciles run at the same time (kube-controller-manager: --concurrent-job-syncs).
 WORKERS = 5
 
 
-@dataclass(frozen=True, slots=True)
-class Orphans:
+class Orphans(Struct, frozen=True):
     """The pod of a name, or the pods that a selector selects."""
 
     namespace: str

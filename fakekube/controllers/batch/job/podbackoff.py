@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
 from fakekube.controllers.workload.podstate import Pod, condition, time_of
+from fakekube.struct import Struct
 
 #: Seconds after the first failure; each further one doubles them (DefaultJobPodFailureBackOff).
 FIRST = 10.0
@@ -16,8 +16,7 @@ FIRST = 10.0
 MOST = 600.0
 
 
-@dataclass(frozen=True, slots=True)
-class Backoff:
+class Backoff(Struct, frozen=True):
     """The failures since the last success, and when the last one was."""
 
     failures: int = 0

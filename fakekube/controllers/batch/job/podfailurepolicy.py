@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from fakekube.controllers.workload.podstate import Pod
+from fakekube.struct import Struct
 
 
-@dataclass(frozen=True, slots=True)
-class Verdict:
+class Verdict(Struct, frozen=True):
     """`counts`: the failure counts towards the limits. `message`: the Job fails with it, if it is set."""
 
     action: str = ""

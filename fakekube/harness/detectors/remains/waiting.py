@@ -8,11 +8,11 @@ import threading
 import types
 from collections.abc import Iterable, Iterator, Sequence
 from contextvars import Context
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from fakekube.harness.detectors.texts.places import is_of_library
+from fakekube.struct import Struct
 from fakekube.virtualtime.patches.threadwaits import frames_of
 from fakekube.virtualtime.patches.threadwaits import wait_of as wait_of_thread
 from fakekube.virtualtime.threads.bubblethread import BubbleThread
@@ -33,8 +33,7 @@ _MOST = 3_000
 _HELD = (asyncio.Lock, asyncio.Semaphore)
 
 
-@dataclass(frozen=True, slots=True)
-class Wait:
+class Wait(Struct, frozen=True):
     """A wait that no timer and no connection ends. what, place: for a text. objects: those that would end it."""
 
     what: str

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Any
 
 from fakekube.apiserver.cel.sizes import HUGE
@@ -14,6 +13,7 @@ from fakekube.apiserver.crd.structural import Structural
 from fakekube.apiserver.registry.apiextensions.customresourcedefinition.internaltype import shown_rule
 from fakekube.apiserver.wire import codec
 from fakekube.apiserver.wire.status import FieldError, field_forbidden, field_invalid
+from fakekube.struct import Struct, field
 
 Node = Mapping[str, Any]
 
@@ -26,8 +26,7 @@ _ADVICE = (
 )
 
 
-@dataclass(slots=True)
-class TotalCost:
+class TotalCost(Struct):
     """The estimated cost of all rules of a schema, and the most expensive rules."""
 
     cost: int = 0
@@ -39,8 +38,7 @@ class TotalCost:
             self.most_expensive = sorted([*self.most_expensive, (cost, path)], key=lambda one: -one[0])[:4]
 
 
-@dataclass(slots=True)
-class RuleCompiler:
+class RuleCompiler(Struct):
     """Compiles the rules of the nodes of a definition, once for equal nodes: versions often have the same rules."""
 
     _compiled: dict[tuple[bool, bytes], tuple[int, list[CompiledRule]]] = field(default_factory=dict)
@@ -61,8 +59,7 @@ class RuleCompiler:
         return found
 
 
-@dataclass(frozen=True, slots=True)
-class CELSchemaContext:
+class CELSchemaContext(Struct, frozen=True):
     """A node of a schema, and how often its values can occur (None: as often as a request allows)."""
 
     schema: Node

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 from typing import Any
 
 from fakekube.apiserver.crd.fieldpath import BadPath, resolve
@@ -22,6 +21,7 @@ from fakekube.apiserver.wire.status import (
     field_not_supported,
     field_required,
 )
+from fakekube.struct import Struct, replace
 
 Node = Mapping[str, Any]
 
@@ -33,8 +33,7 @@ META_FIELDS = ("metadata", "kind", "apiVersion")
 _NEWLINES = re.compile(r"[\n\r]+")
 
 
-@dataclass(slots=True)
-class SchemaErrors:
+class SchemaErrors(Struct):
     """The errors of a schema and of its rules. Rules are only compiled if the schema has no errors."""
 
     schema: list[FieldError]
@@ -45,8 +44,7 @@ class SchemaErrors:
         self.rules += other.rules
 
 
-@dataclass(frozen=True, slots=True)
-class SchemaPosition:
+class SchemaPosition(Struct, frozen=True):
     """The position of a node: why defaults are not allowed, if so; whether it is in the metadata of a resource; and the
     path of the first ancestor whose children cannot be correlated with an old object."""
 
@@ -58,8 +56,7 @@ class SchemaPosition:
         return self if self.uncorrelatable else replace(self, uncorrelatable=path)
 
 
-@dataclass(frozen=True, slots=True)
-class SchemaCheck:
+class SchemaCheck(Struct, frozen=True):
     """The check of a schema: the traits of its nodes, and whether the estimated costs of rules are limited."""
 
     traits: SchemaTraits

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 from fakekube.apiserver import names as checks
@@ -42,6 +41,7 @@ from fakekube.apiserver.wire.status import (
     field_not_supported,
     field_required,
 )
+from fakekube.struct import Struct, field
 
 Node = Mapping[str, Any]
 
@@ -65,8 +65,7 @@ _ROOT_KEYS = frozenset(name[0].lower() + name[1:] for name in _ROOT_FIELDS) | {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class DefinitionCheck:
+class DefinitionCheck(Struct, frozen=True):
     """The check of a definition: the schema of ObjectMeta, and the versions with unchanged schemas, whose rules are
     accepted regardless of their cost."""
 

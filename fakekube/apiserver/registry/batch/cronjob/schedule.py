@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 import zoneinfo
-from dataclasses import dataclass, field
 from functools import lru_cache
 
 from fakekube.apiserver.wire.goduration import parse_duration
 from fakekube.apiserver.wire.goprint import go_quote
+from fakekube.struct import Struct, field
 
 
 def _numbered(names: str, first: int) -> dict[str, int]:
@@ -19,8 +19,7 @@ MONTHS = _numbered("jan feb mar apr may jun jul aug sep oct nov dec", 1)
 DAYS = _numbered("sun mon tue wed thu fri sat", 0)
 
 
-@dataclass(frozen=True, slots=True)
-class Bounds:
+class Bounds(Struct, frozen=True):
     low: int
     high: int
     names: dict[str, int] = field(default_factory=dict)
@@ -46,8 +45,7 @@ class BadSchedule(Exception):
     """The text is not a valid schedule; the message is the API server's."""
 
 
-@dataclass(frozen=True, slots=True)
-class Values:
+class Values(Struct, frozen=True):
     """The values of a field. `star`: it has a `*` or `?` without a step, which selects any day."""
 
     chosen: frozenset[int]
@@ -58,8 +56,7 @@ class Values:
 ANY = Values(frozenset(), True)
 
 
-@dataclass(frozen=True, slots=True)
-class Schedule:
+class Schedule(Struct, frozen=True):
     """A parsed schedule. `zone` is "" without a time zone of its own, `every` the seconds of `@every`, else 0."""
 
     zone: str

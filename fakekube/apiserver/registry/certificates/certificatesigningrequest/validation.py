@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 from fakekube.apiserver import names
 from fakekube.apiserver.registry.certificates.certificatesigningrequest.pem import certificate_problem, request_problem
@@ -11,6 +10,7 @@ from fakekube.apiserver.registry.generic.validation.conditions import STATUSES
 from fakekube.apiserver.registry.generic.validation.field import Field
 from fakekube.apiserver.registry.generic.validation.rules import update_validator
 from fakekube.apiserver.wire.goprint import go_quote
+from fakekube.struct import Struct
 
 #: The usages of a certificate (`certificates/v1.KeyUsage`).
 USAGES = (
@@ -34,8 +34,7 @@ DECISIONS = ("Approved", "Denied")
 FINAL = (*DECISIONS, "Failed")
 
 
-@dataclass(frozen=True, slots=True)
-class Tolerated:
+class Tolerated(Struct, frozen=True):
     """What a stored request has wrong already, and can keep."""
 
     legacy_signer: bool = False

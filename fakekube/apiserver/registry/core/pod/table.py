@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Any
 
 from fakekube.apiserver.registry.generic.table.ages import Ages
@@ -18,6 +17,7 @@ from fakekube.apiserver.registry.generic.table.columns import (
     name_of,
     wide,
 )
+from fakekube.struct import Struct
 
 Object = dict[str, Any]
 
@@ -38,8 +38,7 @@ def conditions(pod: Object) -> list[Object]:
     return [{"type": "Completed", "status": "True", "reason": phase, "message": _TERMINATED[phase]}]
 
 
-@dataclass(slots=True)
-class _Summary:
+class _Summary(Struct):
     """Counts of the containers, the time of the last restart, and the text of the Status column."""
 
     reason: str

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from collections import ChainMap, Counter
 from collections.abc import Callable, Container, Iterator, Sequence
-from dataclasses import dataclass, field
 from ipaddress import ip_address, ip_network
 from typing import Any
 
 from fakekube.apiserver.registry.core.service.ranges import DEFAULT_RANGE, Network, Range, parse_ranges, range_of
 from fakekube.apiserver.storage.store import Store
 from fakekube.apiserver.wire.status import StatusError
+from fakekube.struct import Struct, field
 
 Object = dict[str, Any]
 
@@ -57,8 +57,7 @@ def ports_of(service: Object) -> Iterator[int]:
         yield spec["healthCheckNodePort"]
 
 
-@dataclass(slots=True)
-class ServiceAllocations:
+class ServiceAllocations(Struct):
     """The addresses and ports of the stored services, which follow the changes of the store.
 
     `networks`: `--service-cluster-ip-range`. `tracked`: the server has ServiceCIDRs and IPAddresses.
@@ -126,8 +125,7 @@ class ServiceAllocations:
             self.ports[port] += by
 
 
-@dataclass(slots=True)
-class Allocator:
+class Allocator(Struct):
     """The allocations of one request.
 
     `draw` returns a number in [0, 1) for a purpose and a key. A dry run gets invented values.

@@ -6,9 +6,10 @@ An address is computed from its position in the range, so that the size of a ran
 from __future__ import annotations
 
 from collections.abc import Callable, Container
-from dataclasses import dataclass
 from functools import lru_cache
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_network
+
+from fakekube.struct import Struct
 
 Network = IPv4Network | IPv6Network
 
@@ -27,8 +28,7 @@ class BadRange(ValueError):
     """The value of `--service-cluster-ip-range` is not valid; the message is kube-apiserver's."""
 
 
-@dataclass(frozen=True, slots=True)
-class Range:
+class Range(Struct, frozen=True):
     """A range of addresses as integers, from `first` to `last`; `dynamic` is the first one of the upper part."""
 
     network: Network

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
 from typing import Any
 
 from fakekube import data
 from fakekube.apiserver.registry.generic.table.ages import Ages
 from fakekube.apiserver.storage.store import Entry
+from fakekube.struct import Struct, replace
 
 Object = dict[str, Any]
 
@@ -16,8 +16,7 @@ Cells = Callable[[Object, Ages], list[Any]]
 """The cells of an object's row, as many as there are columns."""
 
 
-@dataclass(frozen=True, slots=True)
-class Column:
+class Column(Struct, frozen=True):
     """A column of a table. `type` and `format` are those of OpenAPI; columns of a `priority` above 0 are for wide
     tables only."""
 
@@ -70,8 +69,7 @@ def as_listed(entries: Sequence[Entry]) -> Sequence[Entry]:
     return entries
 
 
-@dataclass(frozen=True, slots=True)
-class Printer:
+class Printer(Struct, frozen=True):
     """The table of a kind.
 
     `conditions` marks rows that a client can leave out; `order` sorts the rows of a list; `null_rows`: the rows of an

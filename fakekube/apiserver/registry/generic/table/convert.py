@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from fakekube.apiserver.registry.generic.table.ages import Ages
@@ -12,6 +11,7 @@ from fakekube.apiserver.schema.objectmeta import without_annotation
 from fakekube.apiserver.storage.store import Entry, parted
 from fakekube.apiserver.wire.goprint import go_quote
 from fakekube.apiserver.wire.status import StatusError, bad_request
+from fakekube.struct import Struct
 
 Object = dict[str, Any]
 
@@ -30,8 +30,7 @@ def check_include(asked: str) -> StatusError | None:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class TableMaker:
+class TableMaker(Struct, frozen=True):
     """Makes the tables of one request.
 
     `version` is that of the Table (`v1`, `v1beta1`); `include` says what rows contain of their objects; `whole`

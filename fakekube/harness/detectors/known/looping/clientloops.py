@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from fakekube.harness.detectors.detector import Exchange, Scene, changed_leaves, shown_path
 from fakekube.harness.detectors.levels import Level
 from fakekube.harness.detectors.presenttime import Field, at_path, is_number, is_present, present_fields, texts_of
 from fakekube.server.clients import ClientProcess
+from fakekube.struct import Struct
 from fakekube.virtualtime.errors import HotLoop
 
 #: Writes of one object in a row, each at most SHORT seconds after the one before.
@@ -20,8 +20,7 @@ SHORT = 1.0
 SHOWN = 3
 
 
-@dataclass(slots=True)
-class Series:
+class Series(Struct):
     """Changes of one object by one client in a row, without one by another client between them.
 
     `names`: the client by its User-Agent, and the task or thread that it runs in. `fields`: those of the last change.

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from fakekube.apiserver.storage.store import Change
 from fakekube.harness.detectors.detector import Doing, Scene, changed_leaves, shown_path, shown_value
 from fakekube.harness.detectors.levels import Level
+from fakekube.struct import Struct, field
 from fakekube.virtualtime.errors import HotLoop
 
 #: Changes of one object in turn after which its writers are judged: a hundred rounds of two.
@@ -35,8 +35,7 @@ class Writer(NamedTuple):
         return repr(self.controller or self.client)
 
 
-@dataclass(slots=True)
-class Series:
+class Series(Struct):
     """Changes of one object by writers in turn. recent: the last ones, shortly before they are judged."""
 
     writer: Writer

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 
 from controllerlib.controller import Outcome
 from controllerlib.observer import Call
 from fakekube.harness.detectors.detector import Doing, Scene, version_of
 from fakekube.harness.detectors.levels import Level
+from fakekube.struct import Struct, field
 from fakekube.virtualtime.errors import HotLoop
 
 #: Writes to one object in a chain of reconciles that trigger each other.
@@ -27,8 +27,7 @@ REMEMBERED = 20_000
 EVENTS = frozenset({"added", "updated", "deleted"})
 
 
-@dataclass(slots=True)
-class Chain:
+class Chain(Struct):
     """Reconciles of one key, each caused only by the writes of those before it.
 
     writes: their number by the path of the object. path, times: the object that was written most, and how often.

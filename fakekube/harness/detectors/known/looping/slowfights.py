@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from fakekube.apiserver.storage.store import Change
 from fakekube.harness.detectors.detector import Doing, Scene, changed_leaves, shown_path, shown_value
 from fakekube.harness.detectors.levels import Level
+from fakekube.struct import Struct
 
 #: Rounds after which two writers of a field are reported: each has taken back the other's value so often.
 ROUNDS = 3
@@ -19,8 +19,7 @@ _NOT_JUDGED = ("metadata", "status")
 Writer = tuple[str, int]
 
 
-@dataclass(slots=True)
-class Duel:
+class Duel(Struct):
     """A field that two writers set in turn. values: what each sets it to. turns: how often the writer has changed."""
 
     last: Writer

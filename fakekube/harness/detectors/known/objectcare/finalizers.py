@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from controllerlib.controller import Outcome
 from fakekube.apiserver.storage.store import Change
 from fakekube.harness.detectors.detector import Doing, Scene, meta_of
 from fakekube.harness.detectors.levels import Level
+from fakekube.struct import Struct
 
 #: Finalizers that the cluster itself processes.
 _OF_THE_CLUSTER = frozenset({"foregroundDeletion", "orphan", "kubernetes", "kubernetes.io/pvc-protection"})
 
 
-@dataclass(slots=True)
-class Held:
+class Held(Struct):
     """A finalizer that a reconcile has added. `done`: the last reconcile since the deletion that left it in place."""
 
     doing: Doing

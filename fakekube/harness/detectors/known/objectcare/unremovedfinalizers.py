@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
@@ -14,13 +13,13 @@ from fakekube.apiserver.storage.store import Change, Entry
 from fakekube.harness.detectors.detector import FAR, Exchange, Scene, meta_of
 from fakekube.harness.detectors.levels import Level
 from fakekube.server.clients import ClientProcess
+from fakekube.struct import Struct
 
 #: When kopf tries a handler again, in its annotations or in the status.
 _DELAYED = re.compile(rb'delayed\\?":\s*\\?"([0-9T:.+Z-]+)')
 
 
-@dataclass(frozen=True, slots=True)
-class Held:
+class Held(Struct, frozen=True):
     """A finalizer, the request that has added it, and the process of its program."""
 
     exchange: Exchange

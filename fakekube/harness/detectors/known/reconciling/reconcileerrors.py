@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 
 from controllerlib import ApiError
 from controllerlib.controller import Outcome, RecoveredPanic
@@ -12,6 +11,7 @@ from fakekube.harness.detectors.detector import Doing, Observed, Scene
 from fakekube.harness.detectors.levels import Level
 from fakekube.harness.detectors.texts.places import shown_error
 from fakekube.harness.unhandled import ends_the_operator
+from fakekube.struct import Struct, field
 
 #: Conflicts in a row after which an operator does not just repeat a write that lost a race.
 CONFLICTS = 3
@@ -21,8 +21,7 @@ CONFLICTS = 3
 _DENIED = re.compile(r'User "([^"]+)" cannot ')
 
 
-@dataclass(slots=True)
-class Failure:
+class Failure(Struct):
     """One kind of error of a key, with the text of the first one."""
 
     text: str
@@ -36,8 +35,7 @@ class Failure:
         return f"{self.text} ({self.times} times)" if self.times > 1 else self.text
 
 
-@dataclass(slots=True)
-class Failures:
+class Failures(Struct):
     """The failures of one key since it last succeeded, by the kind of the error: its type and, of an answer, its code.
 
     was_live: whether the object existed and was not being deleted at the last failure. is_live: the same, when the last

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from fakekube.apiserver.storage.store import Change
 from fakekube.harness.detectors.detector import Doing, Scene, changed_leaves, shown_path, shown_value
 from fakekube.harness.detectors.levels import Level
 from fakekube.harness.detectors.presenttime import at_path, is_number, is_present, texts_of
+from fakekube.struct import Struct
 
 #: Collections whose objects record that something happened.
 _RECORDS = frozenset({"events", "events.events.k8s.io", "leases.coordination.k8s.io"})
@@ -19,8 +19,7 @@ SHOWN = 60
 Place = tuple[tuple[int, str, str], str, str]
 
 
-@dataclass(frozen=True, slots=True)
-class Write:
+class Write(Struct, frozen=True):
     """A write of a reconcile. `is_number`: it has changed nothing but numbers and times."""
 
     doing: Doing

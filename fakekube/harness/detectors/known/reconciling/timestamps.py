@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Any
 
 from controllerlib.controller import Outcome
@@ -19,6 +18,7 @@ from fakekube.harness.detectors.detector import (
 )
 from fakekube.harness.detectors.levels import Level
 from fakekube.harness.detectors.presenttime import Field, is_kept, is_present, present_fields, texts_of
+from fakekube.struct import Struct, field
 
 Who = tuple[int, str, str]
 
@@ -29,8 +29,7 @@ REMEMBERED = 1000
 QUICK, QUICK_WRITES = 5.0, 2
 
 
-@dataclass(slots=True)
-class Suspect:
+class Suspect(Struct):
     """A key that has written the present time and was triggered by that at once.
 
     `at`: the time of the last write of the present time. `wrote`: the triggered reconcile has written it again.
@@ -55,8 +54,7 @@ class Suspect:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class Stamped:
+class Stamped(Struct, frozen=True):
     """A write of the present time, which made the version `version`."""
 
     who: Who

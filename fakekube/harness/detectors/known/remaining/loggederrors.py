@@ -5,12 +5,12 @@ from __future__ import annotations
 import logging
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 
 from controllerlib.controller import Outcome, is_panic
 from fakekube.harness.detectors.detector import Doing, Scene, Surroundings
 from fakekube.harness.detectors.levels import Level
 from fakekube.harness.detectors.texts.places import raised_at
+from fakekube.struct import Struct
 
 #: Loggers whose errors other detectors report.
 _REPORTED = frozenset({"asyncio", "controllerlib", "fakekube"})
@@ -31,8 +31,7 @@ SHOWN = 200
 _RETRY = re.compile(r"will try again in ([0-9.]+) seconds")
 
 
-@dataclass(slots=True)
-class Logged:
+class Logged(Struct):
     """An error of one type that was logged at one place.
 
     text: for the finding. first, last: when, in seconds of monotonic time. times: at how many times. due: until when it

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 
 from controllerlib.controller import Outcome
 from controllerlib.observer import Call
 from fakekube.harness.detectors.detector import FAR, Doing, Exchange, Scene
 from fakekube.harness.detectors.levels import Level
 from fakekube.harness.detectors.texts.places import Line, calling_line, defined_at
+from fakekube.struct import Struct
 
 
-@dataclass(frozen=True, slots=True)
-class Lost:
+class Lost(Struct, frozen=True):
     """A write that was refused and not repeated. `after`: the seconds until the key is requeued, if it is."""
 
     doing: Doing
@@ -76,8 +75,7 @@ class IgnoredConflicts:
 _LOCKS = frozenset({"leases", "kopfpeerings", "clusterkopfpeerings"})
 
 
-@dataclass(frozen=True, slots=True)
-class Refused:
+class Refused(Struct, frozen=True):
     """A write without a reconcile that got a conflict, at a time. `is_dead`: whether the client has been killed."""
 
     exchange: Exchange

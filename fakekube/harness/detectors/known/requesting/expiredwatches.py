@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from fakekube.harness.detectors.detector import Exchange, Scene
 from fakekube.harness.detectors.levels import Level
+from fakekube.struct import Struct
 from fakekube.virtualtime.errors import HotLoop
 
 #: Refused watches from the same resourceVersion, without a list between them, that are reported, and that are a loop if
@@ -15,8 +15,7 @@ LIMIT = 5
 LOOP = 100
 
 
-@dataclass(slots=True)
-class Series:
+class Series(Struct):
     """Watches from one resourceVersion that were answered with 410, one after the other."""
 
     version: str

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from controllerlib.controller import Outcome
 from fakekube.harness.detectors.detector import FAR, Doing, Exchange, Scene, leaves
 from fakekube.harness.detectors.levels import Level
 from fakekube.harness.detectors.spokenerrors import speaks_of_an_error
+from fakekube.struct import Struct, field
 
 #: Answers that say that a write is invalid, not allowed, or has failed. Conflicts have a detector of their own.
 REFUSALS = frozenset({400, 403, 422})
@@ -28,8 +28,7 @@ Place = tuple[str, str, str, str, str]
 K = TypeVar("K")
 
 
-@dataclass(slots=True)
-class Refused:
+class Refused(Struct):
     """A write that was refused. reported: whether the client has written about an error since."""
 
     exchange: Exchange
@@ -41,8 +40,7 @@ class Refused:
         return f"{record}: {record.message[:SHOWN]}" if record.message else str(record)
 
 
-@dataclass(slots=True)
-class Ignored:
+class Ignored(Struct):
     """A write that a reconcile has ignored. after: seconds until it is requeued. content: of the object of its key."""
 
     doing: Doing
@@ -205,8 +203,7 @@ class IgnoredErrors:
         self._found.clear()
 
 
-@dataclass(slots=True)
-class Found:
+class Found(Struct):
     """A finding about the first one of equal writes of a client. places: the objects of all of them."""
 
     who: str

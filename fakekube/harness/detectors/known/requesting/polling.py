@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from controllerlib.controller import Outcome
 from fakekube.harness.detectors.detector import CHANGES, Doing, Exchange, Scene
 from fakekube.harness.detectors.levels import Level
+from fakekube.struct import Struct
 
 #: Lists at different times that a watch would have saved, altogether and in an hour.
 SAVED = 8
@@ -20,8 +20,7 @@ RENEWAL = 300.0
 REQUEUES = 50
 
 
-@dataclass(slots=True)
-class Polled:
+class Polled(Struct):
     """Lists of one path by one program: how many at different times, when, and how many a watch would have saved.
 
     revision: of the collection at the last list. is_idle: whether a watch would have saved the last list, as far as is

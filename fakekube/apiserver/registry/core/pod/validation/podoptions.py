@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass
 
 from fakekube.apiserver.registry.generic.validation.field import Field
+from fakekube.struct import Struct
 
 CONTAINERS = ("initContainers", "containers", "ephemeralContainers")
 
 DELETION_COST = "controller.kubernetes.io/pod-deletion-cost"
 
 
-@dataclass(frozen=True, slots=True)
-class PodOptions:
+class PodOptions(Struct, frozen=True):
     """`is_pod`: the spec belongs to a pod and not to a template. The others are exceptions (see `ratcheting`)."""
 
     is_pod: bool = False
@@ -34,8 +33,7 @@ POD = PodOptions(is_pod=True)
 TEMPLATE = PodOptions()
 
 
-@dataclass(slots=True)
-class Pod:
+class Pod(Struct):
     """The pod, or the template, whose parts are validated. `name` is empty for a template; `volumes` are the names of
     the valid volumes, once these are validated."""
 
