@@ -42,11 +42,6 @@ def report(package: str) -> Completeness:
     return Completeness(found["completenessScore"], tuple(map(_described, incomplete)))
 
 
-def completeness(package: str) -> float:
-    """Returns the share of the exported symbols of `package` whose type is known, from 0.0 to 1.0."""
-    return report(package).score
-
-
 def _described(symbol: dict[str, object]) -> str:
     diagnostics = symbol["diagnostics"]
     assert isinstance(diagnostics, list)

@@ -14,7 +14,7 @@ from fakekube.pytest_plugin import clusterport
 from fakekube.pytest_plugin.itemkeys import CLUSTER, SHARED, SHARED_FIXTURES
 from fakekube.pytest_plugin.survivors import refuse_survivors
 from fakekube.pytest_plugin.testsettings import backend, check_test, option, settings
-from fakekube.pythongarbage import leave_out_what_is_loaded
+from fakekube.pythongarbage import leave_out_what_is_loaded, no_collections
 from fakekube.simulation.stash import PLAN
 from fakekube.virtualtime.compatibility.privatename import IncompatibleVersion
 
@@ -30,14 +30,15 @@ def cluster_of_test(request: pytest.FixtureRequest) -> Iterator[FakeKube]:
         configure = found.pop("configure", False)
         if plan is not None:
             found |= {"seed": plan.seed, "detect": {"all": "off"}}  # the oracles judge
-        cluster = _cluster(request, found)
+        with no_collections():  # it imports much, which is no garbage
+            cluster = _cluster(request, found)
+            leave_out_what_is_loaded()
     request.node.stash[CLUSTER] = cluster
     _set_golden(cluster, request)
     if plan is not None:
         from fakekube.simulation.protocol import attach
 
         attach(request.node, cluster)
-    leave_out_what_is_loaded()
     with ExitStack() as leave:
         with _one_line():
             leave.enter_context(cluster)

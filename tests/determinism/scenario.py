@@ -152,12 +152,13 @@ def main():
     parser.add_argument("kind", choices=[*KINDS, WHOLE_CLUSTER])
     parser.add_argument("--runs", type=int, default=1)
     parser.add_argument("--seed", type=int, default=2026)
+    parser.add_argument("--hours", type=int, default=24, help="of the operators; the whole cluster has its own time")
     parser.add_argument("--log", help="write the last run's log to this file")
     asked = parser.parse_args()
     logging.disable()  # failures are part of the plan
     for _ in range(asked.runs):
         began = time.perf_counter()
-        log, reconciles, requests = run(asked.kind, asked.seed)
+        log, reconciles, requests = run(asked.kind, asked.seed, asked.hours)
         took = time.perf_counter() - began
         print(hashlib.sha256(log.encode()).hexdigest(), f"{took:.3f}", reconciles, requests, flush=True)
     if asked.log:

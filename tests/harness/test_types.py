@@ -14,7 +14,6 @@ import fakekube
 from controllerlib import Manager
 from fakekube import FaultRule, RequestRecord
 from fakekube.harness import keywords
-from tests.completeness import completeness, report
 
 USER = Path(__file__).with_name("typed_user.py")
 
@@ -50,12 +49,6 @@ def test_pyright_rejects_a_misspelt_argument(tmp_path):
     run = subprocess.run(command, capture_output=True, text=True, check=False)
     found = json.loads(run.stdout)["generalDiagnostics"]
     assert [(one["range"]["start"]["line"] + 1, one["message"]) for one in found] == []
-
-
-@pytest.mark.slow
-@pytest.mark.timeout(400)
-def test_the_public_types_are_complete():
-    assert completeness("fakekube") >= 0.98, "\n".join(report("fakekube").incomplete)
 
 
 @pytest.mark.parametrize(

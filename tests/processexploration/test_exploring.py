@@ -34,9 +34,9 @@ def explored(folder, start, *arguments):
         "--after",
         "after",
         "--quiet",
-        "1s",
+        "700ms",
         "--patience",
-        "2s",
+        "1500ms",
     ]
     return subprocess.run(
         [*command, "--start", start, *arguments], capture_output=True, text=True, timeout=FUSE, check=False,
@@ -143,6 +143,6 @@ def test_a_crash_of_an_operator_for_node_is_found(folder, node_operator):
 
 
 def test_the_correct_operator_for_node_is_clean(folder, node_operator):
-    done = explored(folder, f"exec node {node_operator} --correct", "--atoms", "crash,cut")
+    done = explored(folder, f"exec node {node_operator} --correct", "--atoms", "crash")
     assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout.splitlines()[-1] == "9 runs, 9 reached their fault, 0 defects, 0 not tried"
+    assert done.stdout.splitlines()[-1] == "6 runs, 6 reached their fault, 0 defects, 0 not tried"

@@ -7,7 +7,8 @@ import pytest
 from tests.bench.exploration import explored
 from tests.simulation.samples import SAMPLES
 
-QUICK = [
+#: Bugs that one of the first ten runs finds, with a plan of one atom.
+SOON = [
     "generated_job_name",
     "guarded_first_write",
     "merge_keeps_keys",
@@ -15,14 +16,6 @@ QUICK = [
     "sees_transition",
     "two_writers",
 ]
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", QUICK)
-def test_a_bug_is_found_soon(name):
-    found = explored(name, bug=True, runs=40)
-    assert 0 < found.run <= 10
-    assert found.atoms == 1
 
 
 @pytest.mark.slow
@@ -38,5 +31,6 @@ def test_a_correct_twin_has_no_alarm(name):
 def test_every_bug_is_found():
     found = {name: explored(name, bug=True, runs=200) for name in SAMPLES}
     assert [name for name, one in found.items() if not one.run] == []
+    assert [name for name in SOON if found[name].run > 10 or found[name].atoms > 1] == []
     assert [name for name, one in found.items() if not 1 <= one.atoms <= 2] == []
     assert median(one.run for one in found.values()) <= 10

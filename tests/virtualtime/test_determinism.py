@@ -22,7 +22,7 @@ def test_a_mixed_scenario_has_one_log(transport):
             capture_output=True,
             check=True,
         ).stdout
-        for hashing in ("0", "1", "random", "random")
+        for hashing in ("0", "1", "random")
     }
     (log,) = logs
     assert log.count(b"\n") > 500
