@@ -66,7 +66,9 @@ def selection_of(call: Call, options: ListOptions) -> Selection:
     # labels, too, may differ after the conversion by a webhook
     converted = call.converted is not None and (options.labels or options.fields)
     shown = call.shown if in_version or converted else None
-    return Selection(call.namespace, options.labels, options.fields, field_reader(call.strategy), shown)
+    is_one = bool(call.namespace) or not call.resource.namespaced
+    name = (options.fields.required("metadata.name") if is_one else None) or ""
+    return Selection(call.namespace, options.labels, options.fields, field_reader(call.strategy), shown, name)
 
 
 class Page(Struct, frozen=True):

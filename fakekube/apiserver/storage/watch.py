@@ -10,7 +10,7 @@ from typing import Any, Protocol
 from fakekube.apiserver.needs import Need, Waiting
 from fakekube.apiserver.resource import Object
 from fakekube.apiserver.schema import objectmeta
-from fakekube.apiserver.storage.store import Change, Entry, Store
+from fakekube.apiserver.storage.store import Change, Entry, Store, path_of
 from fakekube.apiserver.storage.watchfault import WatchFault
 from fakekube.apiserver.wire import envelope, gojson
 from fakekube.apiserver.wire.codec import PROTOBUF
@@ -37,7 +37,8 @@ class Selection:
     """The objects of a collection that a list or a watch selects, by namespace, labels and fields.
 
     `fields` reads a selectable field of an object, and `shown` returns the object in which it is looked up (None: the
-    stored one). `prefix` is that of the keys of all selected objects.
+    stored one). `name` is that of the only object that `terms` can select ("": there may be others). `prefix` is that
+    of the keys of all selected objects.
     """
 
     namespace: str
@@ -45,10 +46,11 @@ class Selection:
     terms: FieldSelector
     fields: Callable[[Object, str], str]
     shown: Read | None = None
+    name: str = ""
     prefix: str = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "prefix", f"{self.namespace}/" if self.namespace else "")
+        object.__setattr__(self, "prefix", path_of(self.namespace, self.name))
 
     def takes(self, path: str, entry: Entry) -> bool:
         return path.startswith(self.prefix) and self.matches(entry)
