@@ -175,8 +175,9 @@ class SharedIndexInformer:
             _log.warning("the shared informer has started, run more than once is not allowed")
             return
         self._started = True
-        reflector = replace(self._options.reflector, resync_period=self._check_period)
-        options = replace(self._options, reflector=reflector)
+        options = self._options
+        if options.reflector.resync_period != self._check_period:
+            options = replace(options, reflector=replace(options.reflector, resync_period=self._check_period))
         queue = delta_queue(options, self.indexer, self._transform, metrics=self._metrics, clock=self._clock)
         config = Config(
             queue,

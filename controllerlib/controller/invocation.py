@@ -5,7 +5,9 @@ import contextvars
 import inspect
 from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
+from types import FunctionType, MethodType
 from typing import Any, Literal, Protocol
+from weakref import WeakKeyDictionary
 
 from controllerlib.client.blocking import BlockingClient
 from controllerlib.client.client import Client
@@ -154,8 +156,24 @@ def _without_ends_of_iterators(func: Callable[..., Any], *args: Any, **named: An
         raise RuntimeError(f"the reconciler raised {type(error).__name__}") from error
 
 
-def _how_called(func: Callable[..., Any]) -> Literal["", "second", "keyword"]:
-    """Return how to pass the client: not at all, as the second argument, or by name; TypeError for other signatures."""
+Passing = Literal["", "second", "keyword"]
+"""How the client is passed to a reconciler: not at all, as the second argument, or by name."""
+
+#: What is known of methods: to look at a signature takes longer than all else that a controller is made with.
+_of_methods: WeakKeyDictionary[FunctionType, Passing] = WeakKeyDictionary()
+
+
+def _how_called(func: Callable[..., Any]) -> Passing:
+    """Return how to pass the client; TypeError for other signatures."""
+    method = func.__func__ if isinstance(func, MethodType) else None
+    if not isinstance(method, FunctionType):
+        return _found_how_called(func)
+    if method not in _of_methods:
+        _of_methods[method] = _found_how_called(func)
+    return _of_methods[method]
+
+
+def _found_how_called(func: Callable[..., Any]) -> Passing:
     try:
         signature = inspect.signature(func)
     except (TypeError, ValueError):
@@ -163,7 +181,7 @@ def _how_called(func: Callable[..., Any]) -> Literal["", "second", "keyword"]:
     parameters = list(signature.parameters.values())
     positional = [p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
     named = any(p.name == "client" and p.kind is not p.POSITIONAL_ONLY for p in parameters[1:])
-    how: Literal["", "second", "keyword"] = ""
+    how: Passing = ""
     if len(positional) > 1:
         if positional[1].default is inspect.Parameter.empty or positional[1].name == "client":
             how = "second"
