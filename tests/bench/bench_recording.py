@@ -16,8 +16,8 @@ import pytest
 from controllerlib import Result
 from controllerlib.observer import NOOP_OBSERVER
 from fakekube import FakeKube
-from fakekube.harness import managers
 from fakekube.harness.engine import engine_of
+from fakekube.harness.operators import managers
 
 OBJECTS, HOURS, PAIRS = 10, 24, 25
 
