@@ -175,6 +175,7 @@ class Audit:
     def _keep(self) -> None:
         """Add what is new to the versions and to the timeline: many at once, which takes less time than one by one."""
         fresh, self._fresh = self._fresh, []
+        self._versions.compacted = self._runner.apiserver.store.compacted
         for record, made, at in fresh:
             if record is not None:
                 self._keep_request(record, made, at)

@@ -493,3 +493,26 @@ def test_counts_are_placed_below_the_traceback_that_they_count():
 
 def test_writes_are_compared_by_value():
     assert running(writes=RENEWED).written() == (Write(*RENEWED),)
+
+
+@pytest.mark.parametrize(
+    ("compacted", "most", "renewal", "blocks"),
+    [
+        (0, 100, False, 0),  # the store keeps all of them
+        (3, 100, False, 0),  # the first four are compressed together, and it keeps the fourth
+        (4, 100, False, 1),
+        (40, 100, False, 6),
+        (0, 30, False, 3),  # however many it keeps
+        (0, 100, True, 0),  # renewals are kept each
+    ],
+)
+def test_what_the_store_keeps_is_not_compressed(monkeypatch, compacted, most, renewal, blocks):
+    for name, value in (("RECENT", 16), ("TOGETHER", 4), ("COUNTED", 1), ("MOST", most)):
+        monkeypatch.setattr(objectversions, name, value)
+    versions = Versions()
+    versions.compacted = compacted
+    for one in range(1, 41):
+        versions.add(one, one * 10, one * 100, stored(one), renewal)
+    assert len(versions._blocks) == blocks
+    assert len(versions._renewals) == (24 if renewal else 0)
+    assert [one.serial for one in versions.read()] == list(range(1, 41))

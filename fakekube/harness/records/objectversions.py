@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import marshal
+import sys
 import zlib
 from collections import Counter, deque
 from collections.abc import Iterator, Sequence
@@ -31,6 +32,9 @@ RENEWALS = 2_000
 
 #: The number of changes that are kept as they are, their bytes, and the number that are compressed together.
 RECENT, RECENT_BYTES, TOGETHER = 1_024, 4 * 1024 * 1024, 64
+
+#: The most changes that are kept as they are because the store keeps them, too, which it does with 20,000.
+MOST = 20_000
 
 #: After how many changes their bytes are counted; a power of two.
 COUNTED = 8
@@ -91,13 +95,18 @@ class _Block(NamedTuple):
 
 
 class Versions:
-    """The changes, oldest first. Beyond LIMIT bytes the oldest are dropped; of renewals, all but RENEWALS."""
+    """The changes, oldest first. Beyond LIMIT bytes the oldest are dropped; of renewals, all but RENEWALS.
+
+    `compacted`: the store keeps the changes after this revision, so that it would save nothing to compress them.
+    """
 
     def __init__(self, limit: int = LIMIT) -> None:
+        self.compacted: int = sys.maxsize
         self._limit, self._size = limit, 0
         self._recent: list[_Fresh] = []
         #: the bytes of the recent changes, but for the last ones, which are not counted yet
         self._recent_bytes, self._counted = 0, 0
+        self._recent_renewals = 0
         #: how often the oldest of the recent changes were compressed
         self._aged = 0
         self._blocks: deque[_Block] = deque()
@@ -109,6 +118,7 @@ class Versions:
         """Add a change; `renewal`: as `is_renewal`."""
         recent = self._recent
         recent.append((serial, at, request, change, renewal))
+        self._recent_renewals += renewal
         if not len(recent) & (COUNTED - 1):
             self._count()
 
@@ -117,8 +127,17 @@ class Versions:
         known = len(self._recent) - 1  # the request of the last change has not been answered: it may not be encoded yet
         self._recent_bytes += sum(map(_size, self._recent[self._counted : known]))
         self._counted = known
-        while len(self._recent) >= RECENT + TOGETHER or (self._recent_bytes > RECENT_BYTES and self._counted > 0):
+        while self._are_many():
             self._age()
+
+    def _are_many(self) -> bool:
+        """Whether the oldest of the recent changes take memory that they would not take compressed."""
+        recent = self._recent
+        if len(recent) < RECENT + TOGETHER and (self._recent_bytes <= RECENT_BYTES or not self._counted):
+            return False
+        if self._recent_renewals >= RECENT or len(recent) >= MOST:  # the store keeps few renewals
+            return True
+        return recent[min(TOGETHER, self._counted) - 1][3].revision <= self.compacted
 
     def _age(self) -> None:
         """Encode the oldest of the recent changes: renewals each, all others together."""
@@ -134,6 +153,7 @@ class Versions:
         for fresh in old:
             is_of_renewal = fresh[4]
             if is_of_renewal:
+                self._recent_renewals -= 1
                 self._renewals.append(_version(fresh))
             else:
                 versions.append(_version(fresh))
