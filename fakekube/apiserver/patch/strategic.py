@@ -87,8 +87,9 @@ def _merge_map(document: Object, patch: Object, schema: Schema | None) -> Object
     if PATCH in patch:
         return _directive_of_map(patch)
     original = dict(document)
-    _retain_keys(original, patch)
-    _merge_ordered_lists(original, patch, schema)
+    if "$" in "".join(patch):  # hardly any patch has directives
+        _retain_keys(original, patch)
+        _merge_ordered_lists(original, patch, schema)
     for key, value in patch.items():
         name, deleting = (key.removeprefix(DELETE_FROM), True) if key.startswith(DELETE_FROM) else (key, False)
         if value is None:

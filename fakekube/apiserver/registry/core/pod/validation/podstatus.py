@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from ipaddress import IPv4Address, IPv6Address
+from typing import Any
 
 from fakekube.apiserver.features import since
 from fakekube.apiserver.registry.core.resourcenames import is_native, number_of
@@ -44,7 +45,8 @@ def validate_podstatus(status: Field, old: Field) -> None:
     for kind in (*STATUSES, EPHEMERAL_STATUSES):
         _validate_users(status[kind], spec)
     for kind, held in STATUSES.items():
-        _validate_allocated(status[kind], _by_name(spec, (held,)))
+        if any(one["allocatedResourcesStatus"].value for one in status[kind]):
+            _validate_allocated(status[kind], _by_name(spec, (held,)))
     for one in status[EPHEMERAL_STATUSES]:
         one["allocatedResourcesStatus"].optional().forbidden("must not be specified in container status")
 
@@ -62,17 +64,24 @@ def _validate_conditions(conditions: Field) -> None:
 
 def _validate_transitions(status: Field, before: Field, spec: Field) -> None:
     """A terminated container restarts only if its policy allows it."""
+    kinds = [kind for kind in (*STATUSES, EPHEMERAL_STATUSES) if any(map(_terminated, before[kind]))]
+    if not kinds:
+        return
     rules = [rule for kind in RESTARTABLE for one in spec[kind] for rule in one["restartPolicyRules"]]
     restart_all = any(rule["action"].value == "RestartAllContainers" for rule in rules)
-    for kind in (EPHEMERAL_STATUSES,) if restart_all else (*STATUSES, EPHEMERAL_STATUSES):
+    for kind in [EPHEMERAL_STATUSES] if restart_all else kinds:
         found = _by_name(spec, (STATUSES.get(kind, ""),))
-        running = {one["name"].value for one in status[kind] if one.find("state.terminated").value is None}
+        running = {one["name"].value for one in status[kind] if _terminated(one) is None}
         for old in before[kind]:
             name, terminated = old["name"].value, old.find("state.terminated")
             if terminated.value is None or name not in running:
                 continue
             if name not in found or not _restarts(found[name], spec, terminated["exitCode"].number):
                 status[kind].at(old.index, None)["state"].forbidden("may not be transitioned to non-terminated state")
+
+
+def _terminated(status: Field) -> Any:
+    return status.find("state.terminated").value
 
 
 def _restarts(container: Field, spec: Field, exit_code: int) -> bool:
