@@ -35,7 +35,16 @@ from fakekube.harness.stepping import Stepping
 
 
 def hooks_called(
-    code, verb="update", *, revision=2, user="ann", agent="operator", doing="a reconcile", steps=0, pending=None
+    code,
+    verb="update",
+    *,
+    revision=2,
+    user="ann",
+    agent="operator",
+    doing="a reconcile",
+    steps=0,
+    pending=None,
+    resource="pods",
 ):
     """The hooks that an answer is passed to. The revision before is 1."""
     log = []
@@ -48,6 +57,7 @@ def hooks_called(
         _denied=(hook("denied"),),
         _answered={"update": (hook("answered"),)},
         _created=(hook("created"),),
+        _created_of={"events": (hook("event"),)},
         _refused=(hook("refused"),),
         _unchanged=(hook("unchanged"),),
         _finalized=(hook("finalized"),),
@@ -57,7 +67,7 @@ def hooks_called(
         doing=lambda: doing,
         scene=SimpleNamespace(runner=SimpleNamespace(client=None)),
     )
-    record = SimpleNamespace(code=code, verb=verb, revision=revision, user=user, user_agent=agent)
+    record = SimpleNamespace(code=code, verb=verb, revision=revision, user=user, user_agent=agent, resource=resource)
     Detection._answer(detection, None, None, None, record)
     assert detection._revision == revision
     assert detection._pending is None
@@ -73,6 +83,8 @@ def hooks_called(
         (200, {"revision": 1, "verb": "get"}, []),
         (201, {"verb": "create"}, ["created"]),
         (201, {"verb": "create", "revision": 1}, ["created"]),
+        (201, {"verb": "create", "resource": "events"}, ["created", "event"]),
+        (200, {"verb": "create", "resource": "events"}, []),
         (202, {"revision": 1}, ["answered"]),
         (399, {}, ["answered"]),
         (400, {}, ["answered", "refused"]),

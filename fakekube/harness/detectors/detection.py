@@ -92,7 +92,12 @@ class Detection:
             for name in _parts(detector):
                 self._committed_in[name] = (*self._committed_in.get(name, ()), detector.committed)  # type: ignore[attr-defined]
         self._refused = _hooks(self.detectors, "refused")
-        self._created = _hooks(self.detectors, "created")
+        self._created = _hooks([one for one in self.detectors if not _creates(one)], "created")
+        #: by the resource: the hooks of detectors that look at new objects of some resources only
+        self._created_of: dict[str, Sequence[Callable[[Exchange], None]]] = {}
+        for detector in self.detectors:
+            for name in _creates(detector):
+                self._created_of[name] = (*self._created_of.get(name, ()), detector.created)  # type: ignore[attr-defined]
         self._finalized = _hooks(self.detectors, "finalized")
         #: the last change of finalizers, until its request is answered
         self._pending: Change | None = None
@@ -217,7 +222,7 @@ class Detection:
         hooks = self._denied if code == 403 else self._answered.get(record.verb, ())
         if code != 200:
             if code == 201:
-                hooks = (*hooks, *self._created)
+                hooks = (*hooks, *self._created, *self._created_of.get(record.resource, ()))
             elif code >= 400:
                 hooks = (*hooks, *self._refused)
         elif not changed and record.verb in UPDATES:
@@ -358,7 +363,7 @@ class Detection:
         self.detectors = ()
         self._started = self._called = self._finished = self._committed = ()
         self._answered, self._denied, self._unchanged, self._committed_in = {}, (), (), {}
-        self._refused, self._created, self._finalized = (), (), ()
+        self._refused, self._created, self._finalized, self._created_of = (), (), (), {}
         self.scene.operators.clear()
         self.scene.report, self.scene.listen, self.scene.follow = _unreported, _unlistened, _unfollowed
         self.scene.fail, self.scene.inspected, self.scene.note = _unfailed, frozenset, _nothing
@@ -416,6 +421,12 @@ def _parts(detector: Detector) -> Iterable[str]:
 
 def _unfailed(detector: str, error: BaseException) -> None:
     """Ignores what would end a step after the end of the cluster."""
+
+
+def _creates(detector: Detector) -> Iterable[str]:
+    """The resources of which a detector looks at new objects; none: it looks at all, if at any."""
+    found: Iterable[str] = getattr(detector, "creates", ())
+    return found
 
 
 def _hooks(detectors: Iterable[Detector], name: str) -> tuple[Callable[..., None], ...]:

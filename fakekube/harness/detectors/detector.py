@@ -56,7 +56,8 @@ class Detector(Protocol):
     started(doing) · called(doing, call, code, answer) · finished(doing, outcome): of reconciles of controllerlib
     answered(exchange): of requests with a verb in its `verbs`, without those of the test and of the cluster
     denied(exchange): the same, of all verbs, answered with 403; these are not `answered`
-    refused(exchange), created(exchange): the same, of all verbs, answered with 400 and more, or with 201
+    refused(exchange): the same, of all verbs, answered with 400 and more
+    created(exchange): the same, answered with 201; only of the resources in `creates`, if it has any
     unchanged(exchange): the same, of updates and patches that succeed and change nothing
     finalized(change, exchange): the same, of writes that have changed finalizers
     committed(change, doing): of the store; only of the `collections` that it has, if it has any

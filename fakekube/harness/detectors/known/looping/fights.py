@@ -75,8 +75,7 @@ class Fights:
 
     def committed(self, change: Change, doing: Doing | None) -> None:
         place = (change.collection, change.path)
-        writer = self._writer(doing)
-        if writer is None or change.before is None or change.after is None:
+        if change.before is None or change.after is None or (writer := self._writer(doing)) is None:
             self._series.pop(place, None)
             return
         at, series = self._scene.runner.clock.monotonic(), self._series.get(place)

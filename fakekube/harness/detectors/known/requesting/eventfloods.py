@@ -19,6 +19,7 @@ class EventFloods:
     """
 
     levels: Mapping[str, Level] = {"event-flood": "warn"}
+    creates: frozenset[str] = frozenset({"events"})
 
     def __init__(self, scene: Scene) -> None:
         self._scene = scene
@@ -27,8 +28,6 @@ class EventFloods:
 
     def created(self, exchange: Exchange) -> None:
         record = exchange.record
-        if record.resource != "events":
-            return
         body = exchange.body()
         about = (body.get("involvedObject") or body.get("regarding")) if isinstance(body, Mapping) else None
         if not isinstance(about, Mapping):
