@@ -120,3 +120,12 @@ def test_the_least_recently_used_absent_owner_is_forgotten():
     absent.add(identity("c"))
     assert identity("b") not in absent
     assert identity("a") in absent
+
+
+def test_an_owner_of_the_cluster_that_was_not_seen_may_be_one_of_a_namespace():
+    graph = DependencyGraph()
+    assert observe(graph, "first", reference("owner"), namespace="") == [("delete", "owner")]
+    assert observe(graph, "second", reference("owner"), namespace="") == []
+    assert observe(graph, "third", reference("owner"), namespace="ns") == [("delete", "third")]
+    observe(graph, "owner", namespace="")
+    assert observe(graph, "fourth", reference("owner"), namespace="ns") == []

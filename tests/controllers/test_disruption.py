@@ -134,6 +134,22 @@ def test_an_evicted_pod_that_is_not_deleted_counts_again_after_two_minutes(fakek
     assert [event["involvedObject"]["name"] for event in fakekube.events(reason="NotDeleted")] == [name]
 
 
+def test_each_of_two_evicted_pods_counts_again_after_its_own_two_minutes(fakekube):
+    fakekube.create(deployment(3))
+    fakekube.create(budget(minAvailable=1))
+    fakekube.settle()
+    make_all_ready(fakekube)
+    begun = fakekube.clock.now()
+    names = [pod["metadata"]["name"] for pod in pods(fakekube)[:2]]
+    times = [f"{(begun + timedelta(seconds=late)).isoformat()[:19]}Z" for late in (0, 60)]
+    status = {"status": {"disruptedPods": dict(zip(names, times, strict=True)), "disruptionsAllowed": 0}}
+    fakekube.patch("policy/v1", "PodDisruptionBudget", "pdb", status, subresource="status")
+    fakekube.settle()
+    for healthy, minutes in ((1, 0), (2, 2), (3, 3)):
+        fakekube.advance_until(lambda healthy=healthy: counts(fakekube)[0] == healthy, "1h")
+        assert (fakekube.clock.now() - begun) // timedelta(minutes=1) == minutes
+
+
 def disruption_target(kube):
     """The condition of a pod that was evicted now."""
     now = f"{kube.clock.now().isoformat()[:19]}Z"
