@@ -176,14 +176,22 @@ class Audit:
         """Add what is new to the versions and to the timeline: many at once, which takes less time than one by one."""
         fresh, self._fresh = self._fresh, []
         self._versions.compacted = self._runner.apiserver.store.compacted
+        add, actors, epoch, rows = self._versions.add, self._actors, self._clock.epoch, list[tuple[Any, ...]]()
         for record, made, at in fresh:
             if record is not None:
-                self._keep_request(record, made, at)
+                if len(made) != 1 or record.resource in RENEWED:
+                    self._keep_request(record, made, at)
+                    continue
+                _, serial, change = made[0]  # the most frequent case
+                add(serial, at, record.serial, change, False)
+                time = epoch + timedelta(0, 0, at)
+                rows.append((record.serial, time, request_summary, actors, record, "", (change.revision,)))
                 continue
             for _, serial, change in made:
                 self._versions.add(serial, at, 0, change, False)
                 what = (kind_of(change), change.revision, change.collection, change.path)
                 self._timeline.add(self._time(at), change_summary, *what, serial=serial)
+        self._timeline.extend(rows)
 
     def _keep_request(self, record: RequestRecord, made: Sequence[Made], at: int) -> None:
         renews = record.resource in RENEWED

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import datetime
 from functools import partial
 from operator import itemgetter
@@ -112,6 +112,10 @@ class Timeline:
         `serial`: its number, if it was drawn when the entry began.
         """
         self._entries.append((serial or next(self._serials), at, summarize, *args))
+
+    def extend(self, entries: Iterable[tuple[Any, ...]]) -> None:
+        """Add many entries, each with its serial, its time, and what summarizes it with its arguments (see `add`)."""
+        self._entries.extend(entries)
 
     def render(self, last: int | None = None, *, fold: bool = False) -> str:
         """The entries as a table, or the `last` ones; its first line counts those left out.
