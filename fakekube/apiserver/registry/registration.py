@@ -21,7 +21,7 @@ from fakekube.apiserver.schema.model import Schema
 from fakekube.apiserver.schema.objectmeta import stored_layout
 from fakekube.apiserver.schema.zerovalues import settled, without_unknown, zero
 from fakekube.apiserver.storage.watch import Read, View
-from fakekube.apiserver.wire import gojson
+from fakekube.apiserver.wire import codec, gojson
 from fakekube.apiserver.wire.goprint import go_quote
 from fakekube.apiserver.wire.messages import message_of
 from fakekube.apiserver.wire.request import Request, RequestInfo
@@ -210,10 +210,15 @@ class BuiltinRegistration:
         same = {key: stored[key] for key in unwritten if key in obj and obj[key] is stored.get(key)}
         if not same or self._schemas.version != RECORDED:
             return self.decode(obj, unknown)
-        return self._decoded({key: value for key, value in obj.items() if key not in same}, same, unknown)
+        try:
+            copies = codec.copied(same)  # defaults are set in place, and a stored object need not have all of them
+        except TypeError:  # numbers that JSON of orjson does not have
+            return self.decode(obj, unknown)
+        draft = self._decoded({key: value for key, value in obj.items() if key not in same}, copies, unknown)
+        return draft | {key: value for key, value in same.items() if draft.get(key) == value}
 
     def _decoded(self, obj: Object, same: Object, unknown: list[str]) -> Object:
-        """`same`: fields of the object that are decoded and have their defaults, which are not set again."""
+        """`same`: fields of the object that are decoded. Their defaults are set in place."""
         assert self.schema is not None, f"{self.resource.kind} has no schema"
         draft = stored_layout(decode(self.schema, obj, unknown)) | same
         if (obj.get("metadata") or {}).get("managedFields") == []:
