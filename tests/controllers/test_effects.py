@@ -1,5 +1,7 @@
 """Containers with effects: what an init container or a Job does on a real cluster (issue 23, line 5)."""
 
+from enum import StrEnum
+
 import pytest
 
 from fakekube.controllers.kubelet.stagedocument import stages_of
@@ -211,3 +213,33 @@ def test_a_stage_that_applies_objects():
         stages_of("kind: Stage\nspec: {next: {apply: {code: 3}}}\n")
     with pytest.raises(ValueError, match=r"the Secret has no metadata\.name"):
         stages_of("kind: Stage\nspec: {next: {apply: [{apiVersion: v1, kind: Secret}]}}\n")
+
+
+class Zone(StrEnum):
+    A = "zone-a"
+
+
+@pytest.mark.fakekube(nodes=1)
+def test_an_effect_may_have_values_that_are_written_as_json(fakekube):
+    """They are copied when they are applied: a test may change its objects afterwards."""
+    data = {"zone": Zone.A}
+    meta = {"name": "o", "finalizers": ("example.com/a",)}
+    fakekube.pods("app=web").always().run(
+        lambda pod: [{"apiVersion": "v1", "kind": "ConfigMap", "metadata": meta, "data": data}]
+    )
+    fakekube.create(pod())
+    fakekube.advance(5)
+    assert terminated(fakekube)["exitCode"] == 0
+    data["zone"] = "changed"
+    found = fakekube.get("v1", "ConfigMap", "o")
+    assert (found["data"], found["metadata"]["finalizers"]) == ({"zone": "zone-a"}, ["example.com/a"])
+
+
+@pytest.mark.fakekube(nodes=1)
+def test_a_node_may_have_values_that_are_written_as_json(fakekube):
+    taint = {"key": "k", "value": Zone.A, "effect": "NoSchedule"}
+    fakekube.nodes.add("n", labels={"zone": Zone.A}, annotations={"zone": Zone.A}, taints=[taint])
+    fakekube.advance(5)
+    found = fakekube.get("v1", "Node", "n")
+    assert found["metadata"]["labels"]["zone"] == found["metadata"]["annotations"]["zone"] == "zone-a"
+    assert [one["value"] for one in found["spec"]["taints"] if one["key"] == "k"] == ["zone-a"]

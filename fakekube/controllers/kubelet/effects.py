@@ -8,6 +8,8 @@ from datetime import datetime
 from typing import Any
 
 from controllerlib import ApiError, Client
+from controllerlib.client import as_object
+from fakekube.apiserver.wire.codec import copied
 from fakekube.controllers.context import ControllerContext
 from fakekube.controllers.kubelet.podrun import Container, PodRun
 from fakekube.controllers.kubelet.stage import Apply, Exit
@@ -57,7 +59,7 @@ async def _apply(client: Client, obj: Mapping[str, Any], manager: str, pod: Pod)
     meta = obj["metadata"]
     if resource.namespaced and not meta.get("namespace"):
         meta = {**meta, "namespace": pod["metadata"]["namespace"]}
-    found = {**obj, "metadata": meta}
+    found = copied(as_object({**obj, "metadata": meta}))  # plain JSON: the objects are those of the user
     try:
         await client.create(found)
     except ApiError as error:

@@ -7,7 +7,9 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from controllerlib import ApiError, Client
+from controllerlib.client import as_object
 from controllerlib.record import CoreEventRecorder
+from fakekube.apiserver.wire.codec import copied
 from fakekube.controllers.kubelet import nodestatus
 from fakekube.controllers.kubelet.nodestatus import Condition, conditions_of, new_lease, new_node
 from fakekube.controllers.kubelet.podaddresses import PodAddresses
@@ -92,7 +94,7 @@ class NodeAgent:
     async def _register(self, now: datetime) -> Object:
         """Create the Node; one that exists already keeps what others have set."""
         self._conditions = list(conditions_of(self.condition, (), timestamp(now)))
-        node = new_node(self.spec, self.address, self._cidr, self._conditions)
+        node = copied(as_object(new_node(self.spec, self.address, self._cidr, self._conditions)))  # plain JSON
         try:
             found: Object = await self.client.create(node)
             self._reported, self._report_due = self.condition, now + timedelta(seconds=REPORT_PERIOD)
