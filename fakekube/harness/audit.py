@@ -77,6 +77,7 @@ class Audit:
         self._noops: Bounded[RequestRecord] = Bounded(NOOPS_LIMIT)
         runner.on_write(self._written)
         runner.on_request(self._requested)
+        runner.restored.append(self._restored)
         self._leave = ExitStack()
         self._leave.callback(timeline.on_read(self._keep))
 
@@ -162,6 +163,10 @@ class Audit:
             self._pending.append((info, serial, change))
         else:
             self._add(None, [(None, serial, change)])
+
+    def _restored(self) -> None:
+        self._keep()
+        self._versions.lose()
 
     def _requested(self, record: RequestRecord) -> None:
         if record.code >= 400 or record.verb in WRITES:

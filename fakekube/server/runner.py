@@ -385,9 +385,8 @@ class ServerRunner:
 
     def retire(self) -> None:
         """Remove all listeners and break reference cycles so that the server is freed at once."""
-        self._listeners.clear()
-        self._request_listeners.clear()
-        self._answer_listeners.clear()
+        for listeners in (self._listeners, self._request_listeners, self._answer_listeners, self.restored):
+            listeners.clear()
         self.apiserver.retire()
         self.streams.retire()
         self._logs.retire()

@@ -516,3 +516,20 @@ def test_what_the_store_keeps_is_not_compressed(monkeypatch, compacted, most, re
     assert len(versions._blocks) == blocks
     assert len(versions._renewals) == (24 if renewal else 0)
     assert [one.serial for one in versions.read()] == list(range(1, 41))
+
+
+def test_what_the_store_has_lost_by_a_restore_is_compressed(monkeypatch):
+    for name, value in (("RECENT", 16), ("TOGETHER", 4), ("COUNTED", 1)):
+        monkeypatch.setattr(objectversions, name, value)
+    versions = Versions()
+    versions.compacted = 0
+    for one in range(1, 31):
+        versions.add(one, one * 10, one * 100, stored(one), False)
+    assert len(versions._blocks) == 0
+    versions.lose()
+    versions.add(31, 310, 3100, stored(31), False)
+    assert (len(versions._blocks), len(versions._recent), versions._lost) == (3, 19, 18)
+    for one in range(32, 80):
+        versions.add(one, one * 10, one * 100, stored(one), False)
+    assert (len(versions._blocks), versions._lost) == (8, 0)
+    assert [one.serial for one in versions.read()] == list(range(1, 80))

@@ -107,6 +107,8 @@ class Versions:
         #: the bytes of the recent changes, but for the last ones, which are not counted yet
         self._recent_bytes, self._counted = 0, 0
         self._recent_renewals = 0
+        #: how many of the oldest changes the store does not keep, whatever their revision
+        self._lost = 0
         #: how often the oldest of the recent changes were compressed
         self._aged = 0
         self._blocks: deque[_Block] = deque()
@@ -130,12 +132,16 @@ class Versions:
         while self._are_many():
             self._age()
 
+    def lose(self) -> None:
+        """The store has returned to a saved state, so that it keeps none of the changes until now."""
+        self._lost = len(self._recent)
+
     def _are_many(self) -> bool:
         """Whether the oldest of the recent changes take memory that they would not take compressed."""
         recent = self._recent
         if len(recent) < RECENT + TOGETHER and (self._recent_bytes <= RECENT_BYTES or not self._counted):
             return False
-        if self._recent_renewals >= RECENT or len(recent) >= MOST:  # the store keeps few renewals
+        if self._lost or self._recent_renewals >= RECENT or len(recent) >= MOST:  # the store keeps few renewals
             return True
         return recent[min(TOGETHER, self._counted) - 1][3].revision <= self.compacted
 
@@ -144,6 +150,7 @@ class Versions:
         some = min(TOGETHER, self._counted)
         old, self._recent = self._recent[:some], self._recent[some:]
         self._counted -= some
+        self._lost = max(0, self._lost - some)
         self._aged += 1
         if self._aged % RECOUNTED:
             self._recent_bytes = max(0, self._recent_bytes - sum(map(_size, old)))
