@@ -85,27 +85,17 @@ class Detection:
         self._started = _hooks(self.detectors, "started")
         self._called = _hooks(self.detectors, "called")
         self._finished = _hooks(self.detectors, "finished")
-        self._committed = _hooks([one for one in self.detectors if not _parts(one)], "committed")
-        #: by the collection: the hooks of detectors that look at some collections only
-        self._committed_in: dict[str, Sequence[Callable[[Change, Doing | None], None]]] = {}
-        for detector in self.detectors:
-            for name in _parts(detector):
-                self._committed_in[name] = (*self._committed_in.get(name, ()), detector.committed)  # type: ignore[attr-defined]
+        #: by the collection, the resource or the verb: the hooks of detectors that name what they look at
+        self._committed_in = _hooks_by(self.detectors, "committed", "collections")
+        self._created_of = _hooks_by(self.detectors, "created", "creates")
+        self._answered = _hooks_by(self.detectors, "answered", "verbs")
+        self._committed = _hooks([one for one in self.detectors if not hasattr(one, "collections")], "committed")
+        self._created = _hooks([one for one in self.detectors if not hasattr(one, "creates")], "created")
         self._refused = _hooks(self.detectors, "refused")
-        self._created = _hooks([one for one in self.detectors if not _creates(one)], "created")
-        #: by the resource: the hooks of detectors that look at new objects of some resources only
-        self._created_of: dict[str, Sequence[Callable[[Exchange], None]]] = {}
-        for detector in self.detectors:
-            for name in _creates(detector):
-                self._created_of[name] = (*self._created_of.get(name, ()), detector.created)  # type: ignore[attr-defined]
         self._finalized = _hooks(self.detectors, "finalized")
         #: the last change of finalizers, until its request is answered
         self._pending: Change | None = None
         self.scene.listen, self.scene.follow = self._listen, self._follow
-        self._answered: dict[str, Sequence[Callable[[Exchange], None]]] = {}
-        for detector in self.detectors:
-            for verb in getattr(detector, "verbs", ()):
-                self._answered[verb] = (*self._answered.get(verb, ()), detector.answered)  # type: ignore[attr-defined]
         self._denied = _hooks(self.detectors, "denied")
         self._unchanged = _hooks(self.detectors, "unchanged")
         if self.detectors:
@@ -414,25 +404,23 @@ def _unfollowed(hook: Callable[[Doing, Outcome], None]) -> None:
     """Ignores who would follow reconciles after the end of the cluster."""
 
 
-def _parts(detector: Detector) -> Iterable[str]:
-    """The collections that its hook `committed` looks at; none if it looks at all."""
-    return getattr(detector, "collections", ())
-
-
 def _unfailed(detector: str, error: BaseException) -> None:
     """Ignores what would end a step after the end of the cluster."""
-
-
-def _creates(detector: Detector) -> Iterable[str]:
-    """The resources of which a detector looks at new objects; none: it looks at all, if at any."""
-    found: Iterable[str] = getattr(detector, "creates", ())
-    return found
 
 
 def _hooks(detectors: Iterable[Detector], name: str) -> tuple[Callable[..., None], ...]:
     """The methods of this name, of the detectors that have it."""
     having = _having(name)
     return tuple([getattr(one, name) for one in detectors if type(one) in having])
+
+
+def _hooks_by(detectors: Iterable[Detector], name: str, attribute: str) -> dict[str, tuple[Callable[..., None], ...]]:
+    """The methods of this name, by each of what their detectors name in an attribute."""
+    found: dict[str, tuple[Callable[..., None], ...]] = {}
+    for detector in detectors:
+        for one in getattr(detector, attribute, ()):
+            found[one] = (*found.get(one, ()), getattr(detector, name))
+    return found
 
 
 @cache
