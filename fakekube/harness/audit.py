@@ -181,24 +181,19 @@ class Audit:
         """Add what is new to the versions and to the timeline: many at once, which takes less time than one by one."""
         fresh, self._fresh = self._fresh, []
         self._versions.compacted = self._runner.apiserver.store.compacted
-        add, actors, epoch, rows = self._versions.add, self._actors, self._clock.epoch, list[tuple[Any, ...]]()
+        rows: list[tuple[Any, ...]] = []
         for record, made, at in fresh:
             if record is not None:
-                if len(made) != 1 or record.resource in RENEWED:
-                    self._keep_request(record, made, at)
-                    continue
-                _, serial, change = made[0]  # the most frequent case
-                add(serial, at, record.serial, change, False)
-                time = epoch + timedelta(0, 0, at)
-                rows.append((record.serial, time, request_summary, actors, record, "", (change.revision,)))
+                self._keep_request(record, made, at, rows)
                 continue
             for _, serial, change in made:
                 self._versions.add(serial, at, 0, change, False)
                 what = (kind_of(change), change.revision, change.collection, change.path)
-                self._timeline.add(self._time(at), change_summary, *what, serial=serial)
+                rows.append((serial, self._time(at), change_summary, *what))
         self._timeline.extend(rows)
 
-    def _keep_request(self, record: RequestRecord, made: Sequence[Made], at: int) -> None:
+    def _keep_request(self, record: RequestRecord, made: Sequence[Made], at: int, rows: list[tuple[Any, ...]]) -> None:
+        """Add the versions that a request has made, and to `rows` what the timeline shows of it."""
         renews = record.resource in RENEWED
         renewal = renews and len(made) == 1 and is_renewal(made[0][2])
         revisions: tuple[int, ...] = ()
@@ -206,7 +201,7 @@ class Audit:
             self._versions.add(serial, at, record.serial, change, renewal)
             revisions += (change.revision,)
         if renewal:
-            self._renewed(at, record, made[0][2])
+            self._renewed(at, record, made[0][2], rows)
             return
         if renews:
             self._renewals.pop(record.path, None)
@@ -214,8 +209,7 @@ class Audit:
         if not made and record.verb in ("update", "patch") and record.code == 200:
             self._noops.append(record)
             remark = NOOP
-        self._timeline.add(self._time(at), request_summary, self._actors, record, remark, revisions,
-                           serial=record.serial)  # fmt: skip
+        rows.append((record.serial, self._time(at), request_summary, self._actors, record, remark, revisions))
 
     def _time(self, at: int) -> datetime:
         return self._clock.epoch + timedelta(microseconds=at)
@@ -231,12 +225,12 @@ class Audit:
         self._pending = [one for one in made if one[0] is not info]
         return [one for one in made if one[0] is info]
 
-    def _renewed(self, at: int, record: RequestRecord, change: Change) -> None:
+    def _renewed(self, at: int, record: RequestRecord, change: Change, rows: list[tuple[Any, ...]]) -> None:
         """Add a row for the first renewal of a lease or a node, and count the others there."""
         found = self._renewals.get(record.path)
         if found is None or not found.is_by_client_of(record):
             found = self._renewals[record.path] = Renewals(record)
-            self._timeline.add(self._time(at), found.summary, self._actors, serial=record.serial)
+            rows.append((record.serial, self._time(at), found.summary, self._actors))
         found.count(timedelta(microseconds=at), change.revision)
 
 
