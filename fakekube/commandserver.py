@@ -21,7 +21,7 @@ from fakekube.control.steering import Beside as SteeredBeside
 from fakekube.control.steering import Steering
 from fakekube.controllers.realtime import cluster, unsteered
 from fakekube.harness import accessreport
-from fakekube.pythongarbage import collect_seldom, leave_out_what_is_loaded
+from fakekube.pythongarbage import leave_out_what_is_loaded
 from fakekube.server.process.child import CannotRun, Signals
 from fakekube.server.process.listening import LOOPBACK, CannotServe, reason
 from fakekube.server.process.pacedloop import PacedClock, PacedLoop
@@ -75,11 +75,9 @@ async def served(
         if selected.verbose:
             runner.on_answer(RequestLines(runner, selected.log_format, own=selected.verbose > 1).answered)
         leave_out_what_is_loaded()
-        collect_as_before = collect_seldom()
         try:
             return await then(Served(options, selected, found, made[0] if made else None))
         finally:
-            collect_as_before()
             if isinstance(loop := asyncio.get_running_loop(), PacedLoop):
                 loop.end_pacing()
 
