@@ -176,7 +176,7 @@ def _usual_map(schema: Schema) -> Decoder:
 def _usual_scalar(schema: Schema) -> Decoder:
     kind = _UNCHANGED.get(schema.type)
     limit = INTEGER_LIMITS.get(schema.type, 0)
-    special = SPECIAL.get(schema.type)
+    exact: Callable[..., Any] = SPECIAL.get(schema.type, scalar)
 
     def decode_unchanged(value: Any) -> Any:
         if type(value) is not kind:
@@ -188,13 +188,13 @@ def _usual_scalar(schema: Schema) -> Decoder:
             raise Unusual
         return value
 
-    def decode_special(value: Any) -> Any:
+    def decode_other(value: Any) -> Any:
         try:
-            return special(schema, value, "", "") if special is not None else scalar(schema, value, "", "")
+            return exact(schema, value, "", "")
         except WrongType:
             raise Unusual from None
 
-    return decode_unchanged if kind is not None else decode_integer if limit else decode_special
+    return decode_unchanged if kind is not None else decode_integer if limit else decode_other
 
 
 _MADE: dict[str, Callable[[Schema], Decoder]] = {"object": _usual_struct, "list": _usual_list, "map": _usual_map}

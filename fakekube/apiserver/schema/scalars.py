@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from fakekube.apiserver.schema.gotypes import GO_TYPES
@@ -83,20 +84,11 @@ def _quantity(schema: Schema, value: Any, shown: str, struct: str) -> str:
 QUANTITY_PROBLEM = "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
 
 
-def _time(schema: Schema, value: Any, shown: str, struct: str) -> str | None:
+def _time(text_of: Callable[[str], str | None], schema: Schema, value: Any, shown: str, struct: str) -> str | None:
     if type(value) is not str:
         raise wrong(value, struct, shown, schema, go_type="string")
     try:
-        return time_text(value)
-    except InvalidTime as problem:
-        raise WrongType(str(problem)) from None
-
-
-def _microtime(schema: Schema, value: Any, shown: str, struct: str) -> str | None:
-    if type(value) is not str:
-        raise wrong(value, struct, shown, schema, go_type="string")
-    try:
-        return microtime_text(value)
+        return text_of(value)
     except InvalidTime as problem:
         raise WrongType(str(problem)) from None
 
@@ -118,8 +110,8 @@ def _int_or_string(schema: Schema, value: Any, shown: str, struct: str) -> int |
 SPECIAL: dict[str, Callable[..., Any]] = {
     "bytes": _bytes,
     "quantity": _quantity,
-    "time": _time,
-    "microtime": _microtime,
+    "time": partial(_time, time_text),
+    "microtime": partial(_time, microtime_text),
     "int-or-string": _int_or_string,
 }
 
