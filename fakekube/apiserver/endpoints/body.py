@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
 from functools import partial
 from typing import Any
 
@@ -18,12 +17,10 @@ from fakekube.apiserver.wire.status import StatusError, bad_request
 Object = dict[str, Any]
 
 
-def decode_object(
-    call: Call, *, field_validation: str, stored: Object | None = None, unwritten: Collection[str] = ()
-) -> Object:
+def decode_object(call: Call, *, field_validation: str, stored: Object | None = None, unwritten: str = "") -> Object:
     """Decode the body of a create or an update. Returns it without apiVersion and kind. Raises 400, 413, 415.
 
-    `stored` is the object that an update replaces (None: not known), without its fields `unwritten`.
+    `stored` is the object that an update replaces (None: not known), but for its field `unwritten`.
     """
     content_type = call.request.headers.get("content-type")
     strict = field_validation != "Ignore"

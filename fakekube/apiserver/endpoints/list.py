@@ -87,7 +87,7 @@ def read_page(call: Call, options: ListOptions) -> Generator[Need, Any, Page]:
     start, revision = _begin(call, options)
     if call.stale is not None and not options.continue_token and not revision:
         revision = store.cached(call.stale)
-    if options.fields.required("metadata.name") and (call.namespace or not call.resource.namespaced):
+    if selection.name:
         limit = 0  # one object is read, and there is no further page (`MatchesSingle`)
     if call.strategy.watch_cached and not options.continue_token and options.resource_version == "0":
         limit = 0

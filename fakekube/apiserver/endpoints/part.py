@@ -6,7 +6,7 @@ pipeline that uses these parts is `write`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 from typing import Any
 
 from fakekube.apiserver.call import Call
@@ -160,15 +160,11 @@ def _validate_status(call: Call, obj: Object, old: Object) -> list[FieldError]:
 STATUS = Part(_prepare_status, _validate_status)
 
 
-def unwritten(call: Call) -> Collection[str]:
-    """The fields of a built-in kind, beside metadata, that the path of the request does not write."""
+def unwritten(call: Call) -> str:
+    """The large field of a built-in kind that the path of the request does not write ("": it may write all)."""
     if call.info.subresource == "status":
-        return call.registration.apply_schema.fields.keys() - _OF_STATUS
-    return _STATUS if not call.info.subresource and "status" in call.resource.subresources else ()
-
-
-_STATUS = frozenset({"status"})
-_OF_STATUS = frozenset({"apiVersion", "kind", "metadata", "status"})
+        return "spec"
+    return "status" if not call.info.subresource and "status" in call.resource.subresources else ""
 
 
 # --- other parts -----------------------------------------------------------------------------------------------------

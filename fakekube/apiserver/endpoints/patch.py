@@ -230,7 +230,7 @@ def _as_custom_resource(
         raise invalid_patch(shown(), why)
     unknown: list[str] = []
     try:
-        obj = call.registration.decode_changed(result, stored, unknown, ())
+        obj = call.registration.decode_changed(result, stored, unknown, "")
     except WrongType as problem:
         raise invalid_patch(shown(), str(problem)) from None
     return obj, codec.unknown_fields(unknown)

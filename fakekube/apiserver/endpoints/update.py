@@ -33,9 +33,7 @@ def _decoded(call: Call, body: Call, part: Part, options: WriteOptions) -> Objec
     if body is call and not isinstance(call.request.body, bytes):  # it may have parts of the stored object
         stored = entry.object if (entry := call.stored()) is not None else None
     try:
-        return decode_object(
-            body, field_validation=options.field_validation, stored=stored, unwritten=unwritten(call) if stored else ()
-        )
+        return decode_object(body, field_validation=options.field_validation, stored=stored, unwritten=unwritten(call))
     except StatusError as error:
         if error.code != 400 or not part.unregistered_in:
             raise

@@ -5,7 +5,7 @@ In kube-apiserver the same interface consists of `rest.Storage` and RequestScope
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 from typing import Any, Protocol
 
 from fakekube.apiserver.crd.applyschema import DEDUCED
@@ -69,8 +69,8 @@ class Registration(Protocol):
         Appends the paths of unknown fields to `unknown`. Raises WrongType, or StatusError 400.
         """
 
-    def decode_changed(self, obj: Object, stored: Object, unknown: list[str], unwritten: Collection[str]) -> Object:
-        """Decode what an update or a patch made of `stored`. Of its fields, the request does not write `unwritten`."""
+    def decode_changed(self, obj: Object, stored: Object, unknown: list[str], unwritten: str) -> Object:
+        """Decode what an update or a patch made of `stored`, whose field `unwritten` the request does not write."""
 
     def decode_applied(self, obj: Object) -> Object:
         """Decode the result of a server-side apply. Raises WrongType."""
@@ -205,22 +205,25 @@ class BuiltinRegistration:
     def decode(self, obj: Object, unknown: list[str]) -> Object:
         return self._decoded(obj, {}, unknown)
 
-    def decode_changed(self, obj: Object, stored: Object, unknown: list[str], unwritten: Collection[str]) -> Object:
-        """Fields that the request does not write, and that are those of `stored`, are not decoded again, for speed."""
-        same = {key: stored[key] for key in unwritten if key in obj and obj[key] is stored.get(key)}
-        if not same or self._schemas.version != RECORDED:
+    def decode_changed(self, obj: Object, stored: Object, unknown: list[str], unwritten: str) -> Object:
+        """If the field is that of `stored` itself, it is not decoded again, for speed."""
+        same = stored.get(unwritten)
+        if same is None or obj.get(unwritten) is not same or self._schemas.version != RECORDED:
             return self.decode(obj, unknown)
         try:
-            copies = codec.copied(same)  # defaults are set in place, and a stored object need not have all of them
+            copy = codec.copied(same)  # defaults are set in place, and a stored object need not have all of them
         except TypeError:  # numbers that JSON of orjson does not have
             return self.decode(obj, unknown)
-        draft = self._decoded({key: value for key, value in obj.items() if key not in same}, copies, unknown)
-        return draft | {key: value for key, value in same.items() if draft.get(key) == value}
+        rest = {key: value for key, value in obj.items() if key != unwritten}
+        draft = self._decoded(rest, {unwritten: copy}, unknown)
+        if draft.get(unwritten) == same:
+            draft[unwritten] = same
+        return draft
 
-    def _decoded(self, obj: Object, same: Object, unknown: list[str]) -> Object:
-        """`same`: fields of the object that are decoded. Their defaults are set in place."""
+    def _decoded(self, obj: Object, done: Object, unknown: list[str]) -> Object:
+        """`done`: fields of the object that are decoded. Their defaults are set in place."""
         assert self.schema is not None, f"{self.resource.kind} has no schema"
-        draft = stored_layout(decode(self.schema, obj, unknown)) | same
+        draft = stored_layout(decode(self.schema, obj, unknown)) | done
         if (obj.get("metadata") or {}).get("managedFields") == []:
             draft["metadata"] = {**draft["metadata"], "managedFields": [{}]}  # both reset them
         self.strategy.default(draft)

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 from functools import cached_property
 from typing import Any
 
@@ -70,7 +70,7 @@ class CustomRegistration:
         different = self._version.type_of(decoded)
         return {**stored_layout(decoded), **different}
 
-    def decode_changed(self, obj: Object, stored: Object, unknown: list[str], unwritten: Collection[str]) -> Object:
+    def decode_changed(self, obj: Object, stored: Object, unknown: list[str], unwritten: str) -> Object:
         """Metadata that the request does not change is not decoded again, for speed."""
         meta = stored["metadata"]
         if obj.get("metadata") is not meta:
