@@ -196,6 +196,26 @@ class TestInABrowser:
 
         assert shown(nothing, act) == {"verb": "update", "resource": "configmaps", "error": 409, "times": 1}
 
+    def test_an_answer_that_comes_late_does_not_take_the_place_of_what_was_asked_for_last(self, shown):
+        hold = """(() => { const asked = window.fetch; window.fetch = async (...request) => { const answer = await asked(...request);
+          if (request[0].includes("/objects?")) await new Promise(done => { window.release = done; }); return answer; }; })()"""
+
+        async def two(client):
+            for name in ("a", "b"):
+                await client.request("POST", CONFIGMAPS, body={"metadata": {"name": name}})
+
+        async def act(page, client):
+            await until(page, "document.querySelector('.line')")
+            await page.evaluate(hold)
+            await page.click("[data-tab=Objects]")
+            await until(page, "window.release")
+            await page.click("[data-tab=Faults]")
+            await until(page, "document.getElementById('fault')")
+            await page.evaluate("window.release()")
+            return await page.texts("#rows button")
+
+        assert shown(two, act) == ["Arm", "Disarm all"]
+
 
 async def until(page, condition):
     """Wait until an expression is true in the page."""

@@ -1,30 +1,30 @@
 // The page of a running server.
-import { follow, get, keepToken } from "./asking.js";
+import { follow, get, keepToken, latest, say } from "./asking.js";
 import { $, el } from "./element.js";
 import { drawLines } from "./longlist.js";
-import { drawObjects, loadKinds, loadRows, takeChanges } from "./objects.js";
-import { drawRequests, loadRequests, showFindings, showTimeline, takeRequests } from "./records.js";
-import { showClock, showFaults } from "./steering.js";
+import { drawObjects, drawRows, loadKinds, loadRows, takeChanges } from "./objects.js";
+import { drawAllRequests, drawFindings, drawRequests, drawTimeline, loadFindings, loadRequests, loadTimeline, takeRequests } from "./records.js";
+import { drawClock, drawFaults, loadClock, loadFaults } from "./steering.js";
 
 const TABS = {
-  Objects: {show: async () => { await loadKinds(); await loadRows(); }, filter: () => drawObjects(false)},
-  Requests: {show: loadRequests, filter: () => drawRequests(false)},
-  Timeline: {show: showTimeline, filter: showTimeline},
-  Findings: {show: showFindings, filter: showFindings},
-  Faults: {show: showFaults, filter: () => {}},
-  Clock: {show: showClock, filter: () => {}},
+  Objects: {load: async () => { await loadKinds(); return loadRows(); }, draw: drawRows, filter: () => drawObjects(false)},
+  Requests: {load: loadRequests, draw: drawAllRequests, filter: () => drawRequests(false)},
+  Timeline: {load: loadTimeline, draw: drawTimeline, filter: fill},
+  Findings: {load: loadFindings, draw: drawFindings, filter: fill},
+  Faults: {load: loadFaults, draw: drawFaults, filter: () => {}},
+  Clock: {load: loadClock, draw: drawClock, filter: () => {}},
 };
 
 let tab = "Objects", changes = [], requests = [], waiting = false;
 
-const say = problem => $("rows").replaceChildren(el("p", {class: "empty problem"}, problem.message));
+function fill() { return latest("rows", TABS[tab].load, TABS[tab].draw); }
 
-async function show(name) {
+function show(name) {
   tab = name;
   document.body.classList.toggle("wide", name !== "Objects");
-  $("details").replaceChildren();
+  latest("details", () => [], parts => $("details").replaceChildren(...parts));
   $("tabs").replaceChildren(...Object.keys(TABS).map(one => { const made = el("button", {"aria-pressed": String(one === tab), "data-tab": one}, one); made.onclick = () => show(one); return made; }));
-  await TABS[name].show().catch(say);
+  fill();
 }
 
 /** Draw what has arrived once in a while: many changes are one drawing. */
@@ -35,7 +35,7 @@ function later() {
     waiting = false;
     const [some, asked] = [changes, requests];
     [changes, requests] = [[], []];
-    if (takeChanges(some, tab === "Objects") && tab === "Objects") await loadKinds().catch(say);
+    if (takeChanges(some, tab === "Objects") && tab === "Objects") await loadKinds().catch(problem => say("rows", problem));
     if (asked.length) takeRequests(asked, tab === "Requests");
   }, 100);
 }

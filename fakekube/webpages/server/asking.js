@@ -1,5 +1,5 @@
 // Requests for the control API, and its events.
-import { $ } from "./element.js";
+import { $, el } from "./element.js";
 
 const ROOT = "/_fakekube/v1";
 
@@ -20,6 +20,21 @@ export async function ask(method, path, body) {
 }
 
 export const get = (path, query = {}) => ask("GET", `${path}?${new URLSearchParams(query)}`);
+
+/** Show an Error in the place with this id. */
+export const say = (place, problem) => $(place).replaceChildren(el("p", {class: "empty problem"}, problem.message));
+
+const turns = new Map();
+
+/** Draw what `load()` finds, or say its Error, unless something else was asked for the same place meanwhile. */
+export async function latest(place, load, draw) {
+  const turn = (turns.get(place) || 0) + 1, isLatest = () => turns.get(place) === turn;
+  turns.set(place, turn);
+  try {
+    const found = await load();
+    if (isLatest()) draw(found);
+  } catch (problem) { if (isLatest()) say(place, problem); }
+}
 
 /** Call `handlers[name](data)` for each server-sent event, for ever; `handlers.again` after a new connection. */
 export async function follow(path, handlers) {

@@ -1,9 +1,9 @@
 // Objects by kind, with a live watch; one object with its YAML, relatives and versions.
-import { get } from "./asking.js";
+import { get, latest } from "./asking.js";
 import { $, el } from "./element.js";
 import { showLines } from "./longlist.js";
 
-let kinds = [], collection = "", rows = new Map(), selected = "", recent = new Set(), stamp = 0;
+let kinds = [], collection = "", rows = new Map(), selected = "", recent = new Set();
 
 const fits = text => $("query").value.toLowerCase().split(/\s+/).every(word => text.toLowerCase().includes(word));
 
@@ -18,14 +18,14 @@ function drawKinds() {
   $("kinds").replaceChildren(...shown.map(one => {
     const button = el("button", {"aria-pressed": String(one.collection === collection), class: one.objects ? null : "none", title: one.apiVersion, "data-collection": one.collection},
       el("span", {}, one.kind), el("span", {}, String(one.objects)));
-    button.onclick = () => { collection = one.collection; rows = new Map(); selected = ""; $("rows").scrollTop = 0; drawKinds(); loadRows(); };
+    button.onclick = () => { collection = one.collection; rows = new Map(); selected = ""; $("rows").scrollTop = 0; drawKinds(); latest("rows", loadRows, drawRows); };
     return button;
   }));
 }
 
-export async function loadRows() {
-  const asked = ++stamp, found = await get("/objects", {collection});
-  if (asked !== stamp) return;
+export const loadRows = () => get("/objects", {collection});
+
+export function drawRows(found) {
   rows = new Map(found.rows.map(row => [row[0], row]));
   drawObjects(true);
 }
@@ -58,12 +58,12 @@ export function takeChanges(changes, draw) {
   return counted;
 }
 
-export async function showObject(where, path) {
+export function showObject(where, path) {
   if (where === collection) { selected = path; for (const one of document.querySelectorAll(".line[data-path]")) one.classList.toggle("selected", one.dataset.path === path); }
-  let found;
-  try { found = await get("/object", {collection: where, path}); }
-  catch (problem) { $("details").replaceChildren(el("p", {class: "problem"}, problem.message)); return; }
-  const {yaml, exists, versions, owners, dependents} = found;
+  latest("details", () => get("/object", {collection: where, path}), found => drawObject(where, path, found));
+}
+
+function drawObject(where, path, {yaml, exists, versions, owners, dependents}) {
   const parts = [el("h2", {}, path), el("div", {class: "soft"}, where + (exists ? "" : ", deleted"))];
   if (owners.length) parts.push(el("h3", {}, "Owners"), tree(owners, "owners"));
   if (dependents.length) parts.push(el("h3", {}, "Dependents"), tree(dependents, "dependents"));

@@ -10,7 +10,9 @@ let requests = [];
 
 const fits = text => $("query").value.toLowerCase().split(/\s+/).every(word => text.toLowerCase().includes(word));
 
-export async function loadRequests() { requests = (await get("/requests", {limit: KEPT})).items; drawRequests(false); }
+export const loadRequests = () => get("/requests", {limit: KEPT});
+
+export function drawAllRequests({items}) { requests = items; drawRequests(false); }
 
 export function takeRequests(found, draw) {
   requests.push(...found);
@@ -31,15 +33,18 @@ function request(one) {
   return made;
 }
 
-export async function showFindings() {
-  const items = (await get("/findings")).items.filter(one => fits(`${one.detector} ${one.who} ${one.text}`));
+export const loadFindings = () => get("/findings");
+
+export function drawFindings(found) {
+  const items = found.items.filter(one => fits(`${one.detector} ${one.who} ${one.text}`));
   $("rows").replaceChildren(...items.map(one => el("div", {class: "line text finding"}, el("span", {class: one.level === "error" ? "problem" : ""}, one.detector),
     el("span", {}, el("b", {}, one.who), ` ${one.text}`), el("span", {class: "soft"}, one.times > 1 ? `× ${one.times}` : ""))));
   if (!items.length) $("rows").replaceChildren(el("p", {class: "empty"}, "No client has a defect that its requests show."));
 }
 
-export async function showTimeline() {
-  const {entries} = await get("/timeline", {last: 5000});
+export const loadTimeline = () => get("/timeline", {last: 5000});
+
+export function drawTimeline({entries}) {
   const items = entries.filter(one => fits(`${one.actor} ${one.what}`)).reverse();
   showLines(items, one => {
     const made = el("button", {class: `line request${one.failed ? " failed" : ""}`}, el("span", {class: "time"}, `+${(one.at / 1e6).toFixed(3)} s`), el("span", {class: "soft"}, one.kind),
