@@ -19,7 +19,7 @@ from fakekube.apiserver.wire.request import RequestInfo
 from fakekube.harness.keywords import check_request_fields
 from fakekube.harness.records.identity import Identities
 from fakekube.harness.records.kept import Bounded, Records
-from fakekube.harness.records.objectversions import RENEWED, is_renewal
+from fakekube.harness.records.objectversions import RENEWED, Fresh, is_renewal
 from fakekube.harness.records.requestrows import Actors, Renewals, change_summary, kind_of, request_summary
 from fakekube.harness.timeline import Timeline
 from fakekube.server.runner import ServerRunner
@@ -70,9 +70,9 @@ class Audit:
         self._actors = Actors(identities)
         #: the changes of requests that are not answered yet
         self._pending: list[Made] = []
-        #: the answered requests (None: the server changed something by itself) that are not kept yet, what each has
-        #: stored, and the microseconds since the epoch
-        self._fresh: list[tuple[RequestRecord | None, Sequence[Made], int]] = []
+        #: the answered requests that are not kept yet, and what each has stored; or (what the server changed by itself)
+        #: the microseconds since the epoch, and the changes
+        self._fresh: list[tuple[RequestRecord | int, Sequence[Made]]] = []
         self._renewals: dict[str, Renewals] = {}
         self._noops: Bounded[RequestRecord] = Bounded(NOOPS_LIMIT)
         runner.on_write(self._written)
@@ -149,7 +149,7 @@ class Audit:
         """A line for each request and each stored change, with its serial: microseconds since the epoch, then what."""
         for record in self._runner.log:
             message = f": {record.message}" if record.message else ""
-            at = round(record.at * 1_000_000)
+            at = _us(record)
             yield record.serial, f"{at} {record.user_agent} {record} rv={record.revision}{message}"
         self._keep()
         for one in self._versions.read():
@@ -162,7 +162,7 @@ class Audit:
         if info is not None:
             self._pending.append((info, serial, change))
         else:
-            self._add(None, [(None, serial, change)])
+            self._add(self._clock.us, [(None, serial, change)])
 
     def _restored(self) -> None:
         self._keep()
@@ -172,8 +172,8 @@ class Audit:
         if record.code >= 400 or record.verb in WRITES:
             self._add(record, self._stored_by(self._runner.answering))
 
-    def _add(self, record: RequestRecord | None, made: Sequence[Made]) -> None:
-        self._fresh.append((record, made, self._clock.us))
+    def _add(self, by: RequestRecord | int, made: Sequence[Made]) -> None:
+        self._fresh.append((by, made))
         if len(self._fresh) >= TOGETHER:
             self._keep()
 
@@ -182,23 +182,27 @@ class Audit:
         fresh, self._fresh = self._fresh, []
         self._versions.compacted = self._runner.apiserver.store.compacted
         rows: list[tuple[Any, ...]] = []
-        for record, made, at in fresh:
-            if record is not None:
-                self._keep_request(record, made, at, rows)
+        changes: list[Fresh] = []
+        for by, made in fresh:
+            if not isinstance(by, int):
+                self._keep_request(by, made, _us(by), rows, changes)
                 continue
             for _, serial, change in made:
-                self._versions.add(serial, at, 0, change, False)
+                changes.append((serial, by, 0, change, False))
                 what = (kind_of(change), change.revision, change.collection, change.path)
-                rows.append((serial, self._time(at), change_summary, *what))
+                rows.append((serial, self._time(by), change_summary, *what))
         self._timeline.extend(rows)
+        self._versions.extend(changes)
 
-    def _keep_request(self, record: RequestRecord, made: Sequence[Made], at: int, rows: list[tuple[Any, ...]]) -> None:
-        """Add the versions that a request has made, and to `rows` what the timeline shows of it."""
+    def _keep_request(
+        self, record: RequestRecord, made: Sequence[Made], at: int, rows: list[tuple[Any, ...]], changes: list[Fresh]
+    ) -> None:
+        """Add to `rows` what the timeline shows of a request, and to `changes` what it has stored."""
         renews = record.resource in RENEWED
         renewal = renews and len(made) == 1 and is_renewal(made[0][2])
         revisions: tuple[int, ...] = ()
         for _, serial, change in made:
-            self._versions.add(serial, at, record.serial, change, renewal)
+            changes.append((serial, at, record.serial, change, renewal))
             revisions += (change.revision,)
         if renewal:
             self._renewed(at, record, made[0][2], rows)
@@ -232,6 +236,11 @@ class Audit:
             found = self._renewals[record.path] = Renewals(record)
             rows.append((record.serial, self._time(at), found.summary, self._actors))
         found.count(timedelta(microseconds=at), change.revision)
+
+
+def _us(record: RequestRecord) -> int:
+    """The microseconds since the epoch at which a request was answered."""
+    return round(record.at * 1_000_000)
 
 
 def _is(value: Any, wanted: Any) -> bool:

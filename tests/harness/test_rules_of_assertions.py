@@ -410,7 +410,7 @@ def test_versions_of_collections_are_read_in_order():
     versions = Versions()
     for number in range(1, 3001):
         renewal = number % 3 == 0
-        versions.add(number, number * 10, 0, stored(number, "leases" if renewal else "pods"), renewal)
+        versions.extend([(number, number * 10, 0, stored(number, "leases" if renewal else "pods"), renewal)])
     every = list(versions.read())
     assert [one.serial for one in every] == list(range(1, 3001))
     assert (every[0].at, every[0].collection, every[2].collection, every[0].created) == (10, "pods", "leases", False)
@@ -424,12 +424,12 @@ def test_versions_of_collections_are_read_in_order():
 def test_the_oldest_versions_are_dropped_beyond_the_limit_of_bytes():
     versions = Versions(limit=2000)
     for number in range(1, 2001):
-        versions.add(number, 0, 0, stored(number, "pods" if number % 2 else "nodes"), False)
+        versions.extend([(number, 0, 0, stored(number, "pods" if number % 2 else "nodes"), False)])
     kept = [one.serial for one in versions.read()]
     assert kept == list(range(2001 - len(kept), 2001))
     wider = Versions(limit=4000)
     for number in range(1, 2001):
-        wider.add(number, 0, 0, stored(number), False)
+        wider.extend([(number, 0, 0, stored(number), False)])
     assert sum(1 for _ in wider.read()) > len(kept) + 64  # not only the last block
     assert versions.dropped("pods", "x") == versions.dropped("nodes", "y") == 2000 - len(kept) > 0
     assert versions.dropped("secrets", "x") == 0
@@ -438,7 +438,7 @@ def test_the_oldest_versions_are_dropped_beyond_the_limit_of_bytes():
 def blocks(limit):
     versions = Versions(limit=limit)
     for number in range(1, 2001):
-        versions.add(number, 0, 0, stored(number), False)
+        versions.extend([(number, 0, 0, stored(number), False)])
     return versions
 
 
@@ -452,7 +452,7 @@ def test_the_last_2000_renewals_are_kept():
     versions = Versions()
     count = 3100  # of which the last 1,024 or so are not encoded yet
     for number in range(1, count + 1):
-        versions.add(number, 0, 0, stored(number, "leases"), True)
+        versions.extend([(number, 0, 0, stored(number, "leases"), True)])
     kept = [one.serial for one in versions.read("leases")]
     assert kept == list(range(count + 1 - len(kept), count + 1))
     assert len(versions._renewals) == 2000

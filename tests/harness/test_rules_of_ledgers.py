@@ -77,14 +77,14 @@ def stored(revision, *, collection="pods", path="d/a", before=True, after=True, 
 def filled(number, *, limit=objectversions.LIMIT, renewal=lambda one: False, **options):
     versions = Versions(limit)
     for one in range(1, number + 1):
-        versions.add(one, one * 10, one * 100, stored(one, **options), renewal(one))
+        versions.extend([(one, one * 10, one * 100, stored(one, **options), renewal(one))])
     return versions
 
 
 def test_a_version_has_what_was_stored():
     versions = filled(1)
-    versions.add(2, 20, 200, stored(2, before=False), False)
-    versions.add(3, 30, 0, stored(3, after=False, collection="nodes", path="n"), False)
+    versions.extend([(2, 20, 200, stored(2, before=False), False)])
+    versions.extend([(3, 30, 0, stored(3, after=False, collection="nodes", path="n"), False)])
     first, second, third = versions.read()
     assert first[:7] == (1, 10, 100, 1, "pods", "d/a", False)
     assert (second.created, third.created) == (True, False)
@@ -97,31 +97,29 @@ def test_a_version_has_what_was_stored():
 def test_the_oldest_changes_are_compressed_together(monkeypatch, number, blocks):
     monkeypatch.setattr(objectversions, "RECENT", 16)
     monkeypatch.setattr(objectversions, "TOGETHER", 4)
-    monkeypatch.setattr(objectversions, "COUNTED", 1)
     versions = filled(number)
     assert (len(versions._blocks), len(versions._recent)) == (blocks, number - 4 * blocks)
     assert [one.serial for one in versions.read()] == list(range(1, number + 1))
     assert versions.dropped("pods", "d/a") == 0
 
 
-@pytest.mark.parametrize(("most", "blocks"), [(0, 4), (1, 3), (2, 2), (3, 1), (4, 0)])  # the last is not counted yet
+@pytest.mark.parametrize(("most", "blocks"), [(0, 5), (1, 4), (3, 2), (4, 1), (5, 0)])
 def test_large_changes_are_compressed_early(monkeypatch, most, blocks):
     size = stored(1, size=100).after.encoded_size
     monkeypatch.setattr(objectversions, "RECENT_BYTES", most * size)
     monkeypatch.setattr(objectversions, "TOGETHER", 1)
-    monkeypatch.setattr(objectversions, "COUNTED", 1)
     versions = filled(5, size=100)
     assert len(versions._blocks) == blocks
-    assert (versions._counted, versions._recent_bytes) == (4 - blocks, (4 - blocks) * size)
+    assert (versions._counted, versions._recent_bytes) == (most, most * size)
 
 
 def test_renewals_are_kept_each_and_bounded(monkeypatch):
-    for name, value in (("RECENT", 8), ("TOGETHER", 4), ("COUNTED", 1), ("RENEWALS", 3)):
+    for name, value in (("RECENT", 8), ("TOGETHER", 4), ("RENEWALS", 3)):
         monkeypatch.setattr(objectversions, name, value)
     versions = filled(15, renewal=lambda one: one % 2 == 0)
     assert [one.serial for one in versions._renewals] == [2, 4]
     for one in range(16, 24):
-        versions.add(one, 0, 0, stored(one), one % 2 == 0)
+        versions.extend([(one, 0, 0, stored(one), one % 2 == 0)])
     assert [one.serial for one in versions._renewals] == [8, 10, 12]
     dropped = versions.dropped("pods", "d/a")
     assert dropped == versions._dropped_renewals["pods", "d/a"] > 0
@@ -507,29 +505,29 @@ def test_writes_are_compared_by_value():
     ],
 )
 def test_what_the_store_keeps_is_not_compressed(monkeypatch, compacted, most, renewal, blocks):
-    for name, value in (("RECENT", 16), ("TOGETHER", 4), ("COUNTED", 1), ("MOST", most)):
+    for name, value in (("RECENT", 16), ("TOGETHER", 4), ("MOST", most)):
         monkeypatch.setattr(objectversions, name, value)
     versions = Versions()
     versions.compacted = compacted
     for one in range(1, 41):
-        versions.add(one, one * 10, one * 100, stored(one), renewal)
+        versions.extend([(one, one * 10, one * 100, stored(one), renewal)])
     assert len(versions._blocks) == blocks
     assert len(versions._renewals) == (24 if renewal else 0)
     assert [one.serial for one in versions.read()] == list(range(1, 41))
 
 
 def test_what_the_store_has_lost_by_a_restore_is_compressed(monkeypatch):
-    for name, value in (("RECENT", 16), ("TOGETHER", 4), ("COUNTED", 1)):
+    for name, value in (("RECENT", 16), ("TOGETHER", 4)):
         monkeypatch.setattr(objectversions, name, value)
     versions = Versions()
     versions.compacted = 0
     for one in range(1, 31):
-        versions.add(one, one * 10, one * 100, stored(one), False)
+        versions.extend([(one, one * 10, one * 100, stored(one), False)])
     assert len(versions._blocks) == 0
     versions.lose()
-    versions.add(31, 310, 3100, stored(31), False)
+    versions.extend([(31, 310, 3100, stored(31), False)])
     assert (len(versions._blocks), len(versions._recent), versions._lost) == (3, 19, 18)
     for one in range(32, 80):
-        versions.add(one, one * 10, one * 100, stored(one), False)
+        versions.extend([(one, one * 10, one * 100, stored(one), False)])
     assert (len(versions._blocks), versions._lost) == (8, 0)
     assert [one.serial for one in versions.read()] == list(range(1, 80))

@@ -336,10 +336,10 @@ def test_a_reconcile_is_read_as_it_was_recorded():
 def test_the_document_of_a_timeline(monkeypatch):
     versions = Versions()
     old, new = {"metadata": {"name": "a"}, "spec": {"x": 1, "y": 2}}, {"metadata": {"name": "a"}, "spec": {"x": 2}}
-    versions.add(1, 0, 0, change(None, old, 5), False)
-    versions.add(2, 0, 3, change(old, new, 6), False)
-    versions.add(4, 0, 0, change(new, None, 7), False)
-    versions.add(5, 0, 0, change(new, old, 8, path="default/b"), False)
+    versions.extend([(1, 0, 0, change(None, old, 5), False)])
+    versions.extend([(2, 0, 3, change(old, new, 6), False)])
+    versions.extend([(4, 0, 0, change(new, None, 7), False)])
+    versions.extend([(5, 0, 0, change(new, old, 8, path="default/b"), False)])
     rows = joined(
         (1, {}), (3, {"failed": True, "duration": timedelta(seconds=2), "object": ObjectKey("", "pods", "d", "a")}),
         (4, {"system": True, "facts": (("a", "b"),)}), (5, {"because": (4,)}),

@@ -36,9 +36,6 @@ RECENT, RECENT_BYTES, TOGETHER = 1_024, 4 * 1024 * 1024, 64
 #: The most changes that are kept as they are because the store keeps them, too, which it does with 20,000.
 MOST = 20_000
 
-#: After how many changes their bytes are counted; a power of two.
-COUNTED = 8
-
 #: After how many times that changes were compressed the bytes of the others are counted anew.
 RECOUNTED = RECENT // TOGETHER
 
@@ -67,23 +64,27 @@ class Version(NamedTuple):
         return Entry(self.revision, orjson.loads(self.json), self.stored_as)
 
 
-_Fresh = tuple[int, int, int, Change, bool]
+Fresh = tuple[int, int, int, Change, bool]
 """A change that has not been encoded: its serial, `at` and `request` as in a Version, the change, `is_renewal` of it.
 
 A plain tuple, because one is made for every change.
 """
 
 
-def _version(fresh: _Fresh) -> Version:
+def _row(fresh: Fresh) -> tuple[Any, ...]:
+    """The fields of a Version."""
     serial, at, request, change, _ = fresh
     json, stored_as = (change.after.json, change.after.version) if change.after is not None else (b"", "")
-    created = change.before is None
-    return Version(serial, at, request, change.revision, change.collection, change.path, created, json, stored_as)
+    return serial, at, request, change.revision, change.collection, change.path, change.before is None, json, stored_as
 
 
-def _size(fresh: _Fresh) -> int:
+def _size(fresh: Fresh) -> int:
     after = fresh[3].after
     return after.encoded_size if after is not None else 0
+
+
+#: The place of a Version's collection among its fields.
+_COLLECTION = Version._fields.index("collection")
 
 
 class _Block(NamedTuple):
@@ -103,8 +104,8 @@ class Versions:
     def __init__(self, limit: int = LIMIT) -> None:
         self.compacted: int = sys.maxsize
         self._limit, self._size = limit, 0
-        self._recent: list[_Fresh] = []
-        #: the bytes of the recent changes, but for the last ones, which are not counted yet
+        self._recent: list[Fresh] = []
+        #: the bytes of so many of the recent changes
         self._recent_bytes, self._counted = 0, 0
         self._recent_renewals = 0
         #: how many of the oldest changes the store does not keep, whatever their revision
@@ -116,19 +117,10 @@ class Versions:
         self._dropped: Counter[str] = Counter()
         self._dropped_renewals: Counter[tuple[str, str]] = Counter()
 
-    def add(self, serial: int, at: int, request: int, change: Change, renewal: bool) -> None:
-        """Add a change; `renewal`: as `is_renewal`."""
-        recent = self._recent
-        recent.append((serial, at, request, change, renewal))
-        self._recent_renewals += renewal
-        if not len(recent) & (COUNTED - 1):
-            self._count()
-
-    def _count(self) -> None:
-        """Count the bytes of the changes that are new, and encode the oldest if there are too many."""
-        known = len(self._recent) - 1  # the request of the last change has not been answered: it may not be encoded yet
-        self._recent_bytes += sum(map(_size, self._recent[self._counted : known]))
-        self._counted = known
+    def extend(self, changes: Sequence[Fresh]) -> None:
+        """Add changes: many at once take less time than one by one."""
+        self._recent += changes
+        self._recent_renewals += sum(one[4] for one in changes)
         while self._are_many():
             self._age()
 
@@ -139,41 +131,46 @@ class Versions:
     def _are_many(self) -> bool:
         """Whether the oldest of the recent changes take memory that they would not take compressed."""
         recent = self._recent
-        if len(recent) < RECENT + TOGETHER and (self._recent_bytes <= RECENT_BYTES or not self._counted):
+        if len(recent) < RECENT + TOGETHER and self._count() <= RECENT_BYTES:
             return False
         if self._lost or self._recent_renewals >= RECENT or len(recent) >= MOST:  # the store keeps few renewals
             return True
-        return recent[min(TOGETHER, self._counted) - 1][3].revision <= self.compacted
+        return recent[min(TOGETHER, len(recent)) - 1][3].revision <= self.compacted
+
+    def _count(self) -> int:
+        """The bytes of the recent changes; those of one whose request is not answered may be counted later."""
+        self._recent_bytes += sum(map(_size, self._recent[self._counted :]))
+        self._counted = len(self._recent)
+        return self._recent_bytes
 
     def _age(self) -> None:
         """Encode the oldest of the recent changes: renewals each, all others together."""
-        some = min(TOGETHER, self._counted)
-        old, self._recent = self._recent[:some], self._recent[some:]
-        self._counted -= some
-        self._lost = max(0, self._lost - some)
+        old = self._recent[:TOGETHER]
+        del self._recent[:TOGETHER]
+        self._lost = max(0, self._lost - len(old))
         self._aged += 1
-        if self._aged % RECOUNTED:
+        if self._counted >= len(old) and self._aged % RECOUNTED:
+            self._counted -= len(old)
             self._recent_bytes = max(0, self._recent_bytes - sum(map(_size, old)))
-        else:  # what was encoded after it was counted
-            self._recent_bytes = sum(map(_size, self._recent[: self._counted]))
-        versions = []
+        else:  # what was encoded after it was counted is counted, too
+            self._counted = self._recent_bytes = 0
+        rows = []
         for fresh in old:
             is_of_renewal = fresh[4]
             if is_of_renewal:
                 self._recent_renewals -= 1
-                self._renewals.append(_version(fresh))
+                self._renewals.append(Version._make(_row(fresh)))
             else:
-                versions.append(_version(fresh))
+                rows.append(_row(fresh))
         while len(self._renewals) > RENEWALS:
             oldest = self._renewals.popleft()
             self._dropped_renewals[oldest.collection, oldest.path] += 1
-        if versions:
-            self._compress(versions)
+        if rows:
+            self._compress(rows)
 
-    def _compress(self, versions: Sequence[Version]) -> None:
-        collections = frozenset(version.collection for version in versions)
-        data = zlib.compress(marshal.dumps([tuple(version) for version in versions]), 1)
-        self._blocks.append(_Block(collections, len(versions), data))
+    def _compress(self, rows: list[Any]) -> None:
+        data = zlib.compress(marshal.dumps(rows), 1)
+        self._blocks.append(_Block(frozenset(row[_COLLECTION] for row in rows), len(rows), data))
         self._size += len(data)
         while self._size > self._limit and len(self._blocks) > 1:
             oldest = self._blocks.popleft()
@@ -207,7 +204,7 @@ class Versions:
                         yield version
         for fresh in self._recent:
             if not collection or fresh[3].collection == collection:
-                yield _version(fresh)
+                yield Version._make(_row(fresh))
 
 
 def is_renewal(change: Change) -> bool:

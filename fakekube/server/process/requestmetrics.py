@@ -81,10 +81,11 @@ class RequestMetrics:
         runner.apiserver.more_metrics.append(self.families)
 
     def _answered(self, request: Request, info: RequestInfo, response: Response, record: RequestRecord) -> None:
+        runner = self._runner
         media_type = str(request.headers.get("content-type", "")) if info.verb == "patch" else ""
-        now, waiting = self._runner.clock.monotonic(), self._waiting(kind_of(info)) if self._runner.suspended else 0
         dry_run = request.option("dryRun") or ""
-        self._fresh.append((info, media_type, dry_run, record.code, now, now - self._runner.began, waiting))
+        waiting = self._waiting(kind_of(info)) if runner.suspended else 0
+        self._fresh.append((info, media_type, dry_run, record.code, record.at, record.at - runner.began, waiting))
         if len(self._fresh) >= TOGETHER:
             self._count()
 
