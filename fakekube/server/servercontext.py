@@ -12,7 +12,7 @@ from fakekube.struct import Struct
 
 @lru_cache(maxsize=4)
 def _in_seconds(moment: datetime) -> str:
-    """A time in seconds (RFC 3339). A write reads its time twice, and virtual time stands still between writes."""
+    """A time in seconds (RFC 3339). The objects that are written within a second share the text."""
     return f"{moment.isoformat()[:19]}Z"  # faster than strftime
 
 
@@ -24,7 +24,7 @@ class ServerContext(Struct, frozen=True):
 
     @property
     def now(self) -> str:
-        return _in_seconds(self.clock.now())
+        return _in_seconds(self.clock.now().replace(microsecond=0))
 
     @property
     def micro(self) -> str:

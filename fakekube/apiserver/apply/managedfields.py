@@ -24,6 +24,9 @@ ManagedFieldsEntry = dict[str, Any]
 #: The number of managers with an entry for updates; more are merged into one (`DefaultMaxUpdateManagers`).
 MAX_UPDATE_MANAGERS = 10
 
+#: The most sets that an updater remembers.
+MOST_LATEST = 100
+
 #: The field manager of the server's own client.
 OWN_CLIENT = "kube-apiserver"
 
@@ -149,11 +152,13 @@ def decode_own(entries: Sequence[ManagedFieldsEntry]) -> Managed:
 _ORDER = ("time", "manager", "apiVersion", "subresource")
 
 
-def encode(managed: Managed) -> list[ManagedFieldsEntry]:
-    """Encodes the entries in the real server's order: by operation, time, manager and version."""
-    entries = [_entry(manager, owned, managed.times.get(manager)) for manager, owned in managed.managers.items()]
-    entries.sort(key=_entry_order)
-    return entries
+def encode(managed: Managed, latest: Managers | None = None) -> list[ManagedFieldsEntry]:
+    """Encodes the entries in the real server's order: by operation, time, manager and version.
+
+    `latest`: the sets that were encoded last, which are used again, and the new ones added to.
+    """
+    get, sets = managed.times.get, {} if latest is None else latest
+    return sorted([_entry(one, owned, get(one), sets) for one, owned in managed.managers.items()], key=_entry_order)
 
 
 def _entry_order(entry: ManagedFieldsEntry) -> tuple[str, ...]:
@@ -161,14 +166,28 @@ def _entry_order(entry: ManagedFieldsEntry) -> tuple[str, ...]:
     return entry["operation"], get("time", ""), get("manager", ""), entry["apiVersion"], get("subresource", "")
 
 
-def _entry(manager: Manager, owned: VersionedSet, time: str | None) -> ManagedFieldsEntry:
-    made = owned.entry
-    if made is not None:
-        before = made.get("time")
-        if before == time:
-            return made
-        if before is not None and time is not None:
-            return {**made, "time": time}
+def _entry(manager: Manager, owned: VersionedSet, time: str | None, latest: Managers) -> ManagedFieldsEntry:
+    if owned.entry is not None:
+        return _at(time, owned.entry) or _new_entry(manager, owned, time)
+    known = latest.get(manager)
+    entry = _at(time, known.entry) if known is not None and known.entry is not None and known == owned else None
+    entry = entry or _new_entry(manager, owned, time)
+    if known is None or known.entry is not entry:
+        if len(latest) >= MOST_LATEST:
+            latest.clear()
+        latest[manager] = VersionedSet(owned.fields, owned.version, owned.applied, entry)
+    return entry
+
+
+def _at(time: str | None, entry: ManagedFieldsEntry) -> ManagedFieldsEntry | None:
+    """The entry with this time; None if only one of both has a time."""
+    before = entry.get("time")
+    if before == time:
+        return entry
+    return {**entry, "time": time} if before is not None and time is not None else None
+
+
+def _new_entry(manager: Manager, owned: VersionedSet, time: str | None) -> ManagedFieldsEntry:
     entry: ManagedFieldsEntry = {
         "manager": manager.name,
         "operation": "Apply" if owned.applied else "Update",
@@ -185,10 +204,10 @@ def _entry(manager: Manager, owned: VersionedSet, time: str | None) -> ManagedFi
     return entry
 
 
-def _with_entries(obj: Object, managed: Managed) -> Object:
+def _with_entries(obj: Object, managed: Managed, updater: Updater) -> Object:
     """The object with entries added."""
     meta = obj["metadata"]
-    return {**obj, "metadata": {**meta, "managedFields": encode(managed)} if managed.managers else meta}
+    return {**obj, "metadata": {**meta, "managedFields": encode(managed, updater.latest)} if managed.managers else meta}
 
 
 def without_entries(obj: Object) -> Object:
@@ -240,7 +259,7 @@ def updated(live: Object, new: Object, updater: Updater, writer: Writer) -> Obje
         managed = _tracked(bare, new, managed, updater, writer)
     except typed.Mismatch:
         return new  # as `UpdateNoErrors`, which removes the entries
-    return _with_entries(new, managed)
+    return _with_entries(new, managed, updater)
 
 
 _CURRENT = Manager("current-operation", "", "", "")
@@ -343,7 +362,7 @@ def _applied(
         times[manager] = writer.now
     if writer.name == KUBECTL:
         merged = _with_last_applied(merged, config)
-    return _with_entries(merged, Managed(managers, times))
+    return _with_entries(merged, Managed(managers, times), updater)
 
 
 def keep_times(new: Object, old: Object) -> Object:

@@ -375,22 +375,20 @@ class Store:
             raise AssertionError(f"{name} {path}: the write is based on a version that is not the current one")
         self.revision += 1
         revision = self.revision
-        if path in collection.chains:
-            chain = collection.own_chain(path)
-        else:
-            chain = collection.chains[path] = []
-            insort(collection.keys, path)
         after: Entry | None = None
         if obj is None:
             del collection.live[path]
             del collection.live_keys[bisect_left(collection.live_keys, path)]
-            chain.append(revision)
         else:
             after = Entry(revision, stamped(obj, revision), version, incomplete=incomplete)
             if before is None:
                 insort(collection.live_keys, path)
             collection.live[path] = after
-            chain.append(after)
+        if path in collection.chains:
+            collection.own_chain(path).append(after or revision)
+        else:
+            collection.chains[path] = [after or revision]
+            insort(collection.keys, path)
         change = Change(revision, name, path, before, after)
         collection.changes.append(change)
         self._history.append(change)
