@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 from fakekube.apiserver.resource import Object
 from fakekube.apiserver.wire.goprint import go_quote
 from fakekube.apiserver.wire.gourl import BadUrl, parse_request_uri
@@ -18,6 +20,7 @@ CONDITIONS = {
 }
 
 
+@lru_cache(maxsize=1024)
 def is_protected(group: str) -> bool:
     return any(group == one or group.endswith(f".{one}") for one in ("k8s.io", "kubernetes.io"))
 

@@ -98,14 +98,14 @@ def _group(server: Server, group: str) -> Iterator[tuple[str, Entry]]:
 
 def _accept_names(server: Server, group: str, clock: Clock) -> None:
     """Accepts names until nothing changes: a name that one definition releases may be wanted by another."""
-    again = True
+    now, again = clock.now, True
     while again:
         again = False
         for path, entry in _group(server, group):
             if entry.object["metadata"].get("deletionTimestamp"):
                 continue
-            others = [one.object for _, one in _group(server, group)]
-            named = definitionstatus.conformant(definitionstatus.named(entry.object, others, clock.now), clock.now)
+            every = (one.object for _, one in _group(server, group))  # read for a definition with new names only
+            named = definitionstatus.conformant(definitionstatus.named(entry.object, every, now), now)
             if named != entry.object:
                 serve(server, path, _update(server, path, entry, named, clock))
                 again = True
