@@ -295,8 +295,9 @@ def test_the_text_of_a_record_has_its_error():
 # --- conflicts
 
 
-def sent(*rows):
-    return [Sent(verb, path, code, None, None) for verb, path, code in rows]
+def call_all(detector, run, *rows):
+    for verb, path, code in rows:
+        detector.called(run, SimpleNamespace(verb=verb, path=path), code, None)
 
 
 @pytest.mark.parametrize(
@@ -310,7 +311,7 @@ def sent(*rows):
 def test_conflicts_that_a_reconcile_ignores(rows, error, after, reported):
     scene = Scene()
     detector, run = IgnoredConflicts(scene), doing("updated")
-    run.sent.extend(sent(*rows))
+    call_all(detector, run, *rows)
     detector.finished(run, outcome(error, after))
     detector.finish()
     assert len(scene.found) == reported
@@ -328,10 +329,10 @@ def test_a_later_reconcile_that_ignores_nothing_clears_it():
     for later in ("clean", "fails", "soon"):
         scene = Scene()
         detector, run = IgnoredConflicts(scene), doing("updated")
-        run.sent.extend(sent(("update", "/a", 409)))
+        call_all(detector, run, ("update", "/a", 409))
         detector.finished(run, outcome())
         again = doing("updated")
-        again.sent.extend(sent(("update", "/a", 409)) if later != "clean" else [])
+        call_all(detector, again, *([("update", "/a", 409)] if later != "clean" else []))
         detector.finished(again, outcome(ValueError() if later == "fails" else None, 5.0 if later == "soon" else None))
         detector.finish()
         assert scene.found == []

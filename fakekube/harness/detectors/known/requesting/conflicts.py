@@ -9,7 +9,7 @@ from controllerlib.observer import Call
 from fakekube.harness.detectors.detector import FAR, Doing, Exchange, Scene
 from fakekube.harness.detectors.levels import Level
 from fakekube.harness.detectors.texts.places import Line, calling_line, defined_at
-from fakekube.struct import Struct
+from fakekube.struct import Struct, field
 
 
 class Lost(Struct, frozen=True):
@@ -20,6 +20,13 @@ class Lost(Struct, frozen=True):
     after: float | None
 
 
+class Unrepeated(Struct):
+    """The writes of a reconcile that got a conflict and were not repeated, by their paths: the verb, and its line."""
+
+    doing: Doing
+    writes: dict[str, tuple[str, Line | None]] = field(default_factory=dict)
+
+
 class IgnoredConflicts:
     """Reconciles that got a conflict for a write, did not repeat it, succeeded, and never ran again for that key."""
 
@@ -28,30 +35,24 @@ class IgnoredConflicts:
     def __init__(self, scene: Scene) -> None:
         self._scene = scene
         self._lost: dict[tuple[int, str, str], Lost] = {}
-        #: by the identity of the reconcile: where the writes were made that got a conflict, by their paths
-        self._lines: dict[int, dict[str, Line | None]] = {}
+        #: by the identity of the reconcile
+        self._unrepeated: dict[int, Unrepeated] = {}
 
     def called(self, doing: Doing, call: Call, code: int, answer: object) -> None:
         if code == 409 and call.verb in ("update", "patch"):
-            self._lines.setdefault(id(doing), {})[call.path] = calling_line()
+            found = self._unrepeated.setdefault(id(doing), Unrepeated(doing))
+            found.writes[call.path] = (call.verb, calling_line())
+        elif self._unrepeated and code < 300 and call.verb in ("update", "patch") and id(doing) in self._unrepeated:
+            self._unrepeated[id(doing)].writes.pop(call.path, None)
 
     def finished(self, doing: Doing, outcome: Outcome) -> None:
-        after, lines = outcome.requeue_after, self._lines.pop(id(doing), {})
-        if outcome.error is not None or (after is not None and after < FAR):
+        if not self._unrepeated and not self._lost:
+            return
+        after, found = outcome.requeue_after, self._unrepeated.pop(id(doing), None)
+        if found is None or not found.writes or outcome.error is not None or (after is not None and after < FAR):
             self._lost.pop(doing.who, None)
             return
-        refused: dict[str, str] = {}
-        for sent in doing.sent:
-            if sent.verb in ("update", "patch"):
-                if sent.code == 409:
-                    refused[sent.path] = sent.verb
-                elif sent.code < 300:
-                    refused.pop(sent.path, None)
-        if not refused:
-            self._lost.pop(doing.who, None)
-            return
-        path, verb = next(iter(refused.items()))
-        line = lines.get(path)
+        path, (verb, line) = next(iter(found.writes.items()))
         place = f" ({line})" if line is not None else defined_at(doing.reconciler)
         self._lost[doing.who] = Lost(doing, f"{doing} got a conflict for its {verb} of {path}{place}", after)
 
