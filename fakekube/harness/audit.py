@@ -36,7 +36,7 @@ WRITES = frozenset({"create", "update", "patch", "delete", "deletecollection"})
 NOOPS_LIMIT = 10_000
 
 #: The number of requests that are added to the timeline together.
-TOGETHER = 64
+TOGETHER = 32
 
 Made = tuple[RequestInfo | None, int, Change]
 """What a request has stored: the request, the serial of the change, the change."""
@@ -170,7 +170,7 @@ class Audit:
 
     def _requested(self, record: RequestRecord) -> None:
         if record.code >= 400 or record.verb in WRITES:
-            self._add(record, self._stored_by(self._runner.answering))
+            self._add(record, self._stored_by(self._runner.answering) if self._pending else ())
 
     def _add(self, by: RequestRecord | int, made: Sequence[Made]) -> None:
         self._fresh.append((by, made))
@@ -190,7 +190,7 @@ class Audit:
             for _, serial, change in made:
                 changes.append((serial, by, 0, change, False))
                 what = (kind_of(change), change.revision, change.collection, change.path)
-                rows.append((serial, self._time(by), change_summary, *what))
+                rows.append((serial, by, change_summary, *what))
         self._timeline.extend(rows)
         self._versions.extend(changes)
 
@@ -213,7 +213,7 @@ class Audit:
         if not made and record.verb in ("update", "patch") and record.code == 200:
             self._noops.append(record)
             remark = NOOP
-        rows.append((record.serial, self._time(at), request_summary, self._actors, record, remark, revisions))
+        rows.append((record.serial, at, request_summary, self._actors, record, remark, revisions))
 
     def _time(self, at: int) -> datetime:
         return self._clock.epoch + timedelta(microseconds=at)
@@ -221,8 +221,6 @@ class Audit:
     def _stored_by(self, info: RequestInfo | None) -> Sequence[Made]:
         """The changes of a request that has been answered."""
         made = self._pending
-        if not made:
-            return ()
         if len(made) == 1 and made[0][0] is info:  # the most frequent case
             self._pending = []
             return made
@@ -234,13 +232,13 @@ class Audit:
         found = self._renewals.get(record.path)
         if found is None or not found.is_by_client_of(record):
             found = self._renewals[record.path] = Renewals(record)
-            rows.append((record.serial, self._time(at), found.summary, self._actors))
+            rows.append((record.serial, at, found.summary, self._actors))
         found.count(timedelta(microseconds=at), change.revision)
 
 
 def _us(record: RequestRecord) -> int:
     """The microseconds since the epoch at which a request was answered."""
-    return round(record.at * 1_000_000)
+    return int(record.at * 1_000_000 + 0.5)  # faster than round()
 
 
 def _is(value: Any, wanted: Any) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from functools import partial
 from operator import itemgetter
 from pathlib import Path
@@ -114,7 +114,7 @@ class Timeline:
         self._entries.append((serial or next(self._serials), at, summarize, *args))
 
     def extend(self, entries: Iterable[tuple[Any, ...]]) -> None:
-        """Add many entries, each with its serial, its time, and what summarizes it with its arguments (see `add`)."""
+        """Add many entries: the serial of each, microseconds since the epoch, and what summarizes it (see `add`)."""
         self._entries.extend(entries)
 
     def render(self, last: int | None = None, *, fold: bool = False) -> str:
@@ -185,11 +185,14 @@ class Timeline:
     def _sorted(self) -> list[tuple[int, datetime, Callable[[], Summary]]]:
         self._complete()
         found: list[tuple[int, datetime, Callable[[], Summary]]] = [
-            (serial, at, partial(summarize, *args)) for serial, at, summarize, *args in self._entries.items
+            (serial, self._time(at), partial(summarize, *args)) for serial, at, summarize, *args in self._entries.items
         ]
         for source in self._sources:
             found += source.rows()
         return sorted(found, key=itemgetter(0))
+
+    def _time(self, at: datetime | int) -> datetime:
+        return self._epoch + timedelta(microseconds=at) if isinstance(at, int) else at
 
     # --- export ----------------------------------------------------------------------------------------------------
 

@@ -13,6 +13,7 @@ from fakekube.apiserver.requestlog import RequestRecord
 from fakekube.apiserver.response import Response
 from fakekube.apiserver.wire.request import Request, RequestInfo
 from fakekube.server.runner import ServerRunner
+from fakekube.struct import Struct, field
 
 #: The bounds of the buckets of `apiserver_request_duration_seconds`.
 BUCKETS = (
@@ -66,14 +67,20 @@ class Peak:
         return max(self._highest, self._before)
 
 
+class Series(Struct):
+    """The requests with the same labels: their codes, how many are in each bucket and above all, and their seconds."""
+
+    codes: dict[int, int] = field(default_factory=dict)
+    buckets: list[int] = field(default_factory=lambda: [0] * (len(BUCKETS) + 1))
+    total: float = 0.0
+
+
 class RequestMetrics:
     """Counts the requests of a runner, from now on."""
 
     def __init__(self, runner: ServerRunner) -> None:
         self._runner = runner
-        self._requests: Counter[tuple[Labels, int]] = Counter()
-        #: by labels: the observations in each bucket and above, and their sum
-        self._durations: dict[Labels, tuple[list[int], list[float]]] = {}
+        self._series: dict[Labels, Series] = {}
         self._in_flight = {kind: Peak() for kind in KINDS}
         #: requests that are not counted yet: what labels need, the code, the time, the seconds, and how many waited
         self._fresh: list[tuple[RequestInfo, str, str, int, float, float, int]] = []
@@ -83,7 +90,7 @@ class RequestMetrics:
     def _answered(self, request: Request, info: RequestInfo, response: Response, record: RequestRecord) -> None:
         runner = self._runner
         media_type = str(request.headers.get("content-type", "")) if info.verb == "patch" else ""
-        dry_run = request.option("dryRun") or ""
+        dry_run = (request.option("dryRun") or "") if request.query else ""
         waiting = self._waiting(kind_of(info)) if runner.suspended else 0
         self._fresh.append((info, media_type, dry_run, record.code, record.at, record.at - runner.began, waiting))
         if len(self._fresh) >= TOGETHER:
@@ -94,22 +101,22 @@ class RequestMetrics:
         fresh, self._fresh = self._fresh, []
         for info, media_type, dry_run, code, now, took, waiting in fresh:
             labels = labels_of(info, media_type, dry_run)
-            self._requests[labels, code] += 1
+            series = self._series.get(labels)
+            if series is None:
+                series = self._series[labels] = Series()
+            series.codes[code] = series.codes.get(code, 0) + 1
+            series.buckets[bisect_left(BUCKETS, took)] += 1
+            series.total += took
             if not runs_long(info):
                 self._in_flight[kind_of(info)].observe(now, 1 + waiting)
-            if labels[6] in _LONG:
-                continue
-            found = self._durations.get(labels)
-            if found is None:
-                found = self._durations[labels] = ([0] * (len(BUCKETS) + 1), [0.0])
-            found[0][bisect_left(BUCKETS, took)] += 1
-            found[1][0] += took
 
     def families(self) -> Iterable[str]:
         """The metric families as text."""
         self._count()
         requests: list[Sample] = [
-            ({"code": str(code), **_named(labels)}, count) for (labels, code), count in self._requests.items()
+            ({"code": str(code), **_named(labels)}, count)
+            for labels, series in self._series.items()
+            for code, count in series.codes.items()
         ]
         about = (
             "[STABLE] Counter of apiserver requests broken out for each verb, dry run value, group, version, resource, "
@@ -151,12 +158,14 @@ class RequestMetrics:
             "version, resource, subresource, scope and component.",
             f"# TYPE {name} histogram",
         ]
-        for labels, (counts, (total,)) in self._durations.items():
+        for labels, series in self._series.items():
+            if labels[6] in _LONG:
+                continue
             shown = ",".join(f'{key}="{value}"' for key, value in _named(labels).items())
             bounds = [*(f"{bound:g}" for bound in BUCKETS), "+Inf"]
-            sums = list(accumulate(counts))
+            sums = list(accumulate(series.buckets))
             lines += [f'{name}_bucket{{{shown},le="{le}"}} {at}' for le, at in zip(bounds, sums, strict=True)]
-            lines += [f"{name}_sum{{{shown}}} {total}", f"{name}_count{{{shown}}} {sums[-1]}"]
+            lines += [f"{name}_sum{{{shown}}} {series.total}", f"{name}_count{{{shown}}} {sums[-1]}"]
         return "\n".join([*lines, ""])
 
 
