@@ -26,6 +26,7 @@ from fakekube.commandoptions import (
 )
 from fakekube.control.snapshotcommand import snapshot
 from fakekube.lint.command import lint
+from fakekube.pythongarbage import starting
 from fakekube.server.process.listening import LOOPBACK, CannotServe, taken
 
 if TYPE_CHECKING:
@@ -249,8 +250,9 @@ async def _served(
 ) -> T:
     """Serve what the options select, and call `then`. The address is taken before the large modules are imported."""
     sock = taken(options["bind_address"], options.get("port", 0))
-    from fakekube.commandserver import Selected, served
-    from fakekube.server.standalone import Options
+    with starting():
+        from fakekube.commandserver import Selected, served
+        from fakekube.server.standalone import Options
 
     del options["clock"]
     selected = Selected(**{name: options.pop(name) for name in Selected._fields})

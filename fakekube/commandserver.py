@@ -6,6 +6,7 @@ import asyncio
 import sys
 import tempfile
 from collections.abc import Callable, Coroutine, Sequence
+from contextlib import AsyncExitStack
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
@@ -21,7 +22,7 @@ from fakekube.control.steering import Beside as SteeredBeside
 from fakekube.control.steering import Steering
 from fakekube.controllers.realtime import cluster, unsteered
 from fakekube.harness import accessreport
-from fakekube.pythongarbage import leave_out_what_is_loaded
+from fakekube.pythongarbage import starting
 from fakekube.server.process.child import CannotRun, Signals
 from fakekube.server.process.listening import LOOPBACK, CannotServe, reason
 from fakekube.server.process.pacedloop import PacedClock, PacedLoop
@@ -70,11 +71,12 @@ async def served(
     if reports or options.control == "on" or options.faults is not None:
         steer = partial(_steer, options, clock, made)
     beside = selected.controllers, selected.nodes, selected.stages
-    async with cluster(options, *beside, sock=sock, clock=clock, steer=steer) as found:
+    async with AsyncExitStack() as ending:
+        with starting():
+            found = await ending.enter_async_context(cluster(options, *beside, sock=sock, clock=clock, steer=steer))
         runner = found.server.runner
         if selected.verbose:
             runner.on_answer(RequestLines(runner, selected.log_format, own=selected.verbose > 1).answered)
-        leave_out_what_is_loaded()
         try:
             return await then(Served(options, selected, found, made[0] if made else None))
         finally:

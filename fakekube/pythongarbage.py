@@ -20,6 +20,14 @@ def no_collections() -> Iterator[None]:
             gc.enable()
 
 
+@contextmanager
+def starting() -> Iterator[None]:
+    """Run no collection meanwhile, nor later look at what was made: modules, and the state of a server."""
+    with no_collections():
+        yield
+        gc.freeze()
+
+
 def collect_seldom() -> Callable[[], None]:
     """Let more be made before collections look at it, and at all of it rarely, until the returned function is called.
 

@@ -1,7 +1,6 @@
 """The controllers in real time: beside a server of this process, or against any cluster.
 
-This is `fakekube serve --controllers` and `fakekube controllers`. A server without controllers does not import
-controllerlib.
+This is `fakekube serve --controllers` and `fakekube controllers`.
 """
 
 from __future__ import annotations
