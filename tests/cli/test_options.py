@@ -26,7 +26,13 @@ MANIFEST = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a, namespace: defa
 
 
 def invoked(*arguments):
-    found = CliRunner().invoke(cli.main, list(map(str, arguments)))
+    """The exit status and the output of a command in this process, which ignores signals once it has ended."""
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
+    try:
+        found = CliRunner().invoke(cli.main, list(map(str, arguments)))
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
     if found.exception is not None and not isinstance(found.exception, SystemExit):
         raise found.exception
     return found.exit_code, found.output
