@@ -41,8 +41,11 @@ app.router.add_route("*", "/{{path:.*}}", answer)
 web.run_app(app, host="127.0.0.1", port=0, access_log=None, print=say)
 """
 
+#: The command that starts a server.
+SERVE = (sys.executable, "-m", "fakekube", "serve", "--port", "0")
+
 _COMMANDS = {
-    "fakekube": [sys.executable, "-m", "fakekube", "serve", "--port", "0"],
+    "fakekube": [*SERVE],
     "aiohttp and a constant": [sys.executable, "-c", _CONSTANT_SERVER],
 }
 SERVERS = tuple(_COMMANDS)
