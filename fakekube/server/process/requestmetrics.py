@@ -68,7 +68,7 @@ class Peak:
 
 
 class Series(Struct):
-    """The requests with the same labels: their codes, how many are in each bucket and above all, and their seconds."""
+    """The requests with the same labels: how many have each code, how many are in each bucket, and their seconds."""
 
     codes: dict[int, int] = field(default_factory=dict)
     buckets: list[int] = field(default_factory=lambda: [0] * (len(BUCKETS) + 1))

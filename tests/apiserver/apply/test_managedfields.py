@@ -94,3 +94,29 @@ def test_an_apply_with_the_fields_of_the_last_one_gives_the_same_object_with_and
             )
             assert skipped == pruned
             live = pruned
+
+
+def entry_of(number, who="ann", second=0, spec=None, updater=UPDATER):
+    """The entry of a new object."""
+    new = {"metadata": {"name": f"n{number}", "uid": str(number)}, "spec": spec or {"size": number}}
+    made = managedfields.updated({"metadata": {}}, new, updater, Writer(who, f"2026-01-01T00:00:{second:02}Z"))
+    [entry] = made["metadata"]["managedFields"]
+    return entry
+
+
+def test_new_objects_with_the_same_fields_share_their_entries():
+    first, second, later, last = entry_of(1), entry_of(2), entry_of(3, second=7), entry_of(4, second=7)
+    assert second is first
+    assert later["fieldsV1"] is first["fieldsV1"]
+    assert (first["time"], later["time"]) == ("2026-01-01T00:00:00Z", "2026-01-01T00:00:07Z")
+    assert last is later
+    assert entry_of(5, "bob", 7) == {**later, "manager": "bob"}
+    other = entry_of(6, second=7, spec={"on": True})
+    assert (list(other["fieldsV1"]["f:spec"]), list(later["fieldsV1"]["f:spec"])) == ([".", "f:on"], [".", "f:size"])
+
+
+def test_few_managers_are_remembered():
+    updater = replace(UPDATER)
+    for number in range(2 * managedfields.MOST_LATEST + 1):
+        assert entry_of(number, f"m{number}", updater=updater)["manager"] == f"m{number}"
+        assert 0 < len(updater.latest) <= managedfields.MOST_LATEST
