@@ -216,6 +216,30 @@ class TestInABrowser:
 
         assert shown(two, act) == ["Arm", "Disarm all"]
 
+    def test_buttons_that_are_pressed_at_once_all_have_an_effect_in_the_panel(self, shown):
+        hold = """(() => { const asked = window.fetch; let removed = 0; window.fetch = async (...request) => {
+          if (request[1].method === "DELETE" && ++removed === 2) await new Promise(done => { window.release = done; });
+          return asked(...request); }; })()"""
+
+        async def nothing(client):
+            pass
+
+        async def act(page, client):
+            await page.click("[data-tab=Faults]")
+            for number in (1, 2):
+                await until(page, "document.getElementById('fault')")
+                await page.evaluate(
+                    "[...document.querySelectorAll('button')].find(one => one.innerText === 'Arm').click()"
+                )
+                await until(page, f"document.querySelectorAll('.fault').length === {number}")
+            await page.evaluate(hold)
+            await page.evaluate("document.querySelectorAll('.fault button').forEach(one => one.click())")
+            await until(page, "document.querySelectorAll('.fault').length === 1 && window.release")
+            await page.evaluate("window.release()")
+            await until(page, "!document.querySelector('.fault')")
+
+        shown(nothing, act)
+
 
 async def until(page, condition):
     """Wait until an expression is true in the page."""

@@ -4,15 +4,15 @@ import { $, el } from "./element.js";
 import { drawLines } from "./longlist.js";
 import { drawObjects, drawRows, loadKinds, loadRows, takeChanges } from "./objects.js";
 import { drawAllRequests, drawFindings, drawRequests, drawTimeline, loadFindings, loadRequests, loadTimeline, takeRequests } from "./records.js";
-import { drawClock, drawFaults, loadClock, loadFaults } from "./steering.js";
+import { clock, faults } from "./steering.js";
 
 const TABS = {
   Objects: {load: async () => { await loadKinds(); return loadRows(); }, draw: drawRows, filter: () => drawObjects(false)},
   Requests: {load: loadRequests, draw: drawAllRequests, filter: () => drawRequests(false)},
   Timeline: {load: loadTimeline, draw: drawTimeline, filter: fill},
   Findings: {load: loadFindings, draw: drawFindings, filter: fill},
-  Faults: {load: loadFaults, draw: drawFaults, filter: () => {}},
-  Clock: {load: loadClock, draw: drawClock, filter: () => {}},
+  Faults: {...faults, filter: () => {}},
+  Clock: {...clock, filter: () => {}},
 };
 
 let tab = "Objects", changes = [], requests = [], waiting = false;
@@ -22,7 +22,7 @@ function fill() { return latest("rows", TABS[tab].load, TABS[tab].draw); }
 function show(name) {
   tab = name;
   document.body.classList.toggle("wide", name !== "Objects");
-  latest("details", () => [], parts => $("details").replaceChildren(...parts));
+  latest("details", () => [], parts => $("details").replaceChildren(...parts));  // nor is an object shown that is being loaded
   $("tabs").replaceChildren(...Object.keys(TABS).map(one => { const made = el("button", {"aria-pressed": String(one === tab), "data-tab": one}, one); made.onclick = () => show(one); return made; }));
   fill();
 }

@@ -26,14 +26,14 @@ export const say = (place, problem) => $(place).replaceChildren(el("p", {class: 
 
 const turns = new Map();
 
-/** Draw what `load()` finds, or say its Error, unless something else was asked for the same place meanwhile. */
-export async function latest(place, load, draw) {
+/** Draw what `load()` finds, or tell `failed` its Error, unless something else was asked for the same place meanwhile. */
+export async function latest(place, load, draw, failed = problem => say(place, problem)) {
   const turn = (turns.get(place) || 0) + 1, isLatest = () => turns.get(place) === turn;
   turns.set(place, turn);
   try {
     const found = await load();
     if (isLatest()) draw(found);
-  } catch (problem) { if (isLatest()) say(place, problem); }
+  } catch (problem) { if (isLatest()) failed(problem); }
 }
 
 /** Call `handlers[name](data)` for each server-sent event, for ever; `handlers.again` after a new connection. */
