@@ -7,6 +7,7 @@ import signal
 import stat
 import sys
 from collections.abc import Callable, Coroutine, Sequence
+from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
@@ -250,14 +251,15 @@ async def _served(
 ) -> T:
     """Serve what the options select, and call `then`. The address is taken before the large modules are imported."""
     sock = taken(options["bind_address"], options.get("port", 0))
-    with starting():
+    with ExitStack() as start:
+        start.enter_context(starting())
         from fakekube.commandserver import Selected, served
         from fakekube.server.standalone import Options
 
-    del options["clock"]
-    selected = Selected(**{name: options.pop(name) for name in Selected._fields})
-    _logged(selected.log_format)
-    return await served(Options(**options), selected, sock, then, reports=reports)
+        del options["clock"]
+        selected = Selected(**{name: options.pop(name) for name in Selected._fields})
+        _logged(selected.log_format)
+        return await served(Options(**options), selected, sock, then, started=start.close, reports=reports)
 
 
 def _stop_signals() -> asyncio.Event:

@@ -6,7 +6,6 @@ import asyncio
 import sys
 import tempfile
 from collections.abc import Callable, Coroutine, Sequence
-from contextlib import AsyncExitStack
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
@@ -22,7 +21,6 @@ from fakekube.control.steering import Beside as SteeredBeside
 from fakekube.control.steering import Steering
 from fakekube.controllers.realtime import cluster, unsteered
 from fakekube.harness import accessreport
-from fakekube.pythongarbage import starting
 from fakekube.server.process.child import CannotRun, Signals
 from fakekube.server.process.listening import LOOPBACK, CannotServe, reason
 from fakekube.server.process.pacedloop import PacedClock, PacedLoop
@@ -62,18 +60,21 @@ async def served(
     sock: socket.socket,
     then: Callable[[Served], Coroutine[Any, Any, T]],
     *,
+    started: Callable[[], None] = lambda: None,
     reports: bool = False,
 ) -> T:
-    """Serve until `then` has ended. `reports`: also without a control API, what clients do is recorded for reports."""
+    """Serve until `then` has ended. `started` is called when the server listens.
+
+    `reports`: also without a control API, what clients do is recorded for reports.
+    """
     clock = PacedClock(asyncio.get_running_loop())
     made: list[Steering] = []
     steer: Callable[[Running, ControllerManager | None], None] = unsteered
     if reports or options.control == "on" or options.faults is not None:
         steer = partial(_steer, options, clock, made)
     beside = selected.controllers, selected.nodes, selected.stages
-    async with AsyncExitStack() as ending:
-        with starting():
-            found = await ending.enter_async_context(cluster(options, *beside, sock=sock, clock=clock, steer=steer))
+    async with cluster(options, *beside, sock=sock, clock=clock, steer=steer) as found:
+        started()
         runner = found.server.runner
         if selected.verbose:
             runner.on_answer(RequestLines(runner, selected.log_format, own=selected.verbose > 1).answered)

@@ -22,10 +22,10 @@ def no_collections() -> Iterator[None]:
 
 @contextmanager
 def starting() -> Iterator[None]:
-    """Run no collection meanwhile, nor later look at what was made: modules, and the state of a server."""
+    """Run no collection meanwhile, and keep later ones from looking at what was made: modules, a server's state."""
     with no_collections():
         yield
-        gc.freeze()
+        leave_out_what_is_loaded()
 
 
 def collect_seldom() -> Callable[[], None]:

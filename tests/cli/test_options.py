@@ -26,7 +26,7 @@ MANIFEST = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a, namespace: defa
 
 
 def invoked(*arguments):
-    """The exit status and the output of a command in this process, which ignores signals once it has ended."""
+    """The exit status and the output of a command in this process. A server that ends ignores signals from then on."""
     before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
     try:
         found = CliRunner().invoke(cli.main, list(map(str, arguments)))
