@@ -70,8 +70,8 @@ class Audit:
         self._actors = Actors(identities)
         #: the changes of requests that are not answered yet
         self._pending: list[Made] = []
-        #: the answered requests that are not kept yet, and what each has stored; or (what the server changed by itself)
-        #: the microseconds since the epoch, and the changes
+        #: what is not kept yet: an answered request, and what it has stored; for what the server changed by itself, the
+        #: microseconds since the epoch
         self._fresh: list[tuple[RequestRecord | int, Sequence[Made]]] = []
         self._renewals: dict[str, Renewals] = {}
         self._noops: Bounded[RequestRecord] = Bounded(NOOPS_LIMIT)

@@ -192,6 +192,7 @@ class Timeline:
         return sorted(found, key=itemgetter(0))
 
     def _time(self, at: datetime | int) -> datetime:
+        """The time of an entry of `add`, or of one of `extend`."""
         return self._epoch + timedelta(microseconds=at) if isinstance(at, int) else at
 
     # --- export ----------------------------------------------------------------------------------------------------

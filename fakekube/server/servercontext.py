@@ -24,7 +24,7 @@ class ServerContext(Struct, frozen=True):
 
     @property
     def now(self) -> str:
-        return _in_seconds(self.clock.now().replace(microsecond=0))
+        return _in_seconds(self.clock.now().replace(microsecond=0))  # the same for all writes of a second
 
     @property
     def micro(self) -> str:

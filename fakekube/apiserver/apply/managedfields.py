@@ -24,7 +24,7 @@ ManagedFieldsEntry = dict[str, Any]
 #: The number of managers with an entry for updates; more are merged into one (`DefaultMaxUpdateManagers`).
 MAX_UPDATE_MANAGERS = 10
 
-#: The most sets that an updater remembers.
+#: The number of sets that an updater remembers; beyond it, all are forgotten.
 MOST_LATEST = 100
 
 #: The field manager of the server's own client.
@@ -155,7 +155,8 @@ _ORDER = ("time", "manager", "apiVersion", "subresource")
 def encode(managed: Managed, latest: Managers | None = None) -> list[ManagedFieldsEntry]:
     """Encodes the entries in the real server's order: by operation, time, manager and version.
 
-    `latest`: the sets that were encoded last, which are used again, and the new ones added to.
+    `latest` remembers the sets that were encoded last. An object with the same set gets the same entry: entries are
+    shared among objects, and never changed.
     """
     get, sets = managed.times.get, {} if latest is None else latest
     return sorted([_entry(one, owned, get(one), sets) for one, owned in managed.managers.items()], key=_entry_order)
@@ -180,7 +181,7 @@ def _entry(manager: Manager, owned: VersionedSet, time: str | None, latest: Mana
 
 
 def _at(time: str | None, entry: ManagedFieldsEntry) -> ManagedFieldsEntry | None:
-    """The entry with this time; None if only one of both has a time."""
+    """The entry with this time: itself, if it has it; None if only one of the two has a time."""
     before = entry.get("time")
     if before == time:
         return entry

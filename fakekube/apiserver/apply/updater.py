@@ -82,7 +82,7 @@ class Updater:
     schema: Schema = field(init=False, repr=False, compare=False)
     """The schema of `version`."""
     latest: Managers = field(init=False, repr=False, compare=False, default_factory=dict)
-    """The set of each manager that was encoded last: the next object of the kind often has the same."""
+    """The set of each manager that was encoded last: the next object of the kind often has the same (see `encode`)."""
 
     def __post_init__(self) -> None:
         found = self.convert({}, self.version, self.version)

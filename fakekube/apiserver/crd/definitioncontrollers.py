@@ -104,7 +104,7 @@ def _accept_names(server: Server, group: str, clock: Clock) -> None:
         for path, entry in _group(server, group):
             if entry.object["metadata"].get("deletionTimestamp"):
                 continue
-            every = (one.object for _, one in _group(server, group))  # read for a definition with new names only
+            every = (one.object for _, one in _group(server, group))  # read only if not all names are accepted
             named = definitionstatus.conformant(definitionstatus.named(entry.object, every, now), now)
             if named != entry.object:
                 serve(server, path, _update(server, path, entry, named, clock))

@@ -138,7 +138,7 @@ class Versions:
         return recent[min(TOGETHER, len(recent)) - 1][3].revision <= self.compacted
 
     def _count(self) -> int:
-        """The bytes of the recent changes; those of one whose request is not answered may be counted later."""
+        """The bytes of the recent changes. What is not encoded yet has none until all are counted anew."""
         self._recent_bytes += sum(map(_size, self._recent[self._counted :]))
         self._counted = len(self._recent)
         return self._recent_bytes

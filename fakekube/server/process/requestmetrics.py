@@ -105,6 +105,7 @@ class RequestMetrics:
             if series is None:
                 series = self._series[labels] = Series()
             series.codes[code] = series.codes.get(code, 0) + 1
+            # of requests that last, too, although their time is not shown
             series.buckets[bisect_left(BUCKETS, took)] += 1
             series.total += took
             if not runs_long(info):

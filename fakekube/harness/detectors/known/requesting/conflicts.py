@@ -23,7 +23,7 @@ class Lost(Struct, frozen=True):
 class Unrepeated(Struct):
     """The writes of a reconcile that got a conflict and were not repeated, by their paths: the verb, and its line."""
 
-    doing: Doing
+    doing: Doing  # is kept, so that no other reconcile gets its identity
     writes: dict[str, tuple[str, Line | None]] = field(default_factory=dict)
 
 
