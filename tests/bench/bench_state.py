@@ -48,6 +48,6 @@ def test_restore_in_a_fresh_cluster(benchmark, kube):
 
     def fresh():
         with FakeKube(wall_clock=False) as other:
-            other.restore(saved)
+            other.state.restore(saved)
 
     benchmark.pedantic(fresh, rounds=100, warmup_rounds=5)

@@ -66,7 +66,9 @@ def test_gets_of_an_operator(benchmark, rbac):
 def test_documents(benchmark, path, accept):
     benchmark.group = f"{BATCH} documents"
     with FakeKube(wall_clock=False) as kube:
-        batch(benchmark, kube.access.transport(), path, {"Accept": accept})
+        transport, headers = kube.access.transport(), {"Accept": accept}
+        kube.run(transport.request("GET", path, headers=headers))  # makes what is kept, in parts between which it waits
+        batch(benchmark, transport, path, headers)
 
 
 def test_a_table_of_a_thousand_pods(benchmark):
