@@ -419,7 +419,7 @@ def test_our_informer_over_http(benchmark: Any) -> None:
 
 
 def test_the_official_informer_over_http(benchmark: Any) -> None:
-    """`kubernetes.informer.SharedIndexInformer` on the same stream, with two handlers as well."""
+    """`kubernetes.informer.SharedInformer` on the same stream, with two handlers as well."""
     client = pytest.importorskip("kubernetes.client")
     informers = pytest.importorskip("kubernetes.informer")
 
@@ -428,7 +428,7 @@ def test_the_official_informer_over_http(benchmark: Any) -> None:
         configuration.host = url
         api = client.CoreV1Api(client.ApiClient(configuration))
         done = threading.Barrier(2)
-        informer = informers.SharedIndexInformer(api.list_pod_for_all_namespaces)
+        informer = informers.SharedInformer(api.list_pod_for_all_namespaces)
         left = [STREAMED, STREAMED]
 
         def counting(which: int) -> Callable[[Any], None]:
