@@ -64,3 +64,13 @@ def test_the_busiest_writers_of_the_present_second():
 )  # fmt: skip
 def test_a_text_is_equal_or_matches_a_pattern(value, wanted, equal):
     assert _is(value, wanted) is equal
+
+
+@pytest.mark.parametrize("stored", ["a", "b", "ab", "aba", ""])
+def test_a_request_has_stored_what_was_written_while_it_was_answered(stored):
+    """Of two requests at a time, one waits meanwhile, for a webhook."""
+    made, infos = audit(), {"a": object(), "b": object()}
+    written = [(infos[name], serial, object()) for serial, name in enumerate(stored)]
+    made._pending = list(written)
+    assert list(made._stored_by(infos["b"])) == [one for one in written if one[0] is infos["b"]]
+    assert list(made._pending) == [one for one in written if one[0] is infos["a"]]
