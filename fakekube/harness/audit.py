@@ -110,7 +110,7 @@ class Audit:
         return Records(
             [
                 (
-                    self._time(one.at),
+                    self._timeline.time_of(one.at),
                     orjson.loads(view.encode(entry)) if (entry := one.entry()) is not None else None,
                 )
                 for one in found
@@ -214,9 +214,6 @@ class Audit:
             self._noops.append(record)
             remark = NOOP
         rows.append((record.serial, at, request_summary, self._actors, record, remark, revisions))
-
-    def _time(self, at: int) -> datetime:
-        return self._clock.epoch + timedelta(microseconds=at)
 
     def _stored_by(self, info: RequestInfo | None) -> Sequence[Made]:
         """The changes of a request that has been answered."""

@@ -185,14 +185,15 @@ class Timeline:
     def _sorted(self) -> list[tuple[int, datetime, Callable[[], Summary]]]:
         self._complete()
         found: list[tuple[int, datetime, Callable[[], Summary]]] = [
-            (serial, self._time(at), partial(summarize, *args)) for serial, at, summarize, *args in self._entries.items
+            (serial, self.time_of(at), partial(summarize, *args))
+            for serial, at, summarize, *args in self._entries.items
         ]
         for source in self._sources:
             found += source.rows()
         return sorted(found, key=itemgetter(0))
 
-    def _time(self, at: datetime | int) -> datetime:
-        """The time of an entry of `add`, or of one of `extend`."""
+    def time_of(self, at: datetime | int) -> datetime:
+        """The time of an entry of `add`; of one of `extend`, and of a version, from microseconds since the epoch."""
         return self._epoch + timedelta(microseconds=at) if isinstance(at, int) else at
 
     # --- export ----------------------------------------------------------------------------------------------------
