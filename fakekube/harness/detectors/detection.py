@@ -232,7 +232,7 @@ class Detection:
             hook(exchange)
 
     def _commit(self, change: Change) -> None:
-        doing = self.doing() if self._doing else None
+        doing = self.doing()
         if doing is not None:
             doing.has_changed = True
         before, after = change.before, change.after

@@ -90,7 +90,7 @@ class RequestMetrics:
     def _answered(self, request: Request, info: RequestInfo, response: Response, record: RequestRecord) -> None:
         runner = self._runner
         media_type = str(request.headers.get("content-type", "")) if info.verb == "patch" else ""
-        dry_run = (request.option("dryRun") or "") if request.query else ""
+        dry_run = request.option("dryRun") or ""
         waiting = self._waiting(kind_of(info)) if runner.suspended else 0
         self._fresh.append((info, media_type, dry_run, record.code, record.at, record.at - runner.began, waiting))
         if len(self._fresh) >= TOGETHER:
