@@ -6,6 +6,7 @@ beyond the object as JSON. Each quarter is shown: records have their limits, tab
 
 import argparse
 import json
+import resource
 import urllib.request
 from pathlib import Path
 
@@ -28,7 +29,7 @@ def pod(name: str) -> dict:
 def resident(pid: int) -> int:
     """The bytes of memory that a process has."""
     pages = int(Path(f"/proc/{pid}/statm").read_text().split()[1])
-    return pages * 4096
+    return pages * resource.getpagesize()
 
 
 def main() -> None:

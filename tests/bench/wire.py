@@ -45,8 +45,8 @@ web.run_app(app, host="127.0.0.1", port=0, access_log=None, print=say)
 SERVE = (sys.executable, "-m", "fakekube", "serve", "--port", "0")
 
 _COMMANDS = {
-    "fakekube": [*SERVE],
-    "aiohttp and a constant": [sys.executable, "-c", _CONSTANT_SERVER],
+    "fakekube": SERVE,
+    "aiohttp and a constant": (sys.executable, "-c", _CONSTANT_SERVER),
 }
 SERVERS = tuple(_COMMANDS)
 

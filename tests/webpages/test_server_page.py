@@ -179,18 +179,13 @@ class TestInABrowser:
         assert shown(fill, act) == [0, "fakekube"]
 
     def test_a_fault_is_armed_and_disarmed(self, shown):
-        async def nothing(client):
-            pass
-
         async def act(page, client):
             await page.click("[data-tab=Faults]")
             await until(page, "document.getElementById('fault')")
-            await page.evaluate("[...document.querySelectorAll('button')].find(one => one.innerText === 'Arm').click()")
+            await press(page, "Arm")
             await until(page, "document.querySelector('.fault')")
             armed = await page.text(".fault .mono")
-            await page.evaluate(
-                "[...document.querySelectorAll('button')].find(one => one.innerText === 'Disarm').click()"
-            )
+            await press(page, "Disarm")
             await until(page, "!document.querySelector('.fault')")
             return json.loads(armed)
 
@@ -221,16 +216,11 @@ class TestInABrowser:
           if (request[1].method === "DELETE" && ++removed === 2) await new Promise(done => { window.release = done; });
           return asked(...request); }; })()"""
 
-        async def nothing(client):
-            pass
-
         async def act(page, client):
             await page.click("[data-tab=Faults]")
             for number in (1, 2):
                 await until(page, "document.getElementById('fault')")
-                await page.evaluate(
-                    "[...document.querySelectorAll('button')].find(one => one.innerText === 'Arm').click()"
-                )
+                await press(page, "Arm")
                 await until(page, f"document.querySelectorAll('.fault').length === {number}")
             await page.evaluate(hold)
             await page.evaluate("document.querySelectorAll('.fault button').forEach(one => one.click())")
@@ -239,6 +229,17 @@ class TestInABrowser:
             await until(page, "!document.querySelector('.fault')")
 
         shown(nothing, act)
+
+
+async def nothing(client):
+    """No object is needed."""
+
+
+async def press(page, text):
+    """Press the first button with this text."""
+    await page.evaluate(
+        f"[...document.querySelectorAll('button')].find(one => one.innerText === {json.dumps(text)}).click()"
+    )
 
 
 async def until(page, condition):
