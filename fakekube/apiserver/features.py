@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from contextvars import ContextVar
-from functools import cache
+from functools import cache, lru_cache
 
 from fakekube import data
 from fakekube.struct import Struct
@@ -69,9 +69,14 @@ def _known(version: str) -> tuple[Mapping[str, Gate], Mapping[str, bool]]:
 
 
 def features_of(version: str, states: Mapping[str, bool] | None = None) -> Features:
-    """The behaviour of a minor version with some gates set. Raises RefusedGates."""
+    """The behaviour of a minor version with some gates set; one object for the same. Raises RefusedGates."""
+    return _features(version, tuple(sorted((states or {}).items())))
+
+
+@lru_cache(maxsize=64)
+def _features(version: str, states: tuple[tuple[str, bool], ...]) -> Features:
     gates, others = _known(version)
-    asked = dict(states or {})
+    asked = dict(states)
     problems = [problem for name, value in sorted(asked.items()) if (problem := _refused(gates, name, value))]
     if problems:
         raise RefusedGates(problems[0])
@@ -128,6 +133,10 @@ _current: ContextVar[Features] = ContextVar("features", default=features_of(RECO
 #: their own.
 use = _current.set
 leave = _current.reset
+
+
+#: The behaviour of the server.
+current = _current.get
 
 
 def minor() -> int:

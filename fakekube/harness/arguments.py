@@ -18,6 +18,7 @@ from fakekube.apiserver.faults import FaultRule
 from fakekube.apiserver.features import RECORDED, RefusedGates, features_of
 from fakekube.apiserver.registry.core.service.ranges import BadRange, parse_ranges
 from fakekube.apiserver.resource import VERBS, Resource
+from fakekube.apiserver.wire import codec
 from fakekube.clustersettings import ClusterSettings
 from fakekube.controllers.catalogue import select
 from fakekube.harness.callbacks import takes_nothing
@@ -26,9 +27,6 @@ from fakekube.virtualtime import Duration, WallClock
 from fakekube.virtualtime.durations import microseconds
 
 Object = dict[str, Any]
-
-#: The types of text, and of what JSON has besides maps, lists and numbers with a point.
-_TEXT, _PLAIN = frozenset({str}), frozenset({str, int, bool, type(None)})
 
 # --- FakeKube(...) -------------------------------------------------------------------------------------------------
 
@@ -189,11 +187,13 @@ def written(caller: str, value: Any) -> Object:
             + (": apply() takes several" if isinstance(value, list | tuple) and caller != "apply" else "")
             + (": apply() takes files" if isinstance(value, str) and caller != "apply" else "")
         )
-    check_values(caller, value)
-    try:
-        found = as_object(value)
-    except TypeError as error:
-        raise TypeError(f"{caller}() takes an object, a dict or a model of the official client: {error}") from None
+    found: Object | None = _plain_copy(value) if isinstance(value, dict) else None
+    if found is None:
+        check_values(caller, value)
+        try:
+            found = as_object(value)
+        except TypeError as error:
+            raise TypeError(f"{caller}() takes an object, a dict or a model of the official client: {error}") from None
     for field in ("apiVersion", "kind"):
         if not isinstance(found.get(field), str) or not found[field]:
             raise ValueError(f"{caller}(): the object has no {field} (it has {', '.join(found) or 'no fields'})")
@@ -204,21 +204,17 @@ def written(caller: str, value: Any) -> Object:
 
 def check_values(caller: str, value: Any) -> None:
     """Raises TypeError naming the path of a value that JSON cannot represent."""
-    if not _is_plain(value) and (problem := next(_not_json(value, ""), None)):
+    if _plain_copy(value) is None and (problem := next(_not_json(value, ""), None)):
         raise TypeError(f"{caller}(): {problem}")
 
 
-def _is_plain(value: Any) -> bool:
-    """Whether this consists of dicts, lists, text, integers, booleans and None alone, as nearly all objects do."""
-    if type(value) is dict:
-        if not _TEXT.issuperset(map(type, value)):
-            return False
-        items: Iterable[Any] = value.values()
-    elif type(value) is list:
-        items = value
-    else:
-        return type(value) in _PLAIN
-    return _PLAIN.issuperset(map(type, items)) or all(type(item) in _PLAIN or _is_plain(item) for item in items)
+def _plain_copy(value: Any) -> Any:
+    """A copy of a JSON value, as nearly all objects are; None for what JSON represents as another value, or cannot."""
+    try:
+        copy = codec.copied(value)
+    except TypeError:
+        return None
+    return copy if copy == value else None
 
 
 def _not_json(value: Any, path: str) -> Iterator[str]:

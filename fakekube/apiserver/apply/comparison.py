@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from fakekube.apiserver.apply import fieldset
 from fakekube.apiserver.apply.fieldset import LEAF, SELF, Tree
 from fakekube.apiserver.apply.typed import ABSENT, ANY, child_schema, indexed, is_list, is_map
+from fakekube.apiserver.remembered import Remembered
 from fakekube.apiserver.resource import Object
 from fakekube.apiserver.schema.model import Schema
 from fakekube.struct import Struct
@@ -40,8 +42,15 @@ _MODIFIED: _Nodes = (None, LEAF, None)
 
 def compare(old: Object, new: Object, schema: Schema) -> Comparison:
     """Compares two values (`Compare`)."""
-    added, modified, removed = _compare_maps(old, new, schema)
-    return Comparison(added or {}, modified or {}, removed or {})
+    return Comparison(*(tree or {} for tree in _compare_maps(old, new, schema)))
+
+
+def compare_created(empty: Object, new: Object, schema: Schema) -> Comparison:
+    """Compares a new object with the empty one of its kind, which is the same for all.
+
+    The spec often has the text of another one, and so its fields.
+    """
+    return Comparison(*(tree or {} for tree in _compare_maps(empty, new, schema, _compare_created)))
 
 
 def _compare(old: Any, new: Any, schema: Schema) -> _Nodes:
@@ -73,7 +82,21 @@ def _below(node: Tree) -> Tree | None:
     return {pe: child for pe, child in node.items() if pe != SELF} or None
 
 
-def _compare_maps(old: Object, new: Object, schema: Schema) -> _Nodes:
+def _compare_created(old: Any, new: Any, schema: Schema) -> _Nodes:
+    """As `_compare`; what a struct with structs has is remembered. No two objects have the same metadata."""
+    if old and schema.type == "object" and type(new) is dict and not _CONTAINERS.isdisjoint(map(type, new.values())):
+        return _compared(new, old, schema)
+    return _compare(old, new, schema)
+
+
+@Remembered
+def _compared(new: Any, old: Any, schema: Schema) -> _Nodes:
+    return _compare(old, new, schema)
+
+
+def _compare_maps(
+    old: Object, new: Object, schema: Schema, below: Callable[[Any, Any, Schema], _Nodes] = _compare
+) -> _Nodes:
     added: Tree = {}
     modified: Tree = {}
     removed: Tree = {}
@@ -81,10 +104,10 @@ def _compare_maps(old: Object, new: Object, schema: Schema) -> _Nodes:
         before = old.get(key, ABSENT)
         if before is value or (type(value) is str and before == value):
             continue
-        if before is ABSENT:
-            added["f:" + key] = _whole(value, child_schema(schema, key)) if isinstance(value, dict | list) else LEAF
+        if before is ABSENT and not isinstance(value, dict | list):
+            added["f:" + key] = LEAF
             continue
-        plus, other, minus = _compare(before, value, child_schema(schema, key))
+        plus, other, minus = below(before, value, child_schema(schema, key))
         if plus is not None:
             added["f:" + key] = plus
         if other is not None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from fakekube.apiserver.apply import fieldset, merging, typed
-from fakekube.apiserver.apply.comparison import Comparison, compare
+from fakekube.apiserver.apply.comparison import Comparison, compare, compare_created
 from fakekube.apiserver.apply.fieldset import Path, Tree
 from fakekube.apiserver.resource import Object
 from fakekube.apiserver.schema.model import Schema
@@ -148,7 +148,8 @@ class Updater:
 
         The heir keeps its fields, as it would get them back, unless metadata changes, part of which is never owned.
         """
-        compared = compare(old, new, self.schema).outside(self._ignored(self.version))
+        compared = (compare_created if old is self.empty else compare)(old, new, self.schema)
+        compared = compared.outside(self._ignored(self.version))
         versions = {self.version: compared}
         out: Managers = {}
         conflicts: list[Conflict] = []

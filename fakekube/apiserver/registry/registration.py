@@ -19,7 +19,7 @@ from fakekube.apiserver.schema.builtinschemas import BuiltinSchemas
 from fakekube.apiserver.schema.decode import decode
 from fakekube.apiserver.schema.model import Schema
 from fakekube.apiserver.schema.objectmeta import stored_layout
-from fakekube.apiserver.schema.zerovalues import settled, without_unknown, zero
+from fakekube.apiserver.schema.zerovalues import settled, shared_zero, without_unknown
 from fakekube.apiserver.storage.watch import Read, View
 from fakekube.apiserver.wire import codec, gojson
 from fakekube.apiserver.wire.goprint import go_quote
@@ -193,7 +193,7 @@ class BuiltinRegistration:
         self.schema: Schema | None = schemas.of_kind(resource.group, resource.version, resource.kind)
         self.read, self.write = _reader(strategy.read), strategy.write
         self.view: View = View(resource.api_version, resource.kind, self.read)
-        zeros = zero(self.schema) if self.schema is not None else {}
+        zeros = shared_zero(self.schema) if self.schema is not None else {}
         self.empty: Object = {key: value for key, value in zeros.items() if key != "metadata"}
         self.storage_prefix: str = storage_prefix(resource)
         self.has_message: bool = message_of(resource.api_version, resource.kind) is not None

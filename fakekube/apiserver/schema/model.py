@@ -32,6 +32,7 @@ class Schema:
         "always",
         "decoder",
         "default",
+        "empty",
         "enum",
         "item_keys",
         "items",
@@ -99,6 +100,8 @@ class Schema:
         """The fields that are always encoded; a cache of the decoder."""
         self.unchanged: Mapping[str, object] | None = None
         """The fields whose values are decoded unchanged, with the Python type of the values; a cache of the decoder."""
+        self.empty: dict[str, Any] | None = None
+        """The encoding of an empty object of the type, which must not be changed; a cache of the decoder."""
         self.decoder: Callable[[Any], Any] | None = None
         """The decoder of usual values; a cache of the decoder."""
 

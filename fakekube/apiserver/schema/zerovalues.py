@@ -72,6 +72,13 @@ def zero(schema: Schema) -> Object:
     return empty
 
 
+def shared_zero(schema: Schema) -> Object:
+    """As `zero`; one object for all callers, which must not be changed."""
+    if schema.empty is None:
+        schema.empty = zero(schema)
+    return schema.empty
+
+
 def without_unknown(schema: Schema, value: Any) -> Any:
     """The value without the fields that the schema does not have, which is the same value if it has all of them."""
     if type(value) is list:

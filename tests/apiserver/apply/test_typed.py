@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fakekube.apiserver.apply import fieldset, merging, typed
-from fakekube.apiserver.apply.comparison import compare
+from fakekube.apiserver.apply.comparison import compare, compare_created
 from fakekube.apiserver.schema.model import Schema
 from tests.apiserver.apply.schemas import NUMBER, ROOT, TEXT
 
@@ -198,6 +198,16 @@ def test_the_trees_of_a_comparison_are_disjoint_and_explain_the_difference(old, 
     assert (back.added, back.modified, back.removed) == (found.removed, found.modified, found.added)
     if not any(trees):
         assert typed.field_set(old, ROOT) == typed.field_set(new, ROOT)
+
+
+EMPTY = {"metadata": {}, "spec": {"size": 0, "ports": None}}
+
+
+@given(st.lists(VALUES, max_size=3))
+def test_a_new_object_is_compared_with_the_empty_one_of_its_kind(created):
+    for new in [*created, *created]:
+        assert compare_created(EMPTY, new, ROOT) == compare(EMPTY, new, ROOT)
+        assert compare_created({}, new, ROOT) == compare({}, new, ROOT)
 
 
 @given(VALUES, VALUES)

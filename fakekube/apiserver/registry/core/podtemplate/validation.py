@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from fakekube.apiserver.features import Features, current
 from fakekube.apiserver.registry.core.pod.validation.podoptions import TEMPLATE, PodOptions
 from fakekube.apiserver.registry.core.pod.validation.podspec import validate_template
 from fakekube.apiserver.registry.core.pod.validation.ratcheting import options_after
@@ -16,6 +17,7 @@ from fakekube.apiserver.registry.generic.validation.labelselectors import (
     validate_label_selector,
 )
 from fakekube.apiserver.registry.generic.validation.rules import update_validator, validator
+from fakekube.apiserver.remembered import Remembered
 from fakekube.apiserver.wire.status import FieldError
 
 Object = dict[str, Any]
@@ -42,8 +44,17 @@ def ratcheted(new: Field, rules: SpecRule, stored: Mapping[str, Any]) -> bool:
     return bool(alone.errors)
 
 
+@Remembered
+def _is_valid(spec: Object | None, rules: SpecRule, features: Features) -> bool:
+    """Whether the rules find no errors in a spec with the present features."""
+    alone = Field(spec)
+    rules(alone, TEMPLATE)
+    return not alone.errors
+
+
 def spec_validator(rules: SpecRule) -> Callable[[Object], list[FieldError]]:
-    return validator(lambda obj: rules(obj["spec"], TEMPLATE))
+    validate = validator(lambda obj: rules(obj["spec"], TEMPLATE))
+    return lambda obj: [] if _is_valid(obj.get("spec"), rules, current()) else validate(obj)
 
 
 def spec_update_validator(
@@ -53,7 +64,8 @@ def spec_update_validator(
         before, selector = old["spec"], new["spec"]["selector"]
         if selector_first:
             selector.immutable_struct(before["selector"], "LabelSelector")
-        ratcheted(new, lambda obj, options: rules(obj["spec"], options), before.struct)
+        if not _is_valid(new["spec"].value, rules, current()):
+            ratcheted(new, lambda obj, options: rules(obj["spec"], options), before.struct)
         if fixed_selector and not selector_first:
             selector.immutable_struct(before["selector"], "LabelSelector")
 

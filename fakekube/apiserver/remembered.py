@@ -1,0 +1,48 @@
+"""Results that are remembered by the text of a JSON value.
+
+Tests, operators and controllers write the same pod template and the same spec many times. What a rule says about one
+depends on its text alone, which is found more quickly than the rule is followed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Generic, TypeVar
+
+import orjson
+
+R = TypeVar("R")
+
+#: The number of results that a function remembers; beyond it, all are forgotten.
+MOST = 256
+
+#: The longest text in bytes whose result is remembered.
+LONGEST = 16 * 1024
+
+
+class Remembered(Generic[R]):
+    """A pure function of a JSON value and of objects that do not change, such as a schema.
+
+    Equal values have one result, so it must not be changed.
+    """
+
+    def __init__(self, function: Callable[..., R]) -> None:
+        self._function = function
+        self._results: dict[tuple[object, ...], tuple[R, tuple[object, ...]]] = {}
+
+    def __call__(self, value: Any, *others: object) -> R:
+        """What the function returns. For `others`, equality does not count: each object is another one."""
+        try:
+            text = orjson.dumps(value)
+        except TypeError:  # numbers that JSON of orjson does not have
+            return self._function(value, *others)
+        key = text, *map(id, others)
+        found = self._results.get(key)
+        if found is not None:
+            return found[0]
+        result = self._function(value, *others)
+        if len(text) <= LONGEST:
+            if len(self._results) >= MOST:
+                self._results.clear()
+            self._results[key] = result, others  # the others are kept, so that no object gets the identity of one
+        return result
