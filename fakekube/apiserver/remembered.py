@@ -7,6 +7,7 @@ depends on its text alone, which is found more quickly than the rule is followed
 from __future__ import annotations
 
 from collections.abc import Callable
+from hashlib import blake2b
 from typing import Any, Generic, TypeVar
 
 import orjson
@@ -16,8 +17,8 @@ R = TypeVar("R")
 #: The number of results that a function remembers; beyond it, all are forgotten.
 MOST = 256
 
-#: The longest text in bytes whose result is remembered.
-LONGEST = 16 * 1024
+#: The longest text in bytes that is kept; of longer ones a digest is.
+LONGEST = 4 * 1024
 
 
 class Remembered(Generic[R]):
@@ -36,13 +37,12 @@ class Remembered(Generic[R]):
             text = orjson.dumps(value)
         except TypeError:  # numbers that JSON of orjson does not have
             return self._function(value, *others)
-        key = text, *map(id, others)
+        key = text if len(text) <= LONGEST else blake2b(text).digest(), *map(id, others)
         found = self._results.get(key)
         if found is not None:
             return found[0]
         result = self._function(value, *others)
-        if len(text) <= LONGEST:
-            if len(self._results) >= MOST:
-                self._results.clear()
-            self._results[key] = result, others  # the others are kept, so that no object gets the identity of one
+        if len(self._results) >= MOST:
+            self._results.clear()
+        self._results[key] = result, others  # the others are kept, so that no object gets the identity of one
         return result

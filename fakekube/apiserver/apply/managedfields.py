@@ -271,9 +271,13 @@ def with_own_status(live: Object, new: Object, schema: Schema, version: str, res
 
     `reset` has the fields that the status subresource resets.
     """
+    return updated(live, new, _own_updater(schema, version, tuple(reset)), Writer(OWN_CLIENT, now, "status"))
+
+
+@lru_cache(maxsize=64)
+def _own_updater(schema: Schema, version: str, reset: tuple[str, ...]) -> Updater:
     ignored = {version: {f"f:{name}": fieldset.LEAF for name in reset}}
-    updater = Updater(version, lambda obj, _, wanted: (obj, schema) if wanted == version else None, ignored)
-    return updated(live, new, updater, Writer(OWN_CLIENT, now, "status"))
+    return Updater(version, lambda obj, _, wanted: (obj, schema) if wanted == version else None, ignored)
 
 
 def _tracked(live: Object, new: Object, managed: Managed, updater: Updater, writer: Writer) -> Managed:

@@ -63,7 +63,7 @@ def changed(server: Server, change: Change, clock: Clock) -> None:
         _terminate(server, change.path, entry, clock)
     else:
         serve(server, change.path, entry)
-    _accept_names(server, either.object["spec"]["group"], clock)
+    _accept_names(server, either.object["spec"]["group"], change.path, clock)
 
 
 def _serves_the_same(before: Object, after: Object) -> bool:
@@ -96,13 +96,20 @@ def _group(server: Server, group: str) -> Iterator[tuple[str, Entry]]:
             yield path, entry
 
 
-def _accept_names(server: Server, group: str, clock: Clock) -> None:
-    """Accepts names until nothing changes: a name that one definition releases may be wanted by another."""
+def _accept_names(server: Server, group: str, changed: str, clock: Clock) -> None:
+    """Accepts names until nothing changes: a name that one definition releases may be wanted by another.
+
+    `changed` is the definition that has changed. Of the others, those with all their names do not change.
+    """
     now, again = clock.now, True
+    waiting = [
+        path for path, one in _group(server, group) if path == changed or not definitionstatus.has_names(one.object)
+    ]
     while again:
         again = False
-        for path, entry in _group(server, group):
-            if entry.object["metadata"].get("deletionTimestamp"):
+        for path in waiting:
+            entry = server.store.get(COLLECTION, path)
+            if entry is None or entry.object["metadata"].get("deletionTimestamp"):
                 continue
             every = (one.object for _, one in _group(server, group))  # read only if not all names are accepted
             named = definitionstatus.conformant(definitionstatus.named(entry.object, every, now), now)
@@ -158,4 +165,4 @@ def _finalize(server: Server, path: str, entry: Entry, clock: Clock) -> None:
         return
     server.on_commit(server.store.delete(COLLECTION, path, entry))
     server.stop_serving(path)
-    _accept_names(server, entry.object["spec"]["group"], clock)
+    _accept_names(server, entry.object["spec"]["group"], path, clock)

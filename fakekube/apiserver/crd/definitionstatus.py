@@ -51,15 +51,21 @@ _NAMES = (
 )
 
 
+def has_names(crd: Object) -> bool:
+    """Whether all names of the definition are accepted, and have made it established or not."""
+    accepted = (crd.get("status") or {}).get("acceptedNames") or {}
+    return bool(crd["spec"]["names"] == accepted) and condition(crd, "Established") is not None
+
+
 def named(crd: Object, group: Iterable[Object], now: str) -> Object:
     """The definition with the names that no other definition of its API group uses; established if all are accepted.
 
     `group` contains the definitions of the API group, including this one.
     """
+    if has_names(crd):
+        return crd
     wanted = crd["spec"]["names"]
     accepted: Object = (crd.get("status") or {}).get("acceptedNames") or {}
-    if wanted == accepted and condition(crd, "Established") is not None:
-        return crd
     resources, kinds = _taken(group)
     names = dict(accepted)
     conflict: tuple[str, str] | None = None

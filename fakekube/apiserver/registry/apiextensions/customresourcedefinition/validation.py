@@ -11,7 +11,7 @@ from fakekube.apiserver.crd.definitionstatus import is_true
 from fakekube.apiserver.crd.fieldpath import BadPath, resolve
 from fakekube.apiserver.crd.schematraits import DEFAULT, traits_of
 from fakekube.apiserver.crd.structural import DEPTH_LIMIT, Structural, depth
-from fakekube.apiserver.features import since
+from fakekube.apiserver.features import Features, current, since
 from fakekube.apiserver.registry.apiextensions.customresourcedefinition import (
     nonstructural,
     openapischema,
@@ -29,6 +29,7 @@ from fakekube.apiserver.registry.apiextensions.customresourcedefinition.internal
 from fakekube.apiserver.registry.apiextensions.customresourcedefinition.ratchets import approval_errors, preserve_errors
 from fakekube.apiserver.registry.generic.validation.field import Field
 from fakekube.apiserver.registry.generic.validation.webhookclients import validate_client
+from fakekube.apiserver.remembered import Remembered
 from fakekube.apiserver.resource import Object
 from fakekube.apiserver.schema.model import Schema
 from fakekube.apiserver.wire import codec
@@ -76,16 +77,24 @@ class DefinitionCheck(Struct, frozen=True):
 
 def validate(crd: Object, meta: Schema) -> list[FieldError]:
     """Validates a new definition except for its metadata; `meta` is the schema of ObjectMeta."""
-    spec = internal_spec(crd["spec"])
     errors: list[FieldError] = []
-    required = f"{spec['names'].get('plural') or ''}.{spec.get('group') or ''}"
+    names, group = crd["spec"].get("names") or {}, crd["spec"].get("group") or ""
+    required = f"{names.get('plural') or ''}.{group}"
     for key in ("generateName", "name"):
         name = crd["metadata"].get(key) or ""
         if name and name != required:
             errors.append(field_invalid(f"metadata.{key}", name, 'must be spec.names.plural+"."+spec.group'))
-    errors += _spec_errors(spec, DefinitionCheck(meta))
-    errors += _status_errors(crd)
-    return errors + approval_errors(crd, None) + preserve_errors(spec, None)
+    of_spec, preserved = _problems_of_spec(crd["spec"], meta, current())
+    return [*errors, *of_spec, *_status_errors(crd), *approval_errors(crd, None), *preserved]
+
+
+@Remembered
+def _problems_of_spec(
+    spec: Object, meta: Schema, features: Features
+) -> tuple[Sequence[FieldError], Sequence[FieldError]]:
+    """The errors of the spec of a new definition with the present features; those of unknown fields apart."""
+    internal = internal_spec(spec)
+    return _spec_errors(internal, DefinitionCheck(meta)), preserve_errors(internal, None)
 
 
 def validate_update(new: Object, old: Object, meta: Schema) -> list[FieldError]:
