@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from fakekube.apiserver.crd.schematraits import FORMAT, SchemaTraits, traits_of
-from fakekube.apiserver.features import since
+from fakekube.apiserver.features import Features, current, since
 from fakekube.apiserver.registry.apiextensions.customresourcedefinition import nonstructural
 from fakekube.apiserver.registry.apiextensions.customresourcedefinition.internaltype import internal_spec
+from fakekube.apiserver.remembered import Remembered
 from fakekube.apiserver.resource import Object
 from fakekube.apiserver.schema import stringformats
 
@@ -17,7 +18,13 @@ Node = Mapping[str, Any]
 
 def warnings(crd: Object) -> list[str]:
     """The warnings of a definition: one for each unrecognized format."""
-    spec = internal_spec(crd["spec"])
+    return list(_warnings(crd["spec"], current()))
+
+
+@Remembered
+def _warnings(spec: Object, features: Features) -> Sequence[str]:
+    """The warnings of a spec with the present features."""
+    spec = internal_spec(spec)
     schemas = [spec.get("validation"), *(version.get("schema") for version in spec["versions"])]
     found: list[str] = []
     for one in schemas:
