@@ -13,6 +13,9 @@ from fakekube.apiserver.apply.fieldset import Path, Tree
 from fakekube.apiserver.resource import Object
 from fakekube.apiserver.schema.model import Schema
 
+#: The number of sets whose reconciled ones are known; beyond it, all are forgotten.
+MOST_KNOWN = 1000
+
 
 class Manager(NamedTuple):
     """The identity of an entry of managedFields. Applies have one for all versions: `version` is empty."""
@@ -81,6 +84,8 @@ class Updater:
     """Raises Mismatch if the live object does not conform to the schema."""
     schema: Schema = field(init=False, repr=False, compare=False)
     """The schema of `version`."""
+    known: dict[int, tuple[Tree, Tree]] = field(init=False, repr=False, compare=False, default_factory=dict)
+    """By identity: sets, and what they are when they are reconciled with the schema."""
     latest: Managers = field(init=False, repr=False, compare=False, default_factory=dict)
     """The set of each manager that was encoded last: the next object of the kind often has the same (see `encode`)."""
 
@@ -129,10 +134,22 @@ class Updater:
             return dict(managers)
         out: Managers = {}
         for manager, owned in managers.items():
-            found = self.convert(live, self.version, owned.version)
-            if found is not None:
+            if owned.version == self.version:
+                out[manager] = owned.having(self._reconciled_set(owned.fields))
+            elif (found := self.convert(live, self.version, owned.version)) is not None:
                 out[manager] = owned.having(typed.reconciled(owned.fields, found[1]))
         return out
+
+    def _reconciled_set(self, fields: Tree) -> Tree:
+        """The set of a manager in the version of the write. Most sets are those of the write before."""
+        known = self.known.get(id(fields))
+        if known is not None and known[0] is fields:
+            return known[1]
+        found = typed.reconciled(fields, self.schema)
+        if len(self.known) >= MOST_KNOWN:
+            self.known.clear()
+        self.known[id(fields)] = fields, found
+        return found
 
     def _changed(
         self,

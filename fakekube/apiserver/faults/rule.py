@@ -103,6 +103,7 @@ class FaultRule:
     on_hit: Callable[[RequestInfo], object] | None = field(default=None, init=False, repr=False, compare=False)
     on_disarm: list[Callable[[], object]] = field(default_factory=list, init=False, repr=False, compare=False)
     _patterns: tuple[tuple[str, Callable[[str], object]], ...] = field(init=False)
+    _reads_query: bool = field(default=False, init=False, repr=False, compare=False)
     _meant: dict[tuple[str, str], bool] = field(default_factory=dict, init=False, repr=False, compare=False)
     _tries: dict[str, int] = field(default_factory=dict, init=False)
     _rules: list[FaultRule] = field(default_factory=list, init=False, repr=False, compare=False)
@@ -112,6 +113,7 @@ class FaultRule:
         self._check_values()
         patterns = ((name, getattr(self, name)) for name in ("verb", "resource", "name", "namespace", "subresource"))
         self._patterns = tuple((name, _fits(pattern)) for name, pattern in patterns if pattern != "*")
+        self._reads_query = not self.unrealistic and (self.error == 410 or self.stale is not None)
 
     def _check_types(self) -> None:
         for name in _TEXTS:
@@ -223,13 +225,11 @@ class FaultRule:
 
     def matches(self, info: RequestInfo, user_agent: str, query: Query = NO_QUERY) -> bool:
         """Whether the rule affects this request. Counts the request."""
-        if self.webhook or not self._can_affect(info, query):
-            return False
         request = info.what, info.name  # a field selector can set the name
         meant = self._meant.get(request)
         if meant is None:
-            meant = self._meant[request] = all(fits(getattr(info, name)) for name, fits in self._patterns)
-        if not meant:
+            meant = self._meant[request] = self._is_meant(info)
+        if not meant or (self._reads_query and not self._fits_query(query)):
             return False
         if self.user_agent != "*" and not fnmatchcase(user_agent, self.user_agent):
             return False
@@ -240,19 +240,21 @@ class FaultRule:
             self.on_hit(info)
         return taken
 
-    def _can_affect(self, info: RequestInfo, query: Query) -> bool:
-        """Whether the fault can happen to this request on a real server."""
+    def _is_meant(self, info: RequestInfo) -> bool:
+        """Whether the rule is about such a request, and the fault can happen to it on a real server."""
+        if self.webhook or not all(fits(getattr(info, name)) for name, fits in self._patterns):
+            return False
         if self.error == 410 and not self.unrealistic:
-            return _is_old(query)
+            return True
         if is_of_writes(self) and not self.unrealistic and is_read(info.verb, info.subresource):
             return False
-        if self._of_watch() and info.verb != "watch":
-            return False
-        if self._of_body() and info.verb == "watch":
-            return False
-        if self.stale is not None and not self.unrealistic:
-            return "sendInitialEvents" not in query and query.get("resourceVersion", ("",))[0] == "0"
-        return True
+        return not (self._of_body() if info.verb == "watch" else self._of_watch())
+
+    def _fits_query(self, query: Query) -> bool:
+        """Whether a fault that depends on the query can happen to the request on a real server."""
+        if self.error == 410:
+            return _is_old(query)
+        return "sendInitialEvents" not in query and query.get("resourceVersion", ("",))[0] == "0"
 
     def _takes(self, what: str) -> bool:
         """Whether this matching request is affected."""
