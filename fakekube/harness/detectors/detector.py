@@ -329,7 +329,8 @@ class Scene(Struct):
 def version_of(obj: Any) -> str:
     """The resourceVersion of an object; "" without one."""
     meta = obj.get("metadata") if isinstance(obj, dict) else None
-    return str(meta.get("resourceVersion") or "") if isinstance(meta, dict) else ""
+    found = meta.get("resourceVersion") if isinstance(meta, dict) else None
+    return found if type(found) is str else str(found or "")
 
 
 def meta_of(obj: Any) -> Mapping[str, Any]:

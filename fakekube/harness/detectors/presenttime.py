@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import datetime
-from functools import lru_cache
 from typing import Any, NamedTuple
 
 import orjson
@@ -64,8 +63,9 @@ def present_fields(body: Any, now: datetime) -> tuple[Field, ...]:
         raw = orjson.dumps(body)
     except TypeError:
         return ()
-    if not any(one in raw for one in text.raw):
-        return ()
+    with_t, with_space, seconds = text.raw
+    if with_t not in raw and seconds not in raw and with_space not in raw:
+        return ()  # of nearly all objects
     return tuple(
         path for path, value in leaves(body) if is_present(value, text) and not _OF_THE_SERVER.intersection(path)
     )
@@ -82,12 +82,19 @@ class Texts(NamedTuple):
     raw: tuple[bytes, bytes, bytes]
 
 
-@lru_cache(maxsize=1)  # many objects are written at one instant
 def texts_of(now: datetime) -> Texts:
     """The forms of a time."""
-    date, time, seconds = now.strftime("%Y-%m-%d"), now.strftime("%H:%M:%S"), int(now.timestamp())
-    raw = (f"{date}T{time}".encode(), f"{date} {time}".encode(), str(seconds).encode())
-    return Texts(date, time, seconds, str(seconds), raw)
+    global _last
+    if _last is None or _last[0] is not now:  # many objects are written at one instant
+        text, seconds = now.isoformat(), int(now.timestamp())
+        date, time = text[:10], text[11:19]
+        raw = (f"{date}T{time}".encode(), f"{date} {time}".encode(), str(seconds).encode())
+        _last = now, Texts(date, time, seconds, str(seconds), raw)
+    return _last[1]
+
+
+#: The time that was asked for last.
+_last: tuple[datetime, Texts] | None = None
 
 
 def is_number(value: Any) -> bool:
