@@ -8,7 +8,7 @@ from functools import lru_cache
 from typing import Any
 
 from fakekube.apiserver.apply import fieldset, typed
-from fakekube.apiserver.apply.comparison import compare
+from fakekube.apiserver.apply.comparison import Comparison, compare
 from fakekube.apiserver.apply.fieldset import Tree
 from fakekube.apiserver.apply.pathelement import BadElement, encoded, shown
 from fakekube.apiserver.apply.pathelement import check as check_element
@@ -218,15 +218,13 @@ def without_entries(obj: Object) -> Object:
     return {**obj, "metadata": {key: value for key, value in obj["metadata"].items() if key != "managedFields"}}
 
 
-def _live_or_new(live: Object, new: Object, subresource: str, *, typed: bool) -> Managed:
+def _live_or_new(live: Object, new: Object, *, typed: bool) -> Managed:
     """The entries of the new object if they are valid, else those of the live object (`decodeLiveOrNew`).
 
     `typed`: an empty list differs from none, as in Go's types.
     """
     current: Sequence[ManagedFieldsEntry] = live["metadata"].get("managedFields") or ()
     sent = new["metadata"].get("managedFields")
-    if subresource or "managedFields" not in new["metadata"] or sent == current:
-        return decode_own(current)
     if sent is None:  # an empty list was sent
         return UNMANAGED if typed else decode_own(current)
     if list(sent) == [{}]:
@@ -246,21 +244,53 @@ def updated(live: Object, new: Object, updater: Updater, writer: Writer) -> Obje
 
     `live` is the stored object; for a create, an empty object of the kind.
     """
-    managed = _live_or_new(live, new, writer.subresource, typed=not updater.reconciles)
+    before, after = live["metadata"], new["metadata"]
+    entries: Sequence[ManagedFieldsEntry] = before.get("managedFields") or ()
+    keeps = bool(writer.subresource) or "managedFields" not in after or after["managedFields"] == entries
+    managed = None if keeps else _live_or_new(live, new, typed=not updater.reconciles)
     bare = without_entries(live)
     # most writes do not change metadata: the same dict is kept, so that it need not be compared
-    new = {**new, "metadata": bare["metadata"]} if new["metadata"] is live["metadata"] else without_entries(new)
-    if not managed.managers and live["metadata"].get("uid"):
+    new = {**new, "metadata": bare["metadata"]} if after is before else without_entries(new)
+    if before.get("uid") and not (entries if managed is None else managed.managers):
         return new  # field management is disabled for the object
     try:
         if updater.check_live is not None:
             updater.check_live(bare)
         if updater.check is not None:
             updater.check(bare, new)
-        managed = _tracked(bare, new, managed, updater, writer)
+        compared = updater.compared(bare, new)
+        if managed is None and (same := _with_same_sets(entries, compared, updater, writer)) is not None:
+            return {**new, "metadata": {**new["metadata"], "managedFields": same}}
+        managed = _tracked(bare, new, compared, managed or decode_own(entries), updater, writer)
     except typed.Mismatch:
         return new  # as `UpdateNoErrors`, which removes the entries
     return _with_entries(new, managed, updater)
+
+
+def _with_same_sets(
+    entries: Sequence[ManagedFieldsEntry], compared: Comparison, updater: Updater, writer: Writer
+) -> list[ManagedFieldsEntry] | None:
+    """The entries after a write that changes only what its manager owns alone, as most writes of controllers do: no set
+    changes, only the manager's time. None if it is another write."""
+    changed, manager = compared.changed, writer.manager("Update", updater.version)
+    if compared.removed or not changed or not changed.keys().isdisjoint(STRIPPED) or len(entries) > MAX_UPDATE_MANAGERS:
+        return None
+    own: ManagedFieldsEntry | None = None
+    after = []
+    for entry in entries:
+        fields = entry["fieldsV1"]
+        if entry["apiVersion"] != updater.version or updater.reconciled(fields) is not fields:
+            return None
+        if (entry.get("manager", ""), entry["operation"], entry.get("subresource", "")) == (
+            manager.name, manager.operation, manager.subresource,
+        ):  # fmt: skip
+            if fieldset.difference(changed, fields) or (own := _at(writer.now, entry)) is None:
+                return None
+            entry = own
+        elif fieldset.intersection(fields, changed):
+            return None
+        after.append(entry)
+    return None if own is None else sorted(after, key=_entry_order)
 
 
 _CURRENT = Manager("current-operation", "", "", "")
@@ -280,9 +310,11 @@ def _own_updater(schema: Schema, version: str, reset: tuple[str, ...]) -> Update
     return Updater(version, lambda obj, _, wanted: (obj, schema) if wanted == version else None, ignored)
 
 
-def _tracked(live: Object, new: Object, managed: Managed, updater: Updater, writer: Writer) -> Managed:
+def _tracked(
+    live: Object, new: Object, compared: Comparison, managed: Managed, updater: Updater, writer: Writer
+) -> Managed:
     manager = writer.manager("Update", updater.version)
-    managers = updater.update(live, new, managed.managers, _CURRENT, manager)
+    managers = updater.update(live, new, compared, managed.managers, _CURRENT, manager)
     times = dict(managed.times)
     taken = managers.pop(_CURRENT, None)
     fields = fieldset.difference(taken.fields, STRIPPED) if taken is not None else fieldset.EMPTY
@@ -352,7 +384,8 @@ def _applied(
 ) -> Object:
     if not managed.managers and live["metadata"].get("uid"):
         first = replace(writer, name=BEFORE_FIRST_APPLY)
-        managed = _tracked(updater.empty, live, managed, updater, first)
+        compared = updater.compared(updater.empty, live)
+        managed = _tracked(updater.empty, live, compared, managed, updater, first)
     manager = writer.manager("Apply", updater.version)
     applied_fields = {key: value for key, value in config.items() if key not in ("apiVersion", "kind")}
     merged, managers = updater.apply(live, applied_fields, managed.managers, manager, force=force)

@@ -94,13 +94,21 @@ class Updater:
         assert found is not None, "the version of the write exists"
         object.__setattr__(self, "schema", found[1])
 
-    def update(self, live: Object, new: Object, managers: Managers, manager: Manager, heir: Manager) -> Managers:
+    def compared(self, live: Object, new: Object) -> Comparison:
+        """What a write changes, without the fields that it resets."""
+        found = (compare_created if live is self.empty else compare)(live, new, self.schema)
+        return found.outside(self._ignored(self.version))
+
+    def update(
+        self, live: Object, new: Object, compared: Comparison, managers: Managers, manager: Manager, heir: Manager
+    ) -> Managers:
         """The sets after a create, update or patch: the manager owns the fields that it changed.
 
-        `heir` is the manager whose set the caller merges with the manager's set afterwards.
+        `compared` is what it changed. `heir` is the manager whose set the caller merges with the manager's set
+        afterwards.
         """
         managers = self._reconciled(live, managers)
-        managers, compared = self._changed(live, new, managers, manager, force=True, heir=heir)
+        managers = self._changed(live, new, compared, managers, manager, force=True, heir=heir)
         fields = managers[manager].fields if manager in managers else fieldset.EMPTY
         fields = fieldset.difference(fields, compared.removed)
         fields = fieldset.union(fields, compared.changed)
@@ -123,8 +131,7 @@ class Updater:
         if last is not None and last.fields and not self._covers(fields, last, managers):
             with _explained("failed to prune fields"):
                 merged = self._pruned(merged, managers, last)
-        managers, _ = self._changed(live, merged, managers, manager, force=force)
-        return merged, managers
+        return merged, self._changed(live, merged, self.compared(live, merged), managers, manager, force=force)
 
     def _ignored(self, version: str) -> Tree:
         return self.ignored.get(version, fieldset.EMPTY)
@@ -135,13 +142,15 @@ class Updater:
         out: Managers = {}
         for manager, owned in managers.items():
             if owned.version == self.version:
-                out[manager] = owned.having(self._reconciled_set(owned.fields))
+                out[manager] = owned.having(self.reconciled(owned.fields))
             elif (found := self.convert(live, self.version, owned.version)) is not None:
                 out[manager] = owned.having(typed.reconciled(owned.fields, found[1]))
         return out
 
-    def _reconciled_set(self, fields: Tree) -> Tree:
-        """The set of a manager in the version of the write. Most sets are those of the write before."""
+    def reconciled(self, fields: Tree) -> Tree:
+        """A set in the version of the write, reconciled with its schema. Most sets are those of the write before."""
+        if not self.reconciles:
+            return fields
         known = self.known.get(id(fields))
         if known is not None and known[0] is fields:
             return known[1]
@@ -155,18 +164,17 @@ class Updater:
         self,
         old: Object,
         new: Object,
+        compared: Comparison,
         managers: Managers,
         writer: Manager,
         *,
         force: bool,
         heir: Manager | None = None,
-    ) -> tuple[Managers, Comparison]:
+    ) -> Managers:
         """Removes the fields that the writer changes or removes from all other sets. Raises Conflicts unless `force`.
 
         The heir keeps its fields, as it would get them back, unless metadata changes, part of which is never owned.
         """
-        compared = (compare_created if old is self.empty else compare)(old, new, self.schema)
-        compared = compared.outside(self._ignored(self.version))
         versions = {self.version: compared}
         out: Managers = {}
         conflicts: list[Conflict] = []
@@ -192,7 +200,7 @@ class Updater:
             raise Conflicts(sorted(conflicts, key=lambda conflict: conflict.manager))
         if writer in out and not out[writer].fields:
             del out[writer]
-        return out, compared
+        return out
 
     def _compared_in(self, old: Object, new: Object, version: str) -> Comparison | None:
         with _explained("failed to convert old object"):
