@@ -193,6 +193,9 @@ def filled(meta: Object, *, name: str, namespace: str, uid: str, now: str) -> Ob
 
 def kept_on_update(new: Object, old: Object) -> Object:
     """The metadata of an update, with the fields that the server owns unchanged (`rest.BeforeUpdate`)."""
+    managed = {**old, "managedFields": new.get("managedFields")}
+    if managed == new and all(managed.values()):
+        return managed  # of most writes to a status
     meta = {key: value for key, value in new.items() if key != "selfLink"}
     if not meta.get("uid"):
         meta["uid"] = old["uid"]
