@@ -78,6 +78,17 @@ def difference(one: Tree, other: Tree) -> Tree:
     return out
 
 
+def covers(one: Tree, other: Tree) -> bool:
+    """Whether all members of `other` are in `one`: their `difference` is empty."""
+    for pe, node in other.items():
+        if pe == SELF:
+            continue
+        have = one.get(pe)
+        if have is None or (have and SELF not in have and is_member(node)) or (node and not covers(have, node)):
+            return False
+    return True
+
+
 def without(one: Tree, other: Tree) -> Tree:
     """The members of `one` that are neither in `other` nor below a member of it (`RecursiveDifference`)."""
     if not one or not other or other.keys().isdisjoint(one):

@@ -284,7 +284,7 @@ def _with_same_sets(
         if (entry.get("manager", ""), entry["operation"], entry.get("subresource", "")) == (
             manager.name, manager.operation, manager.subresource,
         ):  # fmt: skip
-            if fieldset.difference(changed, fields) or (own := _at(writer.now, entry)) is None:
+            if not fieldset.covers(fields, changed) or (own := _at(writer.now, entry)) is None:
                 return None
             entry = own
         elif fieldset.intersection(fields, changed):

@@ -220,7 +220,7 @@ class Updater:
         """
         if self.reconciles or any(owned.version != self.version for owned in (last, *managers.values())):
             return False
-        return not fieldset.difference(last.fields, fields)
+        return fieldset.covers(fields, last.fields)
 
     def _pruned(self, merged: Object, managers: Managers, last: VersionedSet) -> Object:
         """The object without the fields of the manager's last apply that no manager owns now."""

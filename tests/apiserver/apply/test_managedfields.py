@@ -48,6 +48,23 @@ def of_model(owned, times, live, new, who, second):
 
 @given(st.lists(st.tuples(st.sampled_from(["ann", "bob"]), objects(), st.booleans()), min_size=1, max_size=6))
 def test_ownership_after_a_sequence_of_writes(writes):
+    check_ownership(writes)
+
+
+PARTS = st.sampled_from([("size",), ("labels", "a"), ("labels", "b"), ("free", "x"), ("free", "y")])
+
+
+@given(st.lists(st.tuples(st.sampled_from(["ann", "bob"]), PARTS, st.sampled_from("123")), min_size=3, max_size=8))
+def test_ownership_after_changes_of_one_field_each(changes):
+    """As controllers write: most of them change the fields that they own."""
+    writes, fields = [], {}
+    for who, (field, *below), value in changes:
+        fields = {**fields, field: {**fields.get(field, {}), below[0]: value} if below else int(value)}
+        writes.append((who, {"metadata": {"name": "a", "uid": "1"}, "spec": fields}, False))
+    check_ownership(writes)
+
+
+def check_ownership(writes):
     live, owned, times = {"metadata": {}}, {}, {}
     for second, (who, new, sends_entries) in enumerate(writes):
         before = live
