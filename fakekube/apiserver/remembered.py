@@ -14,8 +14,9 @@ import orjson
 
 R = TypeVar("R")
 
-#: The number of results that a function remembers; beyond it, all are forgotten.
-MOST = 256
+#: The number of results that a function remembers, and of values that it knows to have seen; beyond it, all are
+#: forgotten.
+MOST, MOST_SEEN = 1024, 4096
 
 #: The longest text in bytes that is kept; of longer ones a digest is.
 LONGEST = 4 * 1024
@@ -24,12 +25,14 @@ LONGEST = 4 * 1024
 class Remembered(Generic[R]):
     """A pure function of a JSON value and of objects that do not change, such as a schema.
 
+    Results are remembered from the second time on: many values come once, and what is kept costs more than a digest.
     Equal values have one result, so it must not be changed.
     """
 
     def __init__(self, function: Callable[..., R]) -> None:
         self._function = function
         self._results: dict[tuple[object, ...], tuple[R, tuple[object, ...]]] = {}
+        self._seen: set[int] = set()
 
     def __call__(self, value: Any, *others: object) -> R:
         """What the function returns. For `others`, equality does not count: each object is another one."""
@@ -42,7 +45,12 @@ class Remembered(Generic[R]):
         if found is not None:
             return found[0]
         result = self._function(value, *others)
-        if len(self._results) >= MOST:
-            self._results.clear()
-        self._results[key] = result, others  # the others are kept, so that no object gets the identity of one
+        if (seen := hash(key)) in self._seen:
+            if len(self._results) >= MOST:
+                self._results.clear()
+            self._results[key] = result, others  # the others are kept, so that no object gets the identity of one
+        else:
+            if len(self._seen) >= MOST_SEEN:
+                self._seen.clear()
+            self._seen.add(seen)
         return result

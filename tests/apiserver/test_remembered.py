@@ -1,5 +1,6 @@
 """What is remembered by the text of a value: it never changes a result."""
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -34,18 +35,21 @@ def test_a_result_is_that_of_the_function(asked):
         assert function(value, other) == (repr(value), (other,))
 
 
-def test_a_value_with_the_same_text_is_not_looked_at_again():
+def test_a_value_that_has_come_twice_is_not_looked_at_again():
     told = Told()
     function = Remembered(told)
-    assert function({"a": [1]}) is function({"a": [1]})
-    assert told.calls == 1
+    function({"a": [1]})
+    assert function({"a": [1]}) is function({"a": [1]}) is function({"a": [1]})
+    assert told.calls == 2
 
 
 def test_objects_that_are_equal_are_told_apart():
     told = Told()
     function = Remembered(told)
-    function("a", PodOptions()), function("a", PodOptions())
-    assert told.calls == 2
+    one, other = PodOptions(), PodOptions()
+    for others in (one, other, one, other, one, other):
+        function("a", others)
+    assert told.calls == 4
 
 
 def test_a_value_without_a_text_is_not_remembered():
@@ -59,17 +63,25 @@ def test_long_texts_are_told_apart():
     told = Told()
     function = Remembered(told)
     texts = ["x" * 20_000, "x" * 20_000 + "y"]
-    assert [function(text)[0] for text in [*texts, *texts]] == [*map(repr, [*texts, *texts])]
-    assert told.calls == 2
+    assert [function(text)[0] for text in texts * 3] == [*map(repr, texts * 3)]
+    assert told.calls == 4
 
 
-def test_too_many_results_are_forgotten(monkeypatch):
-    monkeypatch.setattr(remembered, "MOST", 2)
+@pytest.mark.parametrize(
+    ("limit", "values", "calls"),
+    [
+        pytest.param("MOST", (1, 1, 2, 2, 3, 3, 1), 7, id="results"),
+        pytest.param("MOST", (1, 1, 2, 2, 1, 2), 4, id="no more results than are kept"),
+        pytest.param("MOST_SEEN", (1, 2, 3, 1, 1, 1), 5, id="values"),
+        pytest.param("MOST_SEEN", (1, 2, 1, 1), 3, id="no more values than are known"),
+    ],
+)
+def test_too_many_are_forgotten(monkeypatch, limit, values, calls):
+    monkeypatch.setattr(remembered, limit, 2)
     told = Told()
     function = Remembered(told)
-    for value in (1, 2, 3, 3, 1):
-        function(value)
-    assert told.calls == 4
+    assert [function(value)[0] for value in values] == [*map(repr, values)]
+    assert told.calls == calls
 
 
 def test_the_warnings_about_a_template_are_those_of_the_version():
@@ -84,4 +96,4 @@ def test_the_warnings_about_a_template_are_those_of_the_version():
         finally:
             features.leave(token)
 
-    assert [warned(version) for version in ("1.36", "1.31", "1.36", "1.31")] == [True, False] * 2
+    assert [warned(version) for version in ("1.36", "1.31") * 3] == [True, False] * 3

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from fakekube.apiserver.features import Features, current
 from fakekube.apiserver.registry.core.pod.resources import spelled, total
 from fakekube.apiserver.registry.core.pod.validation import affinity, containers, envvars, podoptions, securitycontext
 from fakekube.apiserver.registry.core.pod.validation.podoptions import DELETION_COST, TEMPLATE, Pod, PodOptions
@@ -18,7 +17,6 @@ from fakekube.apiserver.registry.generic.validation import content
 from fakekube.apiserver.registry.generic.validation.content import MAX_INT32
 from fakekube.apiserver.registry.generic.validation.field import Field, Object
 from fakekube.apiserver.registry.generic.validation.labelselectors import validate_annotations, validate_labels
-from fakekube.apiserver.remembered import Remembered
 
 RESTART_POLICIES = ("Always", "OnFailure", "Never")
 DNS_POLICIES = ("ClusterFirstWithHostNet", "ClusterFirst", "Default", "None")
@@ -28,11 +26,6 @@ MIRROR = "kubernetes.io/config.mirror"
 
 
 def validate_template(template: Field, options: PodOptions = TEMPLATE) -> None:
-    if options is not TEMPLATE or not _is_valid(template.value, current()):
-        _validate_template(template, options)
-
-
-def _validate_template(template: Field, options: PodOptions) -> None:
     spec = template.at("spec", template["spec"].value or {})
     validate_template_metadata(template, options)
     validate_spec(spec, options)
@@ -40,14 +33,6 @@ def _validate_template(template: Field, options: PodOptions) -> None:
     securitycontext.validate_profiles_agree(annotations.value, spec)
     if spec.value.get("ephemeralContainers"):
         spec["ephemeralContainers"].forbidden("ephemeral containers not allowed in pod template")
-
-
-@Remembered
-def _is_valid(template: Object | None, features: Features) -> bool:
-    """Whether a template has no errors with the present features."""
-    alone = Field(template)
-    _validate_template(alone, TEMPLATE)
-    return not alone.errors
 
 
 def validate_template_metadata(template: Field, options: PodOptions) -> None:
