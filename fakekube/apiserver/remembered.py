@@ -26,7 +26,8 @@ class Remembered(Generic[R]):
     """A pure function of a JSON value and of objects that do not change, such as a schema.
 
     Results are remembered from the second time on: many values come once, and what is kept costs more than a digest.
-    Equal values have one result, so it must not be changed.
+    The text of a spec whose selector comes for the first time is not even made. Equal values have one result, so it
+    must not be changed.
     """
 
     def __init__(self, function: Callable[..., R]) -> None:
@@ -36,6 +37,8 @@ class Remembered(Generic[R]):
 
     def __call__(self, value: Any, *others: object) -> R:
         """What the function returns. For `others`, equality does not count: each object is another one."""
+        if type(value) is dict and (selector := value.get("selector")) is not None and self._is_new(str(selector)):
+            return self._function(value, *others)
         try:
             text = orjson.dumps(value)
         except TypeError:  # numbers that JSON of orjson does not have
@@ -45,12 +48,18 @@ class Remembered(Generic[R]):
         if found is not None:
             return found[0]
         result = self._function(value, *others)
-        if (seen := hash(key)) in self._seen:
+        if not self._is_new(key):
             if len(self._results) >= MOST:
                 self._results.clear()
             self._results[key] = result, others  # the others are kept, so that no object gets the identity of one
-        else:
-            if len(self._seen) >= MOST_SEEN:
-                self._seen.clear()
-            self._seen.add(seen)
         return result
+
+    def _is_new(self, mark: object) -> bool:
+        """Whether a text or a selector comes for the first time."""
+        digest = hash(mark)
+        if digest in self._seen:
+            return False
+        if len(self._seen) >= MOST_SEEN:
+            self._seen.clear()
+        self._seen.add(digest)
+        return True

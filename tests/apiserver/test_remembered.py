@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from fakekube.apiserver import features, remembered
 from fakekube.apiserver.registry.core.pod.validation.podoptions import TEMPLATE, PodOptions
-from fakekube.apiserver.registry.core.pod.warnings import template_warnings
+from fakekube.apiserver.registry.core.podtemplate.warnings import of_template
 from fakekube.apiserver.remembered import Remembered
 
 VALUES = st.recursive(
@@ -41,6 +41,14 @@ def test_a_value_that_has_come_twice_is_not_looked_at_again():
     function({"a": [1]})
     assert function({"a": [1]}) is function({"a": [1]}) is function({"a": [1]})
     assert told.calls == 2
+
+
+def test_a_spec_whose_selector_is_new_is_not_remembered():
+    told = Told()
+    function = Remembered(told)
+    for app in "aabaabaab":
+        function({"selector": {"app": app}})
+    assert told.calls == 6, "of each the first one, the first text, and the one that is remembered"
 
 
 def test_objects_that_are_equal_are_told_apart():
@@ -92,7 +100,7 @@ def test_the_warnings_about_a_template_are_those_of_the_version():
     def warned(version):
         token = features.use(features.features_of(version))
         try:
-            return bool(template_warnings(template, "template"))
+            return bool(of_template({"spec": {"template": template}}))
         finally:
             features.leave(token)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from fakekube.apiserver.features import Features, current, since
+from fakekube.apiserver.features import since
 from fakekube.apiserver.registry.core.pod.validation.affinity import POD_AFFINITIES, PREFERRED, REQUIRED
 from fakekube.apiserver.registry.core.pod.validation.podoptions import all_containers
 from fakekube.apiserver.registry.core.pod.validation.securitycontext import APPARMOR, SECCOMP_CONTAINER, SECCOMP_POD
@@ -12,7 +12,6 @@ from fakekube.apiserver.registry.core.resourcenames import number_of
 from fakekube.apiserver.registry.generic.validation import content
 from fakekube.apiserver.registry.generic.validation.field import Field, Object
 from fakekube.apiserver.registry.generic.validation.ip import ip_warnings
-from fakekube.apiserver.remembered import Remembered
 from fakekube.apiserver.wire.goprint import go_quote
 
 Warnings = list[str]
@@ -69,19 +68,9 @@ def pod_warnings(pod: Object) -> Warnings:
 
 
 def template_warnings(template: Object, path: str) -> Warnings:
-    return _template_warnings(template, path) if _has_warnings(template, current()) else []
-
-
-def _template_warnings(template: Object, path: str) -> Warnings:
     found: Warnings = []
     _spec_warnings(Field(template, path, found), of_template=True)
     return found
-
-
-@Remembered
-def _has_warnings(template: Object, features: Features) -> bool:
-    """Whether there are warnings about a template with the present features."""
-    return bool(_template_warnings(template, ""))
 
 
 def _spec_warnings(holder: Field, *, of_template: bool = False) -> None:

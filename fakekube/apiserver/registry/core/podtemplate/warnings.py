@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
+from fakekube.apiserver.features import Features, current
 from fakekube.apiserver.registry.core.pod.warnings import Warnings, host_name_warnings, template_warnings
+from fakekube.apiserver.remembered import Remembered
 
 Object = dict[str, Any]
 
@@ -13,7 +15,13 @@ POD_NAMES = "Pod names and hostnames"
 
 
 def of_template(obj: Object) -> Warnings:
-    return template_warnings((obj.get("spec") or {}).get("template") or {}, "spec.template")
+    return list(_of_spec(obj.get("spec") or {}, current()))
+
+
+@Remembered
+def _of_spec(spec: Object, features: Features) -> Sequence[str]:
+    """The warnings about the template in a spec with the present features."""
+    return template_warnings(spec.get("template") or {}, "spec.template")
 
 
 def of_named(obj: Object) -> Warnings:
