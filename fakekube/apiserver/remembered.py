@@ -37,7 +37,7 @@ class Remembered(Generic[R]):
 
     def __call__(self, value: Any, *others: object) -> R:
         """What the function returns. For `others`, equality does not count: each object is another one."""
-        if type(value) is dict and (selector := value.get("selector")) is not None and self._is_new(str(selector)):
+        if type(value) is dict and "selector" in value and self._selects_anew(value["selector"]):
             return self._function(value, *others)
         try:
             text = orjson.dumps(value)
@@ -63,3 +63,11 @@ class Remembered(Generic[R]):
             self._seen.clear()
         self._seen.add(digest)
         return True
+
+    def _selects_anew(self, selector: Any) -> bool:
+        """Whether a selector asks for labels that come for the first time."""
+        labels = selector.get("matchLabels") if type(selector) is dict else None
+        try:
+            return type(labels) is dict and self._is_new(tuple(labels.items()))
+        except TypeError:  # values that are no labels
+            return False

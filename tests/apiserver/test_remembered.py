@@ -47,8 +47,17 @@ def test_a_spec_whose_selector_is_new_is_not_remembered():
     told = Told()
     function = Remembered(told)
     for app in "aabaabaab":
-        function({"selector": {"app": app}})
+        function({"selector": {"matchLabels": {"app": app}}})
     assert told.calls == 6, "of each the first one, the first text, and the one that is remembered"
+
+
+@pytest.mark.parametrize("selector", [None, "a", {"matchLabels": None}, {"matchLabels": {"app": ["x"]}}, {"app": "x"}])
+def test_what_is_no_selector_of_labels_says_nothing(selector):
+    told = Told()
+    function = Remembered(told)
+    for _ in range(4):
+        assert function({"selector": selector})[0] == repr({"selector": selector})
+    assert told.calls == 2
 
 
 def test_objects_that_are_equal_are_told_apart():

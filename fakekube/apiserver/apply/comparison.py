@@ -42,7 +42,7 @@ _MODIFIED: _Nodes = (None, LEAF, None)
 
 def compare(old: Object, new: Object, schema: Schema) -> Comparison:
     """Compares two values (`Compare`)."""
-    return Comparison(*(tree or {} for tree in _compare_maps(old, new, schema)))
+    return _comparison(_compare_maps(old, new, schema))
 
 
 def compare_created(empty: Object, new: Object, schema: Schema) -> Comparison:
@@ -50,7 +50,12 @@ def compare_created(empty: Object, new: Object, schema: Schema) -> Comparison:
 
     The spec often has the text of another one, and so its fields.
     """
-    return Comparison(*(tree or {} for tree in _compare_maps(empty, new, schema, _compare_created)))
+    return _comparison(_compare_maps(empty, new, schema, _compare_created))
+
+
+def _comparison(nodes: _Nodes) -> Comparison:
+    added, modified, removed = nodes
+    return Comparison(added or {}, modified or {}, removed or {})
 
 
 def _compare(old: Any, new: Any, schema: Schema) -> _Nodes:

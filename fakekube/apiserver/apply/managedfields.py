@@ -259,7 +259,7 @@ def updated(live: Object, new: Object, updater: Updater, writer: Writer) -> Obje
         if updater.check is not None:
             updater.check(bare, new)
         compared = updater.compared(bare, new)
-        if managed is None and (same := _with_same_sets(entries, compared, updater, writer)) is not None:
+        if entries and managed is None and (same := _with_same_sets(entries, compared, updater, writer)) is not None:
             return {**new, "metadata": {**new["metadata"], "managedFields": same}}
         managed = _tracked(bare, new, compared, managed or decode_own(entries), updater, writer)
     except typed.Mismatch:

@@ -23,7 +23,8 @@ Object = dict[str, Any]
 
 def created(call: Call, obj: Object, options: WriteOptions) -> Object:
     """A new object with its managedFields and without duplicate owner references."""
-    return changed(call, obj, updater(call).empty, options)
+    rules = updater(call)
+    return managedfields.updated(rules.empty, without_duplicate_owners(call, obj), rules, writer(call, options))
 
 
 def changed(call: Call, obj: Object, old: Object, options: WriteOptions) -> Object:
