@@ -28,6 +28,37 @@ def test_a_cluster(benchmark, wall_clock, rbac):
     benchmark.pedantic(cluster, rounds=200, warmup_rounds=5)
 
 
+def definition(number):
+    names = {"plural": f"things{number}", "singular": f"thing{number}", "kind": f"Thing{number}"}
+    text = {"type": "string"}
+    spec = {
+        "type": "object",
+        "properties": {"size": {"type": "integer"}, "name": text, "tags": {"type": "array", "items": text}},
+    }
+    status = {"type": "object", "properties": {"ready": {"type": "boolean"}}}
+    schema = {"openAPIV3Schema": {"type": "object", "properties": {"spec": spec, "status": status}}}
+    version = {"name": "v1", "served": True, "storage": True, "subresources": {"status": {}}, "schema": schema}
+    kind = {"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition"}
+    spec = {"group": "example.com", "scope": "Namespaced", "names": names, "versions": [version]}
+    return {**kind, "metadata": {"name": f"things{number}.example.com"}, "spec": spec}
+
+
+@pytest.mark.benchmark(group="a cluster with ten definitions")
+@pytest.mark.parametrize("restored", [False, True], ids=["applied", "restored"])
+def test_a_cluster_with_definitions(benchmark, restored):
+    """Goal: at most 2 ms from a snapshot."""
+    definitions = [definition(number) for number in range(10)]
+    with FakeKube(wall_clock=False) as kube:
+        kube.apply(*definitions)
+        saved = kube.state.snapshot()
+
+    def cluster():
+        with FakeKube(wall_clock=False) as kube:
+            kube.state.restore(saved) if restored else kube.apply(*definitions)
+
+    benchmark.pedantic(cluster, rounds=100, warmup_rounds=5)
+
+
 @pytest.mark.benchmark(group="a cluster, set up and torn down")
 @pytest.mark.parametrize("transport", ["direct", "memory", "tcp"])
 def test_a_cluster_with_an_operator(benchmark, transport):

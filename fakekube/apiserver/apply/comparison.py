@@ -88,8 +88,10 @@ def _below(node: Tree) -> Tree | None:
 
 
 def _compare_created(old: Any, new: Any, schema: Schema) -> _Nodes:
-    """As `_compare`; what a struct with structs has is remembered. No two objects have the same metadata."""
-    if old and schema.type == "object" and type(new) is dict and not _CONTAINERS.isdisjoint(map(type, new.values())):
+    """As `_compare`; what a struct of a built-in kind has is remembered if it has structs. No two objects have the same
+    metadata. Custom resources have nothing to be compared with, and their schemas end with their cluster."""
+    are_structs = schema.type == "object" and type(old) is dict and type(new) is dict
+    if are_structs and old and not _CONTAINERS.isdisjoint(map(type, new.values())):
         return _compared(new, old, schema)
     return _compare(old, new, schema)
 
