@@ -1,116 +1,108 @@
-"""What is remembered by the text of a value: it never changes a result."""
+"""What the server remembers between requests: it saves work, is bounded, and ends when what it depends on changes."""
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from fakekube.apiserver import features, remembered
-from fakekube.apiserver.registry.core.pod.validation.podoptions import TEMPLATE, PodOptions
-from fakekube.apiserver.registry.core.podtemplate.warnings import of_template
-from fakekube.apiserver.remembered import Remembered
+from fakekube.apiserver import flowcontrol
+from fakekube.apiserver.auth import jsonwebtoken, rbac
+from fakekube.apiserver.auth.jsonwebtoken import KeySet, derived_key
+from fakekube.apiserver.registry.generic.validation import labelselectors, rules
+from fakekube.apiserver.registry.generic.validation.field import Field
+from fakekube.apiserver.registry.generic.validation.rules import memoized
+from fakekube.apiserver.user import ADMIN
+from tests.apiserver.api import CONFIGMAPS, Api, info
 
-VALUES = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=3),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=2), inner, max_size=3),
-    max_leaves=6,
-)
+ROLES = "/apis/rbac.authorization.k8s.io/v1/clusterroles"
 
 
-class Told:
-    """A function that counts its calls."""
+@pytest.mark.parametrize("limit", [1, 2, 3])
+def test_a_rule_is_not_repeated_for_the_last_valid_values(monkeypatch, limit):
+    monkeypatch.setattr(rules, "MEMORY", limit)
+    called = []
 
-    def __init__(self):
-        self.calls = 0
+    @memoized("name", maps=["labels"])
+    def rule(field: Field, least: int) -> None:
+        called.append(field["name"].value)
+        field["name"].invalid_if("is bad" if field["name"].value == "bad" else "")
 
-    def __call__(self, value, *others):
-        self.calls += 1
-        return repr(value), others
+    def check(name, least=0, **labels):
+        before = len(called)
+        rule(Field({"name": name, "labels": labels}), least)
+        return len(called) > before
 
-
-@given(st.lists(st.tuples(VALUES, st.sampled_from([TEMPLATE, PodOptions(), 1])), max_size=8))
-def test_a_result_is_that_of_the_function(asked):
-    told = Told()
-    function = Remembered(told)
-    for value, other in [*asked, *asked]:
-        assert function(value, other) == (repr(value), (other,))
-
-
-def test_a_value_that_has_come_twice_is_not_looked_at_again():
-    told = Told()
-    function = Remembered(told)
-    function({"a": [1]})
-    assert function({"a": [1]}) is function({"a": [1]}) is function({"a": [1]})
-    assert told.calls == 2
+    for name in range(limit):
+        assert check(f"n{name}")
+    assert not any(check(f"n{name}") for name in range(limit))
+    assert check("more")  # all others are forgotten
+    assert not check("more")
+    assert check("n0") is True
+    assert [check("bad"), check("bad")] == [True, True]
 
 
-def test_a_spec_whose_selector_is_new_is_not_remembered():
-    told = Told()
-    function = Remembered(told)
-    for app in "aabaabaab":
-        function({"selector": {"matchLabels": {"app": app}}})
-    assert told.calls == 6, "of each the first one, the first text, and the one that is remembered"
+def test_a_rule_is_repeated_for_other_members_and_arguments():
+    called = []
+
+    @memoized("name", maps=["labels"])
+    def rule(field: Field, least: int) -> None:
+        called.append(field.value)
+
+    for value, least in (
+        ({"name": "a"}, 0), ({"name": "a"}, 1), ({"name": "b"}, 0), ({"name": "a", "labels": {"x": "1"}}, 0),
+        ({"name": "a", "labels": {"x": "2"}}, 0), ({"labels": {"x": "2"}}, 0),
+    ):  # fmt: skip
+        before = len(called)
+        for _ in range(2):
+            rule(Field(value), least)
+        assert len(called) == before + 1
+    rule(Field({"name": "a", "other": 1}), 0)  # the rule does not depend on it
+    assert len(called) == 6
 
 
-@pytest.mark.parametrize("selector", [None, "a", {"matchLabels": None}, {"matchLabels": {"app": ["x"]}}, {"app": "x"}])
-def test_what_is_no_selector_of_labels_says_nothing(selector):
-    told = Told()
-    function = Remembered(told)
-    for _ in range(4):
-        assert function({"selector": selector})[0] == repr({"selector": selector})
-    assert told.calls == 2
+def test_valid_labels_are_remembered_up_to_a_number(monkeypatch):
+    monkeypatch.setattr(labelselectors, "MEMORY", 3)
+    monkeypatch.setattr(labelselectors, "_valid", set())
+    sizes = []
+    for number in range(8):
+        labelselectors.validate_labels(Field({"a": f"v{number}"}))
+        sizes.append(len(labelselectors._valid))
+    assert sizes == [1, 2, 3, 1, 2, 3, 1, 2]
+    labelselectors.validate_labels(Field({"a": "not valid", "b": "ok"}))
+    assert ("a", "not valid") not in labelselectors._valid
 
 
-def test_objects_that_are_equal_are_told_apart():
-    told = Told()
-    function = Remembered(told)
-    one, other = PodOptions(), PodOptions()
-    for others in (one, other, one, other, one, other):
-        function("a", others)
-    assert told.calls == 4
+def test_verified_tokens_are_remembered_up_to_a_number(monkeypatch):
+    monkeypatch.setattr(jsonwebtoken, "CACHE_LIMIT", 3)
+    keys = KeySet(derived_key)
+    sizes = []
+    for number in range(5):
+        token = keys.sign({"n": number})
+        assert keys.claims(token) == {"n": number}
+        assert keys.claims(token) is keys.claims(token)
+        sizes.append(len(keys._valid))
+    assert sizes == [1, 2, 3, 1, 2]
 
 
-def test_a_value_without_a_text_is_not_remembered():
-    told = Told()
-    function = Remembered(told)
-    assert function(2**70) == function(2**70) == (repr(2**70), ())
-    assert told.calls == 2
+def test_rules_of_requests_are_remembered_while_no_role_changes(monkeypatch):
+    monkeypatch.setattr(rbac, "CACHE_LIMIT", 3)
+    api = Api(authorization_mode="RBAC")
+    cache = rbac.RuleCache(api.apiserver.store)
+    for size in range(3):
+        assert len(cache.current()) == size
+        cache.current()[size] = ()
+    assert cache.current() == {}
+    cache.current()["a"] = ()
+    api.ok("POST", CONFIGMAPS, {"metadata": {"name": "a"}})
+    assert list(cache.current()) == ["a"]
+    api.ok("POST", ROLES, {"metadata": {"name": "r"}, "rules": []})
+    assert cache.current() == {}
 
 
-def test_long_texts_are_told_apart():
-    told = Told()
-    function = Remembered(told)
-    texts = ["x" * 20_000, "x" * 20_000 + "y"]
-    assert [function(text)[0] for text in texts * 3] == [*map(repr, texts * 3)]
-    assert told.calls == 4
-
-
-@pytest.mark.parametrize(
-    ("limit", "values", "calls"),
-    [
-        pytest.param("MOST", (1, 1, 2, 2, 3, 3, 1), 7, id="results"),
-        pytest.param("MOST", (1, 1, 2, 2, 1, 2), 4, id="no more results than are kept"),
-        pytest.param("MOST_SEEN", (1, 2, 3, 1, 1, 1), 5, id="values"),
-        pytest.param("MOST_SEEN", (1, 2, 1, 1), 3, id="no more values than are known"),
-    ],
-)
-def test_too_many_are_forgotten(monkeypatch, limit, values, calls):
-    monkeypatch.setattr(remembered, limit, 2)
-    told = Told()
-    function = Remembered(told)
-    assert [function(value)[0] for value in values] == [*map(repr, values)]
-    assert told.calls == calls
-
-
-def test_the_warnings_about_a_template_are_those_of_the_version():
-    """That the files of two sources have one path is a warning since 1.32."""
-    source = {"configMap": {"name": "a", "items": [{"key": "k", "path": "p"}]}}
-    template = {"spec": {"containers": [], "volumes": [{"name": "v", "projected": {"sources": [source, source]}}]}}
-
-    def warned(version):
-        token = features.use(features.features_of(version))
-        try:
-            return bool(of_template({"spec": {"template": template}}))
-        finally:
-            features.leave(token)
-
-    assert [warned(version) for version in ("1.36", "1.31") * 3] == [True, False] * 3
+def test_classifications_of_requests_are_remembered_up_to_a_number(monkeypatch):
+    monkeypatch.setattr(flowcontrol, "CACHE_LIMIT", 3)
+    api = Api()
+    classifier = flowcontrol.Classifier(api.apiserver.store)
+    sizes = []
+    for number in range(5):
+        classifier.dispatch(ADMIN, info("list", namespace=f"n{number}"))
+        sizes.append(len(classifier._cache))
+    assert sizes == [1, 2, 3, 1, 2]
+    assert sum(classifier.dispatched.values()) == 5

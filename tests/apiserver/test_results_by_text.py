@@ -1,0 +1,116 @@
+"""What is remembered by the text of a value: it never changes a result."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fakekube.apiserver import features, remembered
+from fakekube.apiserver.registry.core.pod.validation.podoptions import TEMPLATE, PodOptions
+from fakekube.apiserver.registry.core.podtemplate.warnings import of_template
+from fakekube.apiserver.remembered import Remembered
+
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=3),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=2), inner, max_size=3),
+    max_leaves=6,
+)
+
+
+class Told:
+    """A function that counts its calls."""
+
+    def __init__(self):
+        self.calls = 0
+
+    def __call__(self, value, *others):
+        self.calls += 1
+        return repr(value), others
+
+
+@given(st.lists(st.tuples(VALUES, st.sampled_from([TEMPLATE, PodOptions(), 1])), max_size=8))
+def test_a_result_is_that_of_the_function(asked):
+    told = Told()
+    function = Remembered(told)
+    for value, other in [*asked, *asked]:
+        assert function(value, other) == (repr(value), (other,))
+
+
+def test_a_value_that_has_come_twice_is_not_looked_at_again():
+    told = Told()
+    function = Remembered(told)
+    function({"a": [1]})
+    assert function({"a": [1]}) is function({"a": [1]}) is function({"a": [1]})
+    assert told.calls == 2
+
+
+def test_a_spec_whose_selector_is_new_is_not_remembered():
+    told = Told()
+    function = Remembered(told)
+    for app in "aabaabaab":
+        function({"selector": {"matchLabels": {"app": app}}})
+    assert told.calls == 6, "of each the first one, the first text, and the one that is remembered"
+
+
+@pytest.mark.parametrize("selector", [None, "a", {"matchLabels": None}, {"matchLabels": {"app": ["x"]}}, {"app": "x"}])
+def test_what_is_no_selector_of_labels_says_nothing(selector):
+    told = Told()
+    function = Remembered(told)
+    for _ in range(4):
+        assert function({"selector": selector})[0] == repr({"selector": selector})
+    assert told.calls == 2
+
+
+def test_objects_that_are_equal_are_told_apart():
+    told = Told()
+    function = Remembered(told)
+    one, other = PodOptions(), PodOptions()
+    for others in (one, other, one, other, one, other):
+        function("a", others)
+    assert told.calls == 4
+
+
+def test_a_value_without_a_text_is_not_remembered():
+    told = Told()
+    function = Remembered(told)
+    assert function(2**70) == function(2**70) == (repr(2**70), ())
+    assert told.calls == 2
+
+
+def test_long_texts_are_told_apart():
+    told = Told()
+    function = Remembered(told)
+    texts = ["x" * 20_000, "x" * 20_000 + "y"]
+    assert [function(text)[0] for text in texts * 3] == [*map(repr, texts * 3)]
+    assert told.calls == 4
+
+
+@pytest.mark.parametrize(
+    ("limit", "values", "calls"),
+    [
+        pytest.param("MOST", (1, 1, 2, 2, 3, 3, 1), 7, id="results"),
+        pytest.param("MOST", (1, 1, 2, 2, 1, 2), 4, id="no more results than are kept"),
+        pytest.param("MOST_SEEN", (1, 2, 3, 1, 1, 1), 5, id="values"),
+        pytest.param("MOST_SEEN", (1, 2, 1, 1), 3, id="no more values than are known"),
+    ],
+)
+def test_too_many_are_forgotten(monkeypatch, limit, values, calls):
+    monkeypatch.setattr(remembered, limit, 2)
+    told = Told()
+    function = Remembered(told)
+    assert [function(value)[0] for value in values] == [*map(repr, values)]
+    assert told.calls == calls
+
+
+def test_the_warnings_about_a_template_are_those_of_the_version():
+    """That the files of two sources have one path is a warning since 1.32."""
+    source = {"configMap": {"name": "a", "items": [{"key": "k", "path": "p"}]}}
+    template = {"spec": {"containers": [], "volumes": [{"name": "v", "projected": {"sources": [source, source]}}]}}
+
+    def warned(version):
+        token = features.use(features.features_of(version))
+        try:
+            return bool(of_template({"spec": {"template": template}}))
+        finally:
+            features.leave(token)
+
+    assert [warned(version) for version in ("1.36", "1.31") * 3] == [True, False] * 3
