@@ -69,7 +69,7 @@ def _known(version: str) -> tuple[Mapping[str, Gate], Mapping[str, bool]]:
 
 
 def features_of(version: str, states: Mapping[str, bool] | None = None) -> Features:
-    """The behaviour of a minor version with some gates set; one object for the same. Raises RefusedGates."""
+    """The behaviour of a minor version with some gates set; equal arguments give one object. Raises RefusedGates."""
     return _features(version, tuple(sorted((states or {}).items())))
 
 

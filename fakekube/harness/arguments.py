@@ -209,7 +209,7 @@ def check_values(caller: str, value: Any) -> None:
 
 
 def _plain_copy(value: Any) -> Any:
-    """A copy of a JSON value, as nearly all objects are; None for what JSON represents as another value, or cannot."""
+    """A deep copy of a value that is equal to what JSON represents it as; None for others."""
     try:
         copy = codec.copied(value)
     except TypeError:

@@ -161,6 +161,8 @@ def test_the_metadata_of_a_new_object():
     assert filled == {"name": "x", "annotations": {"a": "b"}, "uid": "u", "creationTimestamp": "t"}
     assert objectmeta.filled({}, name="x", namespace="n", uid="u", now="t")["namespace"] == "n"
     assert given["uid"] == "mine", "the object given is not changed"
+    first = objectmeta.filled({"labels": {"a": "b"}}, name="x", namespace="n", uid="u", now="t", generation=1)
+    assert list(first) == ["name", "namespace", "uid", "generation", "creationTimestamp", "labels"]
 
 
 def test_the_metadata_of_an_update_keeps_what_the_server_owns():

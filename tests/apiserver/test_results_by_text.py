@@ -4,10 +4,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fakekube.apiserver import features, remembered
+from fakekube.apiserver import features, resultsbytext
 from fakekube.apiserver.registry.core.pod.validation.podoptions import TEMPLATE, PodOptions
 from fakekube.apiserver.registry.core.podtemplate.warnings import of_template
-from fakekube.apiserver.remembered import Remembered
+from fakekube.apiserver.resultsbytext import Remembered
 
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=3),
@@ -89,12 +89,12 @@ def test_long_texts_are_told_apart():
     [
         pytest.param("MOST", (1, 1, 2, 2, 3, 3, 1), 7, id="results"),
         pytest.param("MOST", (1, 1, 2, 2, 1, 2), 4, id="no more results than are kept"),
-        pytest.param("MOST_SEEN", (1, 2, 3, 1, 1, 1), 5, id="values"),
-        pytest.param("MOST_SEEN", (1, 2, 1, 1), 3, id="no more values than are known"),
+        pytest.param("MOST_NOTED", (1, 2, 3, 1, 1, 1), 5, id="values"),
+        pytest.param("MOST_NOTED", (1, 2, 1, 1), 3, id="no more values than are known"),
     ],
 )
 def test_too_many_are_forgotten(monkeypatch, limit, values, calls):
-    monkeypatch.setattr(remembered, limit, 2)
+    monkeypatch.setattr(resultsbytext, limit, 2)
     told = Told()
     function = Remembered(told)
     assert [function(value)[0] for value in values] == [*map(repr, values)]

@@ -225,6 +225,24 @@ def test_a_forced_custom_resource_skips_its_schema_and_a_forced_definition_is_se
     assert (made["spec"], made["status"], made["metadata"]["generation"]) == ({"size": 0}, {"done": True}, 1)
 
 
+def test_a_forced_object_is_put_in_order_by_the_next_write(kube):
+    """A link to itself is dropped, as are entries without fields and all but the last of a manager."""
+    entry = {"manager": "m", "operation": "Update", "apiVersion": "v1", "fieldsType": "FieldsV1"}
+    entries = [
+        {**entry, "time": "2020-01-01T00:00:00Z", "fieldsV1": {"f:data": {"f:a": {}}}},
+        {**entry, "time": "2020-01-02T00:00:00Z", "fieldsV1": {"f:data": {"f:b": {}}}},
+        {**entry, "manager": "n", "time": "2020-01-02T00:00:00Z", "fieldsV1": {}},
+    ]
+    meta = {"name": "a", "namespace": "default", "selfLink": "/x", "managedFields": entries}
+    kube.state.force(config_map("a", a="1", b="1") | {"metadata": meta})
+    headers = {"User-Agent": "m", "Content-Type": "application/merge-patch+json"}
+    path, patch = "/api/v1/namespaces/default/configmaps/a", {"data": {"b": "2"}}
+    code, _, made = kube.access.transport().request_now("PATCH", path, headers=headers, body=patch)
+    assert (code, "selfLink" in made["metadata"]) == (200, False)
+    shown = [(one["manager"], one["fieldsV1"]) for one in made["metadata"]["managedFields"]]
+    assert shown == [("m", {"f:data": {"f:b": {}}})]
+
+
 def test_forced_objects_are_in_the_history_and_the_timeline(kube):
     kube.state.force(config_map("a"))
     assert len(kube.state.versions("v1", "ConfigMap", "a")) == 1

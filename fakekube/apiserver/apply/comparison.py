@@ -8,8 +8,8 @@ from typing import Any
 from fakekube.apiserver.apply import fieldset
 from fakekube.apiserver.apply.fieldset import LEAF, SELF, Tree
 from fakekube.apiserver.apply.typed import ABSENT, ANY, child_schema, indexed, is_list, is_map
-from fakekube.apiserver.remembered import Remembered
 from fakekube.apiserver.resource import Object
+from fakekube.apiserver.resultsbytext import Remembered
 from fakekube.apiserver.schema.model import Schema
 from fakekube.struct import Struct
 
@@ -42,7 +42,7 @@ _MODIFIED: _Nodes = (None, LEAF, None)
 
 def compare(old: Object, new: Object, schema: Schema) -> Comparison:
     """Compares two values (`Compare`)."""
-    return _comparison(_compare_maps(old, new, schema))
+    return _of_nodes(_compare_maps(old, new, schema))
 
 
 def compare_created(empty: Object, new: Object, schema: Schema) -> Comparison:
@@ -50,10 +50,10 @@ def compare_created(empty: Object, new: Object, schema: Schema) -> Comparison:
 
     The spec often has the text of another one, and so its fields.
     """
-    return _comparison(_compare_maps(empty, new, schema, _compare_created))
+    return _of_nodes(_compare_maps(empty, new, schema, _compare_created))
 
 
-def _comparison(nodes: _Nodes) -> Comparison:
+def _of_nodes(nodes: _Nodes) -> Comparison:
     added, modified, removed = nodes
     return Comparison(added or {}, modified or {}, removed or {})
 
@@ -88,16 +88,18 @@ def _below(node: Tree) -> Tree | None:
 
 
 def _compare_created(old: Any, new: Any, schema: Schema) -> _Nodes:
-    """As `_compare`; what a struct of a built-in kind has is remembered if it has structs. No two objects have the same
-    metadata. Custom resources have nothing to be compared with, and their schemas end with their cluster."""
+    """As `_compare`. The result is remembered by the text of what is new if the empty object has the struct, as it has
+    the spec of built-in kinds. (It has no metadata, which no two objects have in common, and nothing of a custom
+    resource, whose schema ends with its cluster.) A struct with scalars alone is compared as quickly."""
     are_structs = schema.type == "object" and type(old) is dict and type(new) is dict
     if are_structs and old and not _CONTAINERS.isdisjoint(map(type, new.values())):
-        return _compared(new, old, schema)
+        return _compare_by_text(new, old, schema)
     return _compare(old, new, schema)
 
 
 @Remembered
-def _compared(new: Any, old: Any, schema: Schema) -> _Nodes:
+def _compare_by_text(new: Any, old: Any, schema: Schema) -> _Nodes:
+    """As `_compare`, whose first two arguments are reversed: it is the new value whose text is looked at."""
     return _compare(old, new, schema)
 
 

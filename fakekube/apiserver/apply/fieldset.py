@@ -84,7 +84,7 @@ def covers(one: Tree, other: Tree) -> bool:
         if pe == SELF:
             continue
         have = one.get(pe)
-        if have is None or (have and SELF not in have and is_member(node)) or (node and not covers(have, node)):
+        if have is None or (is_member(node) and not is_member(have)) or (node and not covers(have, node)):
             return False
     return True
 

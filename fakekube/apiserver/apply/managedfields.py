@@ -140,13 +140,17 @@ def decode_own(entries: Sequence[ManagedFieldsEntry]) -> Managed:
     managers: Managers = {}
     times: dict[Manager, str] = {}
     for entry in entries:
-        operation, version = entry["operation"], entry["apiVersion"]
-        applied = operation == "Apply"
-        manager = Manager(entry.get("manager", ""), operation, "" if applied else version, entry.get("subresource", ""))
-        managers[manager] = VersionedSet(entry["fieldsV1"], version, applied, entry)
+        manager = _manager_of(entry)
+        managers[manager] = VersionedSet(entry["fieldsV1"], entry["apiVersion"], entry["operation"] == "Apply", entry)
         if "time" in entry:
             times[manager] = entry["time"]
     return Managed(managers, times)
+
+
+def _manager_of(entry: ManagedFieldsEntry) -> Manager:
+    operation = entry["operation"]
+    version = "" if operation == "Apply" else entry["apiVersion"]
+    return Manager(entry.get("manager", ""), operation, version, entry.get("subresource", ""))
 
 
 _ORDER = ("time", "manager", "apiVersion", "subresource")
@@ -218,8 +222,9 @@ def without_entries(obj: Object) -> Object:
     return {**obj, "metadata": {key: value for key, value in obj["metadata"].items() if key != "managedFields"}}
 
 
-def _live_or_new(live: Object, new: Object, *, typed: bool) -> Managed:
-    """The entries of the new object if they are valid, else those of the live object (`decodeLiveOrNew`).
+def _sent_or_live(live: Object, new: Object, *, typed: bool) -> Managed:
+    """The entries that a client has sent, which are not those of the live object, if they are valid; else those of the
+    live object (`decodeLiveOrNew`).
 
     `typed`: an empty list differs from none, as in Go's types.
     """
@@ -247,11 +252,11 @@ def updated(live: Object, new: Object, updater: Updater, writer: Writer) -> Obje
     before, after = live["metadata"], new["metadata"]
     entries: Sequence[ManagedFieldsEntry] = before.get("managedFields") or ()
     keeps = bool(writer.subresource) or "managedFields" not in after or after["managedFields"] == entries
-    managed = None if keeps else _live_or_new(live, new, typed=not updater.reconciles)
+    sent = None if keeps else _sent_or_live(live, new, typed=not updater.reconciles)
     bare = without_entries(live)
     # most writes do not change metadata: the same dict is kept, so that it need not be compared
     new = {**new, "metadata": bare["metadata"]} if after is before else without_entries(new)
-    if before.get("uid") and not (entries if managed is None else managed.managers):
+    if before.get("uid") and not (entries if sent is None else sent.managers):
         return new  # field management is disabled for the object
     try:
         if updater.check_live is not None:
@@ -259,9 +264,10 @@ def updated(live: Object, new: Object, updater: Updater, writer: Writer) -> Obje
         if updater.check is not None:
             updater.check(bare, new)
         compared = updater.compared(bare, new)
-        if entries and managed is None and (same := _with_same_sets(entries, compared, updater, writer)) is not None:
+        same = _with_same_sets(entries, compared, updater, writer) if sent is None else None
+        if same is not None:
             return {**new, "metadata": {**new["metadata"], "managedFields": same}}
-        managed = _tracked(bare, new, compared, managed or decode_own(entries), updater, writer)
+        managed = _tracked(bare, new, compared, decode_own(entries) if sent is None else sent, updater, writer)
     except typed.Mismatch:
         return new  # as `UpdateNoErrors`, which removes the entries
     return _with_entries(new, managed, updater)
@@ -272,25 +278,26 @@ def _with_same_sets(
 ) -> list[ManagedFieldsEntry] | None:
     """The entries after a write that changes only what its manager owns alone, as most writes of controllers do: no set
     changes, only the manager's time. None if it is another write."""
-    changed, manager = compared.changed, writer.manager("Update", updater.version)
-    if compared.removed or not changed or not changed.keys().isdisjoint(STRIPPED) or len(entries) > MAX_UPDATE_MANAGERS:
+    if not entries or len(entries) > MAX_UPDATE_MANAGERS or compared.removed:
+        return None  # too many entries are merged
+    changed, own = compared.changed, writer.manager("Update", updater.version)
+    managers = [_manager_of(entry) for entry in entries]
+    if not changed or not changed.keys().isdisjoint(STRIPPED) or len(set(managers)) < len(managers):
         return None
-    own: ManagedFieldsEntry | None = None
     after = []
-    for entry in entries:
+    for manager, entry in zip(managers, entries, strict=True):
         fields = entry["fieldsV1"]
-        if entry["apiVersion"] != updater.version or updater.reconciled(fields) is not fields:
+        if not fields or entry["apiVersion"] != updater.version or updater.reconciled_set(fields) is not fields:
             return None
-        if (entry.get("manager", ""), entry["operation"], entry.get("subresource", "")) == (
-            manager.name, manager.operation, manager.subresource,
-        ):  # fmt: skip
-            if not fieldset.covers(fields, changed) or (own := _at(writer.now, entry)) is None:
-                return None
-            entry = own
+        rewritten: ManagedFieldsEntry | None = entry
+        if manager == own:
+            rewritten = _at(writer.now, entry) if fieldset.covers(fields, changed) else None
         elif fieldset.intersection(fields, changed):
             return None
-        after.append(entry)
-    return None if own is None else sorted(after, key=_entry_order)
+        if rewritten is None:
+            return None
+        after.append(rewritten)
+    return sorted(after, key=_entry_order) if own in managers else None
 
 
 _CURRENT = Manager("current-operation", "", "", "")

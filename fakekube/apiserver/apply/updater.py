@@ -95,7 +95,7 @@ class Updater:
         object.__setattr__(self, "schema", found[1])
 
     def compared(self, live: Object, new: Object) -> Comparison:
-        """What a write changes, without the fields that it resets."""
+        """What a write changes, without the fields that it resets. `live` is `empty` itself for a new object."""
         found = (compare_created if live is self.empty else compare)(live, new, self.schema)
         return found.outside(self._ignored(self.version))
 
@@ -142,22 +142,22 @@ class Updater:
         out: Managers = {}
         for manager, owned in managers.items():
             if owned.version == self.version:
-                out[manager] = owned.having(self.reconciled(owned.fields))
+                out[manager] = owned.having(self.reconciled_set(owned.fields))
             elif (found := self.convert(live, self.version, owned.version)) is not None:
                 out[manager] = owned.having(typed.reconciled(owned.fields, found[1]))
         return out
 
-    def reconciled(self, fields: Tree) -> Tree:
+    def reconciled_set(self, fields: Tree) -> Tree:
         """A set in the version of the write, reconciled with its schema. Most sets are those of the write before."""
         if not self.reconciles:
             return fields
         known = self.known.get(id(fields))
-        if known is not None and known[0] is fields:
+        if known is not None:
             return known[1]
         found = typed.reconciled(fields, self.schema)
         if len(self.known) >= MOST_KNOWN:
             self.known.clear()
-        self.known[id(fields)] = fields, found
+        self.known[id(fields)] = fields, found  # the set is kept, so that no other one gets its identity
         return found
 
     def _changed(

@@ -56,6 +56,7 @@ def changed(server: Server, change: Change, clock: Clock) -> None:
     either = entry or change.before
     assert either is not None
     if entry is not None and change.before is not None and _serves_the_same(change.before.object, entry.object):
+        _note_approval(server, change.path, entry, clock)
         return
     if entry is None:
         server.stop_serving(change.path)
@@ -96,14 +97,23 @@ def _group(server: Server, group: str) -> Iterator[tuple[str, Entry]]:
             yield path, entry
 
 
-def _accept_names(server: Server, group: str, changed: str, clock: Clock) -> None:
+def _note_approval(server: Server, path: str, entry: Entry, clock: Clock) -> None:
+    """Sets the condition of the API approval policy after an annotation has changed."""
+    found = definitionstatus.conformant(entry.object, clock.now)
+    if found != entry.object:
+        _update(server, path, entry, found, clock)
+
+
+def _accept_names(server: Server, group: str, changed_path: str, clock: Clock) -> None:
     """Accepts names until nothing changes: a name that one definition releases may be wanted by another.
 
-    `changed` is the definition that has changed. Of the others, those with all their names do not change.
+    `changed_path` is that of the definition that has changed. Of the others, only those without all their names change.
     """
     now, again = clock.now, True
     waiting = [
-        path for path, one in _group(server, group) if path == changed or not definitionstatus.has_names(one.object)
+        path
+        for path, one in _group(server, group)
+        if path == changed_path or not definitionstatus.has_names(one.object)
     ]
     while again:
         again = False

@@ -52,7 +52,7 @@ _NAMES = (
 
 
 def has_names(crd: Object) -> bool:
-    """Whether all names of the definition are accepted, and have made it established or not."""
+    """Whether all names of the definition are accepted, and it is said whether it is established."""
     accepted = (crd.get("status") or {}).get("acceptedNames") or {}
     return bool(crd["spec"]["names"] == accepted) and condition(crd, "Established") is not None
 

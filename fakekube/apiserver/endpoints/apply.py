@@ -105,7 +105,7 @@ def applied(call: Call, config: Object, current: Object | None, options: WriteOp
         )
     _check_configuration(call, config)
     config = {**config, "metadata": _metadata(config)}
-    live = current if current is not None else ownership.empty(call)
+    live = current if current is not None else updater.empty
     yield from call.pause()
     if updater.check_live is not None:
         _check_live(updater.check_live, live, config, "failed to create typed live object {}")

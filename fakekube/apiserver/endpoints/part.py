@@ -147,7 +147,7 @@ def _with_owners(obj: Object, old: Object) -> Object:
     """The new metadata with the stored values of the fields that the write does not change."""
     meta = objectmeta.kept_on_update(obj["metadata"], old["metadata"])
     kept = {key: value for key, value in meta.items() if key not in _RESET}
-    return kept | {key: old["metadata"][key] for key in _RESET if key in old["metadata"]}
+    return objectmeta.tidy(kept | {key: old["metadata"][key] for key in _RESET if key in old["metadata"]})
 
 
 def _validate_status(call: Call, obj: Object, old: Object) -> list[FieldError]:

@@ -38,7 +38,9 @@ def write(server: Server, resource: Resource, obj: Object, context: RequestConte
     old = call.shown(existing) if existing is not None and call.converted is None else None
     draft = {**draft, "metadata": _completed(call, draft["metadata"], existing)}
     if not draft["metadata"].get("managedFields"):
-        draft = ownership.changed(call, draft, ownership.empty(call) if old is None else old, _OPTIONS)
+        draft = (
+            ownership.created(call, draft, _OPTIONS) if old is None else ownership.changed(call, draft, old, _OPTIONS)
+        )
     version = "" if call.registration.version is None else resource.version
     if not version and call.registration.write is not None:
         draft = call.registration.write(draft)

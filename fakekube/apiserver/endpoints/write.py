@@ -331,9 +331,10 @@ def _completed(call: Call, obj: Object, name: str, *, dry_run: bool) -> Object:
     """A new object with the fields that the server and the strategy of its kind set (`rest.BeforeCreate`)."""
     strategy, context = call.strategy, call.context
     uid = context.uid(f"{call.resource.collection}/{path_of(call.namespace, name)}")
-    meta = objectmeta.filled(obj["metadata"], name=name, namespace=call.namespace, uid=uid, now=context.now)
-    if strategy.counts_generations and strategy.first_generation:
-        meta["generation"] = strategy.first_generation
+    first = strategy.first_generation if strategy.counts_generations else None
+    meta = objectmeta.filled(
+        obj["metadata"], name=name, namespace=call.namespace, uid=uid, now=context.now, generation=first
+    )
     obj = {**obj, "metadata": meta}
     if "status" in call.resource.subresources and not strategy.status_on_create:
         obj = {key: value for key, value in obj.items() if key != "status"}

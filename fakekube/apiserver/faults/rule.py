@@ -103,7 +103,7 @@ class FaultRule:
     on_hit: Callable[[RequestInfo], object] | None = field(default=None, init=False, repr=False, compare=False)
     on_disarm: list[Callable[[], object]] = field(default_factory=list, init=False, repr=False, compare=False)
     _patterns: tuple[tuple[str, Callable[[str], object]], ...] = field(init=False)
-    _reads_query: bool = field(default=False, init=False, repr=False, compare=False)
+    _depends_on_query: bool = field(default=False, init=False, repr=False, compare=False)
     _meant: dict[tuple[str, str], bool] = field(default_factory=dict, init=False, repr=False, compare=False)
     _tries: dict[str, int] = field(default_factory=dict, init=False)
     _rules: list[FaultRule] = field(default_factory=list, init=False, repr=False, compare=False)
@@ -113,7 +113,7 @@ class FaultRule:
         self._check_values()
         patterns = ((name, getattr(self, name)) for name in ("verb", "resource", "name", "namespace", "subresource"))
         self._patterns = tuple((name, _fits(pattern)) for name, pattern in patterns if pattern != "*")
-        self._reads_query = not self.unrealistic and (self.error == 410 or self.stale is not None)
+        self._depends_on_query = not self.unrealistic and (self.error == 410 or self.stale is not None)
 
     def _check_types(self) -> None:
         for name in _TEXTS:
@@ -229,7 +229,7 @@ class FaultRule:
         meant = self._meant.get(request)
         if meant is None:
             meant = self._meant[request] = self._is_meant(info)
-        if not meant or (self._reads_query and not self._fits_query(query)):
+        if not meant or (self._depends_on_query and not self._fits_query(query)):
             return False
         if self.user_agent != "*" and not fnmatchcase(user_agent, self.user_agent):
             return False
@@ -245,10 +245,12 @@ class FaultRule:
         if self.webhook or not all(fits(getattr(info, name)) for name, fits in self._patterns):
             return False
         if self.error == 410 and not self.unrealistic:
-            return True
+            return True  # the query decides: see `_fits_query`
         if is_of_writes(self) and not self.unrealistic and is_read(info.verb, info.subresource):
             return False
-        return not (self._of_body() if info.verb == "watch" else self._of_watch())
+        if info.verb == "watch":
+            return not self._of_body()
+        return not self._of_watch()
 
     def _fits_query(self, query: Query) -> bool:
         """Whether a fault that depends on the query can happen to the request on a real server."""

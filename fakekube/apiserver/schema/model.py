@@ -101,7 +101,7 @@ class Schema:
         self.unchanged: Mapping[str, object] | None = None
         """The fields whose values are decoded unchanged, with the Python type of the values; a cache of the decoder."""
         self.empty: dict[str, Any] | None = None
-        """The encoding of an empty object of the type, which must not be changed; a cache of the decoder."""
+        """The encoding of an empty object of the type, which must not be changed; a cache of `shared_zero`."""
         self.decoder: Callable[[Any], Any] | None = None
         """The decoder of usual values; a cache of the decoder."""
 

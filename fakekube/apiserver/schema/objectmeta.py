@@ -178,8 +178,8 @@ def _immutable(path: str, field: str, value: Any) -> FieldError:
     return FieldError(path, "FieldValueInvalid", f"Invalid value: {shown}: field is immutable")
 
 
-def filled(meta: Object, *, name: str, namespace: str, uid: str, now: str) -> Object:
-    """The metadata of a new object, with the fields that the server sets."""
+def filled(meta: Object, *, name: str, namespace: str, uid: str, now: str, generation: int | None = None) -> Object:
+    """The metadata of a new object, with the fields that the server sets. `generation` is the first one, if any."""
     kept = {key: value for key, value in meta.items() if key != "selfLink"}
     kept["name"] = name
     if namespace:
@@ -188,14 +188,16 @@ def filled(meta: Object, *, name: str, namespace: str, uid: str, now: str) -> Ob
         kept.pop("namespace", None)
     kept["uid"] = uid
     kept["creationTimestamp"] = now
+    if generation:
+        kept["generation"] = generation
     return tidy(kept)
 
 
 def kept_on_update(new: Object, old: Object) -> Object:
     """The metadata of an update, with the fields that the server owns unchanged (`rest.BeforeUpdate`)."""
-    managed = {**old, "managedFields": new.get("managedFields")}
-    if managed == new and all(managed.values()):
-        return managed  # of most writes to a status
+    same = {**old, "managedFields": new.get("managedFields")}
+    if same == new and all(same.values()) and "selfLink" not in old:
+        return same  # most writes to a status change nothing else
     meta = {key: value for key, value in new.items() if key != "selfLink"}
     if not meta.get("uid"):
         meta["uid"] = old["uid"]

@@ -65,7 +65,7 @@ def present_fields(body: Any, now: datetime) -> tuple[Field, ...]:
         return ()
     with_t, with_space, seconds = text.raw
     if with_t not in raw and seconds not in raw and with_space not in raw:
-        return ()  # of nearly all objects
+        return ()  # as of nearly all objects
     return tuple(
         path for path, value in leaves(body) if is_present(value, text) and not _OF_THE_SERVER.intersection(path)
     )
@@ -82,19 +82,20 @@ class Texts(NamedTuple):
     raw: tuple[bytes, bytes, bytes]
 
 
+#: The time that was asked for last, with its forms: many objects are written at one instant.
+_last: tuple[datetime, Texts] | None = None
+
+
 def texts_of(now: datetime) -> Texts:
     """The forms of a time."""
     global _last
-    if _last is None or _last[0] is not now:  # many objects are written at one instant
+    last = _last
+    if last is None or last[0] is not now:
         text, seconds = now.isoformat(), int(now.timestamp())
         date, time = text[:10], text[11:19]
         raw = (f"{date}T{time}".encode(), f"{date} {time}".encode(), str(seconds).encode())
-        _last = now, Texts(date, time, seconds, str(seconds), raw)
-    return _last[1]
-
-
-#: The time that was asked for last.
-_last: tuple[datetime, Texts] | None = None
+        last = _last = now, Texts(date, time, seconds, str(seconds), raw)
+    return last[1]
 
 
 def is_number(value: Any) -> bool:

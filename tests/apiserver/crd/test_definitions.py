@@ -630,6 +630,18 @@ def test_groups_of_the_community_require_approval(
     assert (one["status"], one["reason"], one["message"]) == (status, reason, message)
 
 
+def test_a_changed_approval_is_seen_at_once(api: Api) -> None:
+    body = widgets({"spec.group": "x.k8s.io", "metadata.name": "widgets.x.k8s.io"})
+    body["metadata"]["annotations"] = {"api-approved.kubernetes.io": "https://github.com/x/y/pull/1"}
+    api.ok("POST", CRDS, body)
+    for annotation, status in [("unapproved, a test", "False"), ("https://github.com/x/y/pull/2", "True")]:
+        patch = {"metadata": {"annotations": {"api-approved.kubernetes.io": annotation}}}
+        api.ok("PATCH", f"{CRDS}/widgets.x.k8s.io", patch, content_type="application/merge-patch+json")
+        found = api.ok("GET", f"{CRDS}/widgets.x.k8s.io")["status"]["conditions"]
+        (one,) = [one for one in found if one["type"] == "KubernetesAPIApprovalPolicyConformant"]
+        assert one["status"] == status
+
+
 def test_a_conversion_webhook_that_is_a_service_has_a_port(api: Api) -> None:
     client = {"service": {"namespace": "default", "name": "converter"}}
     conversion = {"strategy": "Webhook", "webhook": {"conversionReviewVersions": ["v1"], "clientConfig": client}}

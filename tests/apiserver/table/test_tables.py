@@ -32,6 +32,30 @@ def test_a_list_has_a_row_for_each_object_and_the_metadata_of_the_list(api):
     assert (names(rest), rest["metadata"]) == (["b"], {"resourceVersion": table["metadata"]["resourceVersion"]})
 
 
+TEMPLATE = {"metadata": {"labels": {"app": "a"}}, "spec": {"containers": [{"name": "c", "image": "i"}]}}
+
+
+@pytest.mark.parametrize(
+    ("path", "made"),
+    [
+        pytest.param(BACKUPS, backup("a"), id="custom"),
+        pytest.param(
+            DEPLOYMENTS, {"spec": {"selector": {"matchLabels": {"app": "a"}}, "template": TEMPLATE}}, id="built-in"
+        ),
+    ],
+)
+def test_the_metadata_of_a_row_is_in_the_order_of_go(api, path, made):
+    api.ok("POST", CRDS, definition())
+    meta = {"labels": {"x": "y"}, "name": "a", "finalizers": ["example.com/a"]}
+    api.ok("POST", path, {**made, "metadata": meta})
+    ordered = ["name", "namespace", "uid", "resourceVersion", "generation", "creationTimestamp", "labels", "finalizers"]
+    for seen in range(3):
+        (row,) = api.ok("GET", path, accept=TABLE)["rows"]
+        assert list(row["object"]["metadata"]) == [*ordered, "managedFields"]
+        patch = {"status": {"observedGeneration": seen + 1}}
+        api.ok("PATCH", f"{path}/a/status", patch, content_type="application/merge-patch+json")
+
+
 def test_one_object_has_one_row_and_its_own_revision(api):
     one = api.ok("GET", f"{CONFIGMAPS}/a")
     table = api.ok("GET", f"{CONFIGMAPS}/a", accept=TABLE)

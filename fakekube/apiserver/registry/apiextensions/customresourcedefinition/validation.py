@@ -29,8 +29,8 @@ from fakekube.apiserver.registry.apiextensions.customresourcedefinition.internal
 from fakekube.apiserver.registry.apiextensions.customresourcedefinition.ratchets import approval_errors, preserve_errors
 from fakekube.apiserver.registry.generic.validation.field import Field
 from fakekube.apiserver.registry.generic.validation.webhookclients import validate_client
-from fakekube.apiserver.remembered import Remembered
 from fakekube.apiserver.resource import Object
+from fakekube.apiserver.resultsbytext import Remembered
 from fakekube.apiserver.schema.model import Schema
 from fakekube.apiserver.wire import codec
 from fakekube.apiserver.wire.gojson import go_json
@@ -92,7 +92,8 @@ def validate(crd: Object, meta: Schema) -> list[FieldError]:
 def _problems_of_spec(
     spec: Object, meta: Schema, features: Features
 ) -> tuple[Sequence[FieldError], Sequence[FieldError]]:
-    """The errors of the spec of a new definition with the present features; those of unknown fields apart."""
+    """The errors of the spec of a new definition; apart from them, those of preserveUnknownFields, which come later.
+    `features` are those in force: what they are is part of the key."""
     internal = internal_spec(spec)
     return _spec_errors(internal, DefinitionCheck(meta)), preserve_errors(internal, None)
 

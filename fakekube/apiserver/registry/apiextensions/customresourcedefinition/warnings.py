@@ -9,8 +9,8 @@ from fakekube.apiserver.crd.schematraits import FORMAT, SchemaTraits, traits_of
 from fakekube.apiserver.features import Features, current, since
 from fakekube.apiserver.registry.apiextensions.customresourcedefinition import nonstructural
 from fakekube.apiserver.registry.apiextensions.customresourcedefinition.internaltype import internal_spec
-from fakekube.apiserver.remembered import Remembered
 from fakekube.apiserver.resource import Object
+from fakekube.apiserver.resultsbytext import Remembered
 from fakekube.apiserver.schema import stringformats
 
 Node = Mapping[str, Any]
@@ -23,7 +23,7 @@ def warnings(crd: Object) -> list[str]:
 
 @Remembered
 def _warnings(spec: Object, features: Features) -> Sequence[str]:
-    """The warnings of a spec with the present features."""
+    """The warnings of a spec. `features` are those in force: what they are is part of the key."""
     spec = internal_spec(spec)
     schemas = [spec.get("validation"), *(version.get("schema") for version in spec["versions"])]
     found: list[str] = []

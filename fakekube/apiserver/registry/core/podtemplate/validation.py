@@ -17,7 +17,7 @@ from fakekube.apiserver.registry.generic.validation.labelselectors import (
     validate_label_selector,
 )
 from fakekube.apiserver.registry.generic.validation.rules import update_validator, validator
-from fakekube.apiserver.remembered import Remembered
+from fakekube.apiserver.resultsbytext import Remembered
 from fakekube.apiserver.wire.status import FieldError
 
 Object = dict[str, Any]
@@ -37,16 +37,21 @@ def ratcheted(new: Field, rules: SpecRule, stored: Mapping[str, Any]) -> bool:
     spec; returns whether there are still errors."""
     alone = Field(new.value)
     rules(alone, TEMPLATE)
-    if alone.errors:
-        alone = Field(new.value)
-        rules(alone, options_of(stored))
-        new.errors.extend(alone.errors)
+    return bool(alone.errors) and _tolerated(new, rules, stored)
+
+
+def _tolerated(new: Field, rules: SpecRule, stored: Mapping[str, Any]) -> bool:
+    """Applies the rules with the options that accept what the template of the stored spec has; returns whether there
+    are errors."""
+    alone = Field(new.value)
+    rules(alone, options_of(stored))
+    new.errors.extend(alone.errors)
     return bool(alone.errors)
 
 
 @Remembered
 def _is_valid(spec: Object | None, rules: SpecRule, features: Features) -> bool:
-    """Whether the rules find no errors in a spec with the present features."""
+    """Whether the rules find no errors in a spec. `features` are those in force: what they are is part of the key."""
     alone = Field(spec)
     rules(alone, TEMPLATE)
     return not alone.errors
@@ -65,7 +70,7 @@ def spec_update_validator(
         if selector_first:
             selector.immutable_struct(before["selector"], "LabelSelector")
         if not _is_valid(new["spec"].value, rules, current()):
-            ratcheted(new, lambda obj, options: rules(obj["spec"], options), before.struct)
+            _tolerated(new, lambda obj, options: rules(obj["spec"], options), before.struct)
         if fixed_selector and not selector_first:
             selector.immutable_struct(before["selector"], "LabelSelector")
 

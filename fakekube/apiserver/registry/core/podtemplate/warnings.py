@@ -7,7 +7,7 @@ from typing import Any
 
 from fakekube.apiserver.features import Features, current
 from fakekube.apiserver.registry.core.pod.warnings import Warnings, host_name_warnings, template_warnings
-from fakekube.apiserver.remembered import Remembered
+from fakekube.apiserver.resultsbytext import Remembered
 
 Object = dict[str, Any]
 
@@ -20,7 +20,7 @@ def of_template(obj: Object) -> Warnings:
 
 @Remembered
 def _of_spec(spec: Object, features: Features) -> Sequence[str]:
-    """The warnings about the template in a spec with the present features."""
+    """The warnings about the template in a spec. `features` are those in force: what they are is part of the key."""
     return template_warnings(spec.get("template") or {}, "spec.template")
 
 
