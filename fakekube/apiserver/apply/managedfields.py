@@ -282,8 +282,10 @@ def _with_same_sets(
         return None  # too many entries are merged
     changed, own = compared.changed, writer.manager("Update", updater.version)
     managers = [_manager_of(entry) for entry in entries]
-    if not changed or not changed.keys().isdisjoint(STRIPPED) or len(set(managers)) < len(managers):
+    if not changed or not changed.keys().isdisjoint(STRIPPED) or managers.count(own) != 1:
         return None
+    if len(managers) > 2 and len(set(managers)) < len(managers):
+        return None  # two entries of one manager become one
     after = []
     for manager, entry in zip(managers, entries, strict=True):
         fields = entry["fieldsV1"]
@@ -297,7 +299,7 @@ def _with_same_sets(
         if rewritten is None:
             return None
         after.append(rewritten)
-    return sorted(after, key=_entry_order) if own in managers else None
+    return sorted(after, key=_entry_order)
 
 
 _CURRENT = Manager("current-operation", "", "", "")

@@ -145,6 +145,8 @@ _RESET = ("deletionTimestamp", "generation", "labels", "annotations", "finalizer
 
 def _with_owners(obj: Object, old: Object) -> Object:
     """The new metadata with the stored values of the fields that the write does not change."""
+    if (same := objectmeta.same_but_managed_fields(obj["metadata"], old["metadata"])) is not None:
+        return same
     meta = objectmeta.kept_on_update(obj["metadata"], old["metadata"])
     kept = {key: value for key, value in meta.items() if key not in _RESET}
     return objectmeta.tidy(kept | {key: old["metadata"][key] for key in _RESET if key in old["metadata"]})

@@ -193,11 +193,16 @@ def filled(meta: Object, *, name: str, namespace: str, uid: str, now: str, gener
     return tidy(kept)
 
 
+def same_but_managed_fields(new: Object, old: Object) -> Object | None:
+    """The metadata of an update that changes nothing of it but managedFields, as most writes to a status do."""
+    same = {**old, "managedFields": new.get("managedFields")}
+    return same if same == new and all(same.values()) and "selfLink" not in old else None
+
+
 def kept_on_update(new: Object, old: Object) -> Object:
     """The metadata of an update, with the fields that the server owns unchanged (`rest.BeforeUpdate`)."""
-    same = {**old, "managedFields": new.get("managedFields")}
-    if same == new and all(same.values()) and "selfLink" not in old:
-        return same  # most writes to a status change nothing else
+    if (same := same_but_managed_fields(new, old)) is not None:
+        return same
     meta = {key: value for key, value in new.items() if key != "selfLink"}
     if not meta.get("uid"):
         meta["uid"] = old["uid"]
