@@ -89,6 +89,11 @@ def covers(one: Tree, other: Tree) -> bool:
     return True
 
 
+def are_disjoint(one: Tree, other: Tree) -> bool:
+    """Whether no member is in both sets."""
+    return not intersection(one, other)
+
+
 def without(one: Tree, other: Tree) -> Tree:
     """The members of `one` that are neither in `other` nor below a member of it (`RecursiveDifference`)."""
     if not one or not other or other.keys().isdisjoint(one):

@@ -223,9 +223,7 @@ def without_entries(obj: Object) -> Object:
 
 
 def _sent_or_live(live: Object, new: Object, *, typed: bool) -> Managed:
-    """The entries that a client has sent, which are not those of the live object, if they are valid; else those of the
-    live object (`decodeLiveOrNew`).
-
+    """Entries sent that differ from those of the live object, if they are valid; else the latter (`decodeLiveOrNew`).
     `typed`: an empty list differs from none, as in Go's types.
     """
     current: Sequence[ManagedFieldsEntry] = live["metadata"].get("managedFields") or ()
@@ -291,12 +289,9 @@ def _with_same_sets(
         fields = entry["fieldsV1"]
         if not fields or entry["apiVersion"] != updater.version or updater.reconciled_set(fields) is not fields:
             return None
-        rewritten: ManagedFieldsEntry | None = entry
-        if manager == own:
-            rewritten = _at(writer.now, entry) if fieldset.covers(fields, changed) else None
-        elif fieldset.intersection(fields, changed):
-            return None
-        if rewritten is None:
+        is_own = manager == own
+        rewritten = _at(writer.now, entry) if is_own else entry
+        if rewritten is None or not (fieldset.covers if is_own else fieldset.are_disjoint)(fields, changed):
             return None
         after.append(rewritten)
     return sorted(after, key=_entry_order)

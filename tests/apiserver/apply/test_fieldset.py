@@ -25,7 +25,7 @@ def test_operations_equal_those_of_sets(one, other):
     assert members(fieldset.union(left, right)) == one | other
     assert members(fieldset.difference(left, right)) == one - other
     assert members(fieldset.intersection(left, right)) == one & other
-    assert fieldset.covers(left, right) is (other <= one)
+    assert (fieldset.covers(left, right), fieldset.are_disjoint(left, right)) == (other <= one, not one & other)
     assert fieldset.covers(fieldset.union(left, right), right)
     below = {path for path in one if any(path[: len(p)] == p for p in other)}
     assert members(fieldset.without(left, right)) == one - below

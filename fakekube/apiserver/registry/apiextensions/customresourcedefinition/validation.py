@@ -92,10 +92,8 @@ def validate(crd: Object, meta: Schema) -> list[FieldError]:
 def _problems_of_spec(
     spec: Object, meta: Schema, features: Features
 ) -> tuple[Sequence[FieldError], Sequence[FieldError]]:
-    """The errors of the spec of a new definition; apart from them, those of preserveUnknownFields, which come later.
-    `features` are those in force: what they are is part of the key."""
-    internal = internal_spec(spec)
-    return _spec_errors(internal, DefinitionCheck(meta)), preserve_errors(internal, None)
+    """The errors of a new spec, and those of preserveUnknownFields, which come later. `features` are those in force."""
+    return _spec_errors(internal_spec(spec), DefinitionCheck(meta)), preserve_errors(spec, None)
 
 
 def validate_update(new: Object, old: Object, meta: Schema) -> list[FieldError]:
