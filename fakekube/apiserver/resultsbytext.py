@@ -37,7 +37,9 @@ class Remembered(Generic[R]):
 
     def __call__(self, spec: Any, *others: object) -> R:
         """Calls the function, or returns what it has returned for this text and the same others (not: equal ones)."""
-        if type(spec) is dict and "selector" in spec and self._selects_anew(spec["selector"]):
+        selector = spec.get("selector") if type(spec) is dict else None
+        labels = selector.get("matchLabels") if type(selector) is dict else None
+        if type(labels) is dict and self._note(tuple(labels.items())):
             return self._function(spec, *others)  # most specs of workloads differ in their labels, and need no text
         try:
             text = orjson.dumps(spec)
@@ -56,18 +58,13 @@ class Remembered(Generic[R]):
 
     def _note(self, mark: object) -> bool:
         """Notes that a text, or labels, have come; returns whether it is for the first time."""
-        noted = hash(mark)
+        try:
+            noted = hash(mark)
+        except TypeError:  # values that are no labels
+            return False
         if noted in self._noted:
             return False
         if len(self._noted) >= MOST_NOTED:
             self._noted.clear()
         self._noted.add(noted)
         return True
-
-    def _selects_anew(self, selector: Any) -> bool:
-        """Notes the labels of a selector; returns whether they have come for the first time."""
-        labels = selector.get("matchLabels") if type(selector) is dict else None
-        try:
-            return type(labels) is dict and self._note(tuple(labels.items()))
-        except TypeError:  # values that are no labels
-            return False

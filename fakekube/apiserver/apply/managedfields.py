@@ -262,7 +262,7 @@ def updated(live: Object, new: Object, updater: Updater, writer: Writer) -> Obje
         if updater.check is not None:
             updater.check(bare, new)
         compared = updater.compared(bare, new)
-        same = _with_same_sets(entries, compared, updater, writer) if sent is None else None
+        same = _with_same_sets(entries, compared, updater, writer) if entries and sent is None else None
         if same is not None:
             return {**new, "metadata": {**new["metadata"], "managedFields": same}}
         managed = _tracked(bare, new, compared, decode_own(entries) if sent is None else sent, updater, writer)
@@ -276,7 +276,7 @@ def _with_same_sets(
 ) -> list[ManagedFieldsEntry] | None:
     """The entries after a write that changes only what its manager owns alone, as most writes of controllers do: no set
     changes, only the manager's time. None if it is another write."""
-    if not entries or len(entries) > MAX_UPDATE_MANAGERS or compared.removed:
+    if len(entries) > MAX_UPDATE_MANAGERS or compared.removed:
         return None  # too many entries are merged
     changed, own = compared.changed, writer.manager("Update", updater.version)
     managers = [_manager_of(entry) for entry in entries]
