@@ -1,4 +1,4 @@
-"""What is remembered by the text of a value: it never changes a result."""
+"""Results that are stored by the JSON text of the argument are those that the function returns."""
 
 import pytest
 from hypothesis import given
@@ -16,7 +16,7 @@ VALUES = st.recursive(
 )
 
 
-class Told:
+class CountedFunction:
     """A function that counts its calls."""
 
     def __init__(self):
@@ -29,59 +29,59 @@ class Told:
 
 @given(st.lists(st.tuples(VALUES, st.sampled_from([TEMPLATE, PodOptions(), 1])), max_size=8))
 def test_a_result_is_that_of_the_function(asked):
-    told = Told()
-    function = Remembered(told)
+    counted = CountedFunction()
+    function = Remembered(counted)
     for value, other in [*asked, *asked]:
         assert function(value, other) == (repr(value), (other,))
 
 
-def test_a_value_that_has_come_twice_is_not_looked_at_again():
-    told = Told()
-    function = Remembered(told)
+def test_the_result_is_stored_at_the_second_call():
+    counted = CountedFunction()
+    function = Remembered(counted)
     function({"a": [1]})
     assert function({"a": [1]}) is function({"a": [1]}) is function({"a": [1]})
-    assert told.calls == 2
+    assert counted.calls == 2
 
 
-def test_a_spec_whose_selector_is_new_is_not_remembered():
-    told = Told()
-    function = Remembered(told)
+def test_a_spec_with_new_labels_is_not_encoded():
+    counted = CountedFunction()
+    function = Remembered(counted)
     for app in "aabaabaab":
         function({"selector": {"matchLabels": {"app": app}}})
-    assert told.calls == 6, "of each the first one, the first text, and the one that is remembered"
+    assert counted.calls == 6, "each spec is evaluated three times: the third result is stored"
 
 
 @pytest.mark.parametrize("selector", [None, "a", {"matchLabels": None}, {"matchLabels": {"app": ["x"]}}, {"app": "x"}])
-def test_what_is_no_selector_of_labels_says_nothing(selector):
-    told = Told()
-    function = Remembered(told)
+def test_other_selectors_do_not_delay_the_storing(selector):
+    counted = CountedFunction()
+    function = Remembered(counted)
     for _ in range(4):
         assert function({"selector": selector})[0] == repr({"selector": selector})
-    assert told.calls == 2
+    assert counted.calls == 2
 
 
-def test_objects_that_are_equal_are_told_apart():
-    told = Told()
-    function = Remembered(told)
+def test_equal_arguments_with_another_identity_have_results_of_their_own():
+    counted = CountedFunction()
+    function = Remembered(counted)
     one, other = PodOptions(), PodOptions()
     for others in (one, other, one, other, one, other):
         function("a", others)
-    assert told.calls == 4
+    assert counted.calls == 4
 
 
-def test_a_value_without_a_text_is_not_remembered():
-    told = Told()
-    function = Remembered(told)
+def test_the_result_of_a_value_that_cannot_be_encoded_is_not_stored():
+    counted = CountedFunction()
+    function = Remembered(counted)
     assert function(2**70) == function(2**70) == (repr(2**70), ())
-    assert told.calls == 2
+    assert counted.calls == 2
 
 
-def test_long_texts_are_told_apart():
-    told = Told()
-    function = Remembered(told)
+def test_long_values_have_results_of_their_own():
+    counted = CountedFunction()
+    function = Remembered(counted)
     texts = ["x" * 20_000, "x" * 20_000 + "y"]
     assert [function(text)[0] for text in texts * 3] == [*map(repr, texts * 3)]
-    assert told.calls == 4
+    assert counted.calls == 4
 
 
 @pytest.mark.parametrize(
@@ -93,12 +93,12 @@ def test_long_texts_are_told_apart():
         pytest.param("MOST_NOTED", (1, 2, 1, 1), 3, id="no more values than are known"),
     ],
 )
-def test_too_many_are_forgotten(monkeypatch, limit, values, calls):
+def test_the_number_of_stored_results_is_limited(monkeypatch, limit, values, calls):
     monkeypatch.setattr(resultsbytext, limit, 2)
-    told = Told()
-    function = Remembered(told)
+    counted = CountedFunction()
+    function = Remembered(counted)
     assert [function(value)[0] for value in values] == [*map(repr, values)]
-    assert told.calls == calls
+    assert counted.calls == calls
 
 
 def test_the_warnings_about_a_template_are_those_of_the_version():
