@@ -13,6 +13,8 @@ from typing import Any, Generic, TypeVar
 
 import orjson
 
+from fakekube.apiserver.features import current
+
 R = TypeVar("R")
 
 #: The number of results that a function remembers, and of marks that it has noted; beyond it, all are forgotten.
@@ -23,7 +25,7 @@ LONGEST = 4 * 1024
 
 
 class Remembered(Generic[R]):
-    """A pure function of the spec of a built-in kind, and of objects that do not change, such as a schema.
+    """A function of the spec of a built-in kind, of immutable objects such as a schema, and of the server's features.
 
     A result is remembered when its text comes again: many specs come once, and what is kept costs more than a mark.
     Equal texts have one result, so it must not be changed. What differs only in what orjson writes alike (NaN and null,
@@ -45,7 +47,11 @@ class Remembered(Generic[R]):
             text = orjson.dumps(spec)
         except TypeError:  # what orjson cannot encode, such as integers beyond 64 bits
             return self._function(spec, *others)
-        key: tuple[object, ...] = (text if len(text) <= LONGEST else blake2b(text).digest(), *map(id, others))
+        others_and_features = (*others, current())
+        key: tuple[object, ...] = (
+            text if len(text) <= LONGEST else blake2b(text).digest(),
+            *map(id, others_and_features),
+        )
         found = self._results.get(key)
         if found is not None:
             return found[0]
@@ -53,7 +59,7 @@ class Remembered(Generic[R]):
         if not self._note(key):
             if len(self._results) >= MOST:
                 self._results.clear()
-            self._results[key] = result, others  # the others are kept, so that no object gets the identity of one
+            self._results[key] = result, others_and_features  # kept, so that no other object gets their identity
         return result
 
     def _note(self, mark: object) -> bool:

@@ -11,7 +11,7 @@ from fakekube.apiserver.crd.definitionstatus import is_true
 from fakekube.apiserver.crd.fieldpath import BadPath, resolve
 from fakekube.apiserver.crd.schematraits import DEFAULT, traits_of
 from fakekube.apiserver.crd.structural import DEPTH_LIMIT, Structural, depth
-from fakekube.apiserver.features import Features, current, since
+from fakekube.apiserver.features import since
 from fakekube.apiserver.registry.apiextensions.customresourcedefinition import (
     nonstructural,
     openapischema,
@@ -84,15 +84,13 @@ def validate(crd: Object, meta: Schema) -> list[FieldError]:
         name = crd["metadata"].get(key) or ""
         if name and name != required:
             errors.append(field_invalid(f"metadata.{key}", name, 'must be spec.names.plural+"."+spec.group'))
-    of_spec, preserved = _problems_of_spec(crd["spec"], meta, current())
+    of_spec, preserved = _problems_of_spec(crd["spec"], meta)
     return [*errors, *of_spec, *_status_errors(crd), *approval_errors(crd, None), *preserved]
 
 
 @Remembered
-def _problems_of_spec(
-    spec: Object, meta: Schema, features: Features
-) -> tuple[Sequence[FieldError], Sequence[FieldError]]:
-    """The errors of a new spec, and those of preserveUnknownFields, which come later. `features` are those in force."""
+def _problems_of_spec(spec: Object, meta: Schema) -> tuple[Sequence[FieldError], Sequence[FieldError]]:
+    """The errors of a new spec, and those of preserveUnknownFields, which come later."""
     return _spec_errors(internal_spec(spec), DefinitionCheck(meta)), preserve_errors(spec, None)
 
 

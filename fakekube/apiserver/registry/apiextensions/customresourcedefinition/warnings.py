@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from fakekube.apiserver.crd.schematraits import FORMAT, SchemaTraits, traits_of
-from fakekube.apiserver.features import Features, current, since
+from fakekube.apiserver.features import since
 from fakekube.apiserver.registry.apiextensions.customresourcedefinition import nonstructural
 from fakekube.apiserver.registry.apiextensions.customresourcedefinition.internaltype import internal_spec
 from fakekube.apiserver.resource import Object
@@ -18,12 +18,12 @@ Node = Mapping[str, Any]
 
 def warnings(crd: Object) -> list[str]:
     """The warnings of a definition: one for each unrecognized format."""
-    return list(_warnings(crd["spec"], current()))
+    return list(_warnings(crd["spec"]))
 
 
 @Remembered
-def _warnings(spec: Object, features: Features) -> Sequence[str]:
-    """The warnings of a spec. `features` are those in force: what they are is part of the key."""
+def _warnings(spec: Object) -> Sequence[str]:
+    """The warnings of a spec."""
     spec = internal_spec(spec)
     schemas = [spec.get("validation"), *(version.get("schema") for version in spec["versions"])]
     found: list[str] = []

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from fakekube.apiserver.features import Features, current
 from fakekube.apiserver.registry.core.pod.validation.podoptions import TEMPLATE, PodOptions
 from fakekube.apiserver.registry.core.pod.validation.podspec import validate_template
 from fakekube.apiserver.registry.core.pod.validation.ratcheting import options_after
@@ -50,8 +49,8 @@ def _tolerated(new: Field, rules: SpecRule, stored: Mapping[str, Any]) -> bool:
 
 
 @Remembered
-def _is_valid(spec: Object | None, rules: SpecRule, features: Features) -> bool:
-    """Whether the rules find no errors in a spec. `features` are those in force: what they are is part of the key."""
+def _is_valid(spec: Object | None, rules: SpecRule) -> bool:
+    """Whether the rules find no errors in a spec."""
     alone = Field(spec)
     rules(alone, TEMPLATE)
     return not alone.errors
@@ -59,7 +58,7 @@ def _is_valid(spec: Object | None, rules: SpecRule, features: Features) -> bool:
 
 def spec_validator(rules: SpecRule) -> Callable[[Object], list[FieldError]]:
     validate = validator(lambda obj: rules(obj["spec"], TEMPLATE))
-    return lambda obj: [] if _is_valid(obj.get("spec"), rules, current()) else validate(obj)
+    return lambda obj: [] if _is_valid(obj.get("spec"), rules) else validate(obj)
 
 
 def spec_update_validator(
@@ -69,7 +68,7 @@ def spec_update_validator(
         before, selector = old["spec"], new["spec"]["selector"]
         if selector_first:
             selector.immutable_struct(before["selector"], "LabelSelector")
-        if not _is_valid(new["spec"].value, rules, current()):
+        if not _is_valid(new["spec"].value, rules):
             _tolerated(new, lambda obj, options: rules(obj["spec"], options), before.struct)
         if fixed_selector and not selector_first:
             selector.immutable_struct(before["selector"], "LabelSelector")

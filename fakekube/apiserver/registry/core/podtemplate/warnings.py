@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from fakekube.apiserver.features import Features, current
 from fakekube.apiserver.registry.core.pod.warnings import Warnings, host_name_warnings, template_warnings
 from fakekube.apiserver.resultsbytext import Remembered
 
@@ -15,12 +14,12 @@ POD_NAMES = "Pod names and hostnames"
 
 
 def of_template(obj: Object) -> Warnings:
-    return list(_of_spec(obj.get("spec") or {}, current()))
+    return list(_of_spec(obj.get("spec") or {}))
 
 
 @Remembered
-def _of_spec(spec: Object, features: Features) -> Sequence[str]:
-    """The warnings about the template in a spec. `features` are those in force: what they are is part of the key."""
+def _of_spec(spec: Object) -> Sequence[str]:
+    """The warnings about the template in a spec."""
     return template_warnings(spec.get("template") or {}, "spec.template")
 
 
