@@ -77,7 +77,7 @@ def features_of(version: str, states: Mapping[str, bool] | None = None) -> Featu
 def _features(version: str, states: tuple[tuple[str, bool], ...]) -> Features:
     gates, others = _known(version)
     asked = dict(states)
-    problems = [problem for name, value in sorted(asked.items()) if (problem := _refused(gates, name, value))]
+    problems = [problem for name, value in states if (problem := _refused(gates, name, value))]
     if problems:
         raise RefusedGates(problems[0])
     found = {**others, **{one.name: one.default for one in gates.values()}}

@@ -222,12 +222,13 @@ def without_entries(obj: Object) -> Object:
     return {**obj, "metadata": {key: value for key, value in obj["metadata"].items() if key != "managedFields"}}
 
 
-def _sent_or_live(live: Object, new: Object, *, typed: bool) -> Managed:
-    """Entries sent that differ from those of the live object, if they are valid; else the latter (`decodeLiveOrNew`).
+def _sent_or_live(
+    sent: Sequence[ManagedFieldsEntry] | None, current: Sequence[ManagedFieldsEntry], *, typed: bool
+) -> Managed:
+    """The entries that a client has sent if they are valid, else those of the live object (`decodeLiveOrNew`).
+
     `typed`: an empty list differs from none, as in Go's types.
     """
-    current: Sequence[ManagedFieldsEntry] = live["metadata"].get("managedFields") or ()
-    sent = new["metadata"].get("managedFields")
     if sent is None:  # an empty list was sent
         return UNMANAGED if typed else decode_own(current)
     if list(sent) == [{}]:
@@ -250,7 +251,7 @@ def updated(live: Object, new: Object, updater: Updater, writer: Writer) -> Obje
     before, after = live["metadata"], new["metadata"]
     entries: Sequence[ManagedFieldsEntry] = before.get("managedFields") or ()
     keeps = bool(writer.subresource) or "managedFields" not in after or after["managedFields"] == entries
-    sent = None if keeps else _sent_or_live(live, new, typed=not updater.reconciles)
+    sent = None if keeps else _sent_or_live(after["managedFields"], entries, typed=not updater.reconciles)
     bare = without_entries(live)
     # most writes do not change metadata: the same dict is kept, so that it need not be compared
     new = {**new, "metadata": bare["metadata"]} if after is before else without_entries(new)
@@ -277,7 +278,7 @@ def _with_same_sets(
     """The entries after a write that changes only what its manager owns alone, as most writes of controllers do: no set
     changes, only the manager's time. None if it is another write."""
     if len(entries) > MAX_UPDATE_MANAGERS or compared.removed:
-        return None  # too many entries are merged
+        return None  # a set becomes smaller, or there are so many entries that some are merged
     changed, own = compared.changed, writer.manager("Update", updater.version)
     managers = [_manager_of(entry) for entry in entries]
     if not changed or not changed.keys().isdisjoint(STRIPPED) or managers.count(own) != 1:

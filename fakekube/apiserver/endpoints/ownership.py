@@ -23,8 +23,7 @@ Object = dict[str, Any]
 
 def created(call: Call, obj: Object, options: WriteOptions) -> Object:
     """A new object with its managedFields and without duplicate owner references."""
-    rules = updater(call)
-    return managedfields.updated(rules.empty, without_duplicate_owners(call, obj), rules, writer(call, options))
+    return changed(call, obj, updater(call).empty, options)
 
 
 def changed(call: Call, obj: Object, old: Object, options: WriteOptions) -> Object:

@@ -329,8 +329,7 @@ class Scene(Struct):
 def version_of(obj: Any) -> str:
     """The resourceVersion of an object; "" without one."""
     meta = obj.get("metadata") if isinstance(obj, dict) else None
-    found = meta.get("resourceVersion") if isinstance(meta, dict) else None
-    return found if type(found) is str else str(found or "")
+    return str(meta.get("resourceVersion") or "") if isinstance(meta, dict) else ""
 
 
 def meta_of(obj: Any) -> Mapping[str, Any]:
