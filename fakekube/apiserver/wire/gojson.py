@@ -61,11 +61,14 @@ def go_json_ordered(value: Any) -> str:
 #: Text, or a number that Go writes without its exponent: in orjson's output.
 _EXPONENT = re.compile(rb'"(?:[^"\\]|\\.)*"|-?[0-9.]+e\+(?:1[0-9]|20)(?![0-9])')
 
+#: One byte is found far faster than two.
+_PLUS = ord("+")
+
 
 def encode(value: Any, *, sorted_keys: bool = False) -> bytes:
     """JSON with the numbers as Go writes them: with an exponent from 1e21 on. `sorted_keys`: as Go writes maps."""
     text = orjson.dumps(value, option=orjson.OPT_SORT_KEYS if sorted_keys else None)
-    return _EXPONENT.sub(_without_exponent, text) if b"e+" in text else text
+    return _EXPONENT.sub(_without_exponent, text) if _PLUS in text and b"e+" in text else text
 
 
 def _without_exponent(match: re.Match[bytes]) -> bytes:
