@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any, NamedTuple, Protocol
 
@@ -340,10 +340,10 @@ def meta_of(obj: Any) -> Mapping[str, Any]:
 
 def leaves(value: Any, path: tuple[str | int, ...] = ()) -> Iterator[tuple[tuple[str | int, ...], Any]]:
     """The path and the value of each leaf of a JSON value."""
-    if isinstance(value, Mapping):
+    if isinstance(value, dict):
         for key, one in value.items():
             yield from leaves(one, (*path, key))
-    elif isinstance(value, Sequence) and not isinstance(value, str | bytes):
+    elif isinstance(value, list):
         for number, one in enumerate(value):
             yield from leaves(one, (*path, number))
     else:
@@ -354,13 +354,41 @@ def leaves(value: Any, path: tuple[str | int, ...] = ()) -> Iterator[tuple[tuple
 _OF_EACH_WRITE = frozenset({"resourceVersion", "generation", "managedFields"})
 
 
-def changed_leaves(before: Object, after: Object) -> Iterator[tuple[tuple[str | int, ...], Any]]:
-    """The path and the new value of each leaf that a write has added, changed or removed (None)."""
-    old, new = dict(leaves(before)), dict(leaves(after))
+def changed_leaves(
+    before: Object, after: Object, without: Container[str] = ()
+) -> Iterator[tuple[tuple[str | int, ...], Any]]:
+    """The path and the new value of each leaf that a write has added, changed or removed (None).
+
+    without: parts of the objects, such as "status", that are left out.
+    """
+    one, other = _judged(before, without), _judged(after, without)
+    old, new = dict(_leaves_apart(one, other)), dict(_leaves_apart(other, one))
     for path in dict.fromkeys([*old, *new]):
-        is_of_each_write = len(path) > 1 and path[0] == "metadata" and path[1] in _OF_EACH_WRITE
-        if not is_of_each_write and old.get(path) != new.get(path):
+        if old.get(path) != new.get(path):
             yield path, new.get(path)
+
+
+def _judged(obj: Object, without: Container[str]) -> Object:
+    parts = {part: value for part, value in obj.items() if part not in without}
+    if isinstance(meta := parts.get("metadata"), dict):
+        parts["metadata"] = {name: value for name, value in meta.items() if name not in _OF_EACH_WRITE}
+    return parts
+
+
+def _leaves_apart(
+    value: Any, other: Any, path: tuple[str | int, ...] = ()
+) -> Iterator[tuple[tuple[str | int, ...], Any]]:
+    """The leaves of a JSON value apart from the parts that the other has at the same place."""
+    if isinstance(value, list) and isinstance(other, list):
+        value, other = dict(enumerate(value)), dict(enumerate(other))
+    if isinstance(value, dict) and isinstance(other, dict):
+        for key, one in value.items():
+            if key not in other:
+                yield from leaves(one, (*path, key))
+            elif one != other[key]:
+                yield from _leaves_apart(one, other[key], (*path, key))
+    else:
+        yield from leaves(value, path)
 
 
 #: Characters of a value that a finding shows.

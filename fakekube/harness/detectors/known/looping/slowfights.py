@@ -54,9 +54,8 @@ class SlowFights:
         if self._writers.setdefault(place, writer) == writer and place not in self._duels:
             return  # it has one writer
         duels = self._duels.setdefault(place, {})
-        for path, value in changed_leaves(change.before.object, change.after.object):
-            if path[0] not in _NOT_JUDGED:
-                self._fought(place, duels, path, writer, value)
+        for path, value in changed_leaves(change.before.object, change.after.object, _NOT_JUDGED):
+            self._fought(place, duels, path, writer, value)
 
     def _fought(
         self,
