@@ -47,8 +47,8 @@ class InformerEvent:
 class Observer(Protocol):
     """The hooks of a test harness; each does nothing unless a subclass overrides it.
 
-    Plain methods must not block. An exception raised by a hook propagates into the step that called it: `before_call`
-    and `after_call` can thus simulate a crash before or after a write is sent.
+    Plain methods must not block. An exception raised by a hook propagates into the step that called it: `before_call`,
+    `answered` and `after_call` can thus simulate a crash before or after a write is sent.
     """
 
     def enqueued(
@@ -69,10 +69,14 @@ class Observer(Protocol):
         """A client is about to send a request."""
         return
 
-    async def after_call(self, call: Call, code: int, answer: Any) -> None:
+    def answered(self, call: Call, code: int, answer: Any) -> None:
         """A client received an answer and has not returned it yet. Without an answer, `code` is 0 and `answer` the
         exception.
         """
+        return
+
+    async def after_call(self, call: Call, code: int, answer: Any) -> None:
+        """The same, after `answered`; waiting here makes the client wait."""
         return
 
     async def before_delta(self, informer: str, delta: "Delta") -> None:

@@ -82,7 +82,8 @@ class Client:
         self._transport, self.user_agent, self._observer, self._reader = transport, user_agent, observer, reader
         self._copies = copies
         self._observes_before = overrides(observer, "before_call")
-        self._observed = self._observes_before or overrides(observer, "after_call")
+        self._observes_after = overrides(observer, "after_call")
+        self._observed = self._observes_before or self._observes_after or overrides(observer, "answered")
         self.mapper = mapper or RESTMapper(self.raw_get)
 
     def __repr__(self) -> str:
@@ -180,7 +181,9 @@ class Client:
             await self._observer.before_call(call)
         code, _, answer = await self._transport.open_watch(path, query=query, headers=headers)
         if call is not None:
-            await self._observer.after_call(call, code, None)
+            self._observer.answered(call, code, None)
+            if self._observes_after:
+                await self._observer.after_call(call, code, None)
         if code != 200:
             raise from_status(answer, code)
         stream: WatchStream = answer
@@ -355,10 +358,14 @@ class Client:
             code, _, answer = await self._transport.request(method, path, query=query, headers=sent, body=body)
         except OSError as error:
             if call is not None:
-                await self._observer.after_call(call, 0, error)
+                self._observer.answered(call, 0, error)
+                if self._observes_after:
+                    await self._observer.after_call(call, 0, error)
             raise
         if call is not None:
-            await self._observer.after_call(call, code, answer)
+            self._observer.answered(call, code, answer)
+            if self._observes_after:
+                await self._observer.after_call(call, code, answer)
         if code >= 400:
             raise from_status(answer, code)
         found: Object = answer if isinstance(answer, dict) else {}

@@ -321,16 +321,21 @@ class Observer:
     async def before_call(self, call: Any) -> None:
         self.log.append(("before", call))
 
+    def answered(self, call: Any, code: int, answer: Any) -> None:
+        self.log.append(("answered", call, code, answer))
+
     async def after_call(self, call: Any, code: int, answer: Any) -> None:
         self.log.append(("after", call, code, answer))
 
 
 @pytest.mark.parametrize("call", [None, "a call"])
-@pytest.mark.parametrize("before", [False, True])
+@pytest.mark.parametrize(("before", "waits"), [(False, False), (False, True), (True, False), (True, True)])
 @pytest.mark.parametrize(
     "answer", [(200, {"a": 1}), (200, "text"), (404, {"reason": "NotFound", "code": 404}), OSError("x")]
 )
-async def test_an_observer_is_called_before_and_after_each_call(call: Any, before: bool, answer: Any) -> None:
+async def test_an_observer_is_called_before_and_after_each_call(
+    call: Any, before: bool, waits: bool, answer: Any
+) -> None:
     async def request(*_: Any, **options: Any) -> Any:
         assert options["headers"] == {"User-Agent": "agent", "Accept": "other"}
         if isinstance(answer, OSError):
@@ -343,6 +348,7 @@ async def test_an_observer_is_called_before_and_after_each_call(call: Any, befor
         _call=lambda *_: call,
         _observer=observer,
         _observes_before=before,
+        _observes_after=waits,
         _transport=SimpleNamespace(request=request),
     )
     work = Client._send(client, "get", "GET", "/a", headers={"Accept": "other"})  # type: ignore[arg-type]
@@ -356,7 +362,8 @@ async def test_an_observer_is_called_before_and_after_each_call(call: Any, befor
     else:
         assert await work == (answer[1] if isinstance(answer[1], dict) else {})
     after = (0, answer) if isinstance(answer, OSError) else answer
-    expected = [*([("before", call)] if before else []), ("after", call, *after)]
+    ends = [("answered", call, *after), *([("after", call, *after)] if waits else [])]
+    expected = [*([("before", call)] if before else []), *ends]
     assert observer.log == ([] if call is None else expected)
 
 

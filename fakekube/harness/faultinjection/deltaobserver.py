@@ -55,6 +55,9 @@ class DeltaObserver(Observer):
     async def before_call(self, call: Call) -> None:
         await self._next.before_call(call)
 
+    def answered(self, call: Call, code: int, answer: Any) -> None:
+        self._next.answered(call, code, answer)
+
     async def after_call(self, call: Call, code: int, answer: Any) -> None:
         await self._next.after_call(call, code, answer)
 

@@ -104,7 +104,7 @@ class ReconcileObserver(Observer):
         if outcome.error is not None:
             raise_if_it_ends_the_code(outcome.error)
 
-    async def after_call(self, call: Call, code: int, answer: Any) -> None:
+    def answered(self, call: Call, code: int, answer: Any) -> None:
         run, verb, _, path, _, body, _ = call
         if run is None or verb not in WRITES:
             return

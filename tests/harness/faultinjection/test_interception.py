@@ -186,6 +186,9 @@ class Recorded(Observer):
     async def before_call(self, call):
         self.seen.append(("before", call))
 
+    def answered(self, call, code, answer):
+        self.seen.append(("answered", call, code, answer))
+
     async def after_call(self, call, code, answer):
         self.seen.append(("after", call, code, answer))
 
@@ -221,12 +224,13 @@ def test_what_is_observed_is_passed_on():
     made.reconcile_started("run")
     made.reconcile_finished("run", "outcome")
     asyncio.run(made.before_call("call"))
+    made.answered("call", 200, "answer")
     asyncio.run(made.after_call("call", 200, "answer"))
     made.handled("i", "h", "n")
     made.informer("event")
     assert recorded.seen == [
         ("enqueued", "c", "r", "cause", 1.0, 2), ("started", "run"), ("finished", "run", "outcome"), ("before", "call"),
-        ("after", "call", 200, "answer"), ("handled", "i", "h", "n"), ("informer", "event"),
+        ("answered", "call", 200, "answer"), ("after", "call", 200, "answer"), ("handled", "i", "h", "n"), ("informer", "event"),
     ]  # fmt: skip
 
 
