@@ -83,9 +83,9 @@ class Detection:
         active = [name for name, level in self.levels.items() if level != "off"]
         self.detectors: Sequence[Detector] = detectors_for(active, self.scene)
         self._started = _hooks(self.detectors, "started")
-        self._called = _hooks(self.detectors, "called")
         self._finished = _hooks(self.detectors, "finished")
         #: by the collection, the resource or the verb: the hooks of detectors that name what they look at
+        self._called = _hooks_by(self.detectors, "called", "calls")
         self._committed_in = _hooks_by(self.detectors, "committed", "collections")
         self._created_of = _hooks_by(self.detectors, "created", "creates")
         self._answered = _hooks_by(self.detectors, "answered", "verbs")
@@ -177,7 +177,7 @@ class Detection:
         doing = self._doing.get(id(call.run))
         if doing is not None and not doing.operator.is_killed:
             doing.sent.append(Sent(call.verb, call.path, code, call.body, answer))
-            for hook in self._called:
+            for hook in self._called.get(call.verb, ()):
                 hook(doing, call, code, answer)
 
     def finished(self, run: Run, outcome: Outcome) -> None:
@@ -351,8 +351,8 @@ class Detection:
         for retire in _hooks(self.detectors, "retire"):
             retire()
         self.detectors = ()
-        self._started = self._called = self._finished = self._committed = ()
-        self._answered, self._denied, self._unchanged, self._committed_in = {}, (), (), {}
+        self._started = self._finished = self._committed = ()
+        self._called, self._answered, self._denied, self._unchanged, self._committed_in = {}, {}, (), (), {}
         self._refused, self._created, self._finalized, self._created_of = (), (), (), {}
         self.scene.operators.clear()
         self.scene.report, self.scene.listen, self.scene.follow = _unreported, _unlistened, _unfollowed
@@ -376,9 +376,9 @@ class OperatorObserver(Observer):
         if self.detection is not None:
             self.detection.finished(run, outcome)
 
-    async def after_call(self, call: Call, code: int, answer: Any) -> None:
+    def answered(self, call: Call, code: int, answer: Any) -> None:
         if call.run is not None:  # neither is interested in others
-            await self._recording.after_call(call, code, answer)
+            self._recording.answered(call, code, answer)
             if self.detection is not None:
                 self.detection.called(call, code, answer)
 

@@ -53,7 +53,8 @@ class Detector(Protocol):
     Besides `finish` it has those of these methods that it needs; `Detection` finds them by name:
 
     open(surroundings): before anything happens
-    started(doing) · called(doing, call, code, answer) · finished(doing, outcome): of reconciles of controllerlib
+    started(doing) · finished(doing, outcome): of reconciles of controllerlib
+    called(doing, call, code, answer): the requests of reconciles, with a verb in its `calls`
     answered(exchange): of requests with a verb in its `verbs`, without those of the test and of the cluster
     denied(exchange): the same, of all verbs, answered with 403; these are not `answered`
     refused(exchange): the same, of all verbs, answered with 400 and more

@@ -64,7 +64,7 @@ def present_fields(body: Any, now: datetime) -> tuple[Field, ...]:
     except TypeError:
         return ()
     with_t, with_space, seconds = text.raw
-    if with_t not in raw and seconds not in raw and with_space not in raw:
+    if raw.find(with_t) < 0 and raw.find(seconds) < 0 and raw.find(with_space) < 0:  # `in` is slow for bytes in 3.11
         return ()  # as of nearly all objects
     return tuple(
         path for path, value in leaves(body) if is_present(value, text) and not _OF_THE_SERVER.intersection(path)

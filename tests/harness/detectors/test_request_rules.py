@@ -297,7 +297,8 @@ def test_the_text_of_a_record_has_its_error():
 
 def call_all(detector, run, *rows):
     for verb, path, code in rows:
-        detector.called(run, SimpleNamespace(verb=verb, path=path), code, None)
+        if verb in detector.calls:
+            detector.called(run, SimpleNamespace(verb=verb, path=path), code, None)
 
 
 @pytest.mark.parametrize(

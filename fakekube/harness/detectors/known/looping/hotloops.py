@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from controllerlib.controller import Outcome
 from controllerlib.observer import Call
-from fakekube.harness.detectors.detector import Doing, Scene, version_of
+from fakekube.harness.detectors.detector import CHANGES, UPDATES, Doing, Scene, version_of
 from fakekube.harness.detectors.levels import Level
 from fakekube.struct import Struct, field
 from fakekube.virtualtime.errors import HotLoop
@@ -54,6 +54,7 @@ class HotLoops:
 
     levels: Mapping[str, Level] = {"hot-loop": "error"}
     raises: bool = True
+    calls: frozenset[str] = CHANGES | {"delete"}
 
     def __init__(self, scene: Scene) -> None:
         self._scene = scene
@@ -100,7 +101,7 @@ class HotLoops:
         return True
 
     def called(self, doing: Doing, call: Call, code: int, answer: object) -> None:
-        if call.verb not in ("create", "update", "patch", "delete") or not 200 <= code < 300:
+        if not 200 <= code < 300:
             return
         version = version_of(answer)
         if not version or version in self._made:
@@ -108,7 +109,7 @@ class HotLoops:
         self._made[version] = doing.who
         if len(self._made) > REMEMBERED:
             del self._made[next(iter(self._made))]
-        if call.verb in ("update", "patch") and version != version_of(call.body):
+        if call.verb in UPDATES and version != version_of(call.body):
             chain = self._chains.get(doing.who)
             if chain is None:
                 chain = self._chains[doing.who] = Chain()

@@ -12,7 +12,7 @@ from controllerlib.observer import Call
 from fakekube.apiserver.response import StoredObject
 from fakekube.apiserver.storage.store import path_of
 from fakekube.harness.detectors.createdchild import Child, child_of
-from fakekube.harness.detectors.detector import Doing, Exchange, Scene, meta_of
+from fakekube.harness.detectors.detector import CHANGES, Doing, Exchange, Scene, meta_of
 from fakekube.harness.detectors.levels import Level
 
 
@@ -28,6 +28,7 @@ class Children:
     """
 
     levels: Mapping[str, Level] = {"missing-owner": "error", "duplicate-child": "error"}
+    calls: frozenset[str] = CHANGES
 
     def __init__(self, scene: Scene) -> None:
         self._scene = scene

@@ -8,7 +8,7 @@ from typing import Any
 from controllerlib.controller import Outcome
 from controllerlib.observer import Call
 from fakekube.harness.detectors.createdchild import Child, child_of
-from fakekube.harness.detectors.detector import Doing, Scene, meta_of
+from fakekube.harness.detectors.detector import CHANGES, Doing, Scene, meta_of
 from fakekube.harness.detectors.levels import Level
 
 #: Kinds whose objects outlive their cause: records, locks, and data that is kept by convention.
@@ -33,6 +33,7 @@ class Orphans:
     """
 
     levels: Mapping[str, Level] = {"leaked-child": "warn"}
+    calls: frozenset[str] = CHANGES
 
     def __init__(self, scene: Scene) -> None:
         self._scene = scene

@@ -23,6 +23,7 @@ class ResyncWrites:
     """
 
     levels: Mapping[str, Level] = {"resync-write": "warn"}
+    calls: frozenset[str] = CHANGES
 
     def __init__(self, scene: Scene) -> None:
         self._scene = scene
@@ -37,7 +38,7 @@ class ResyncWrites:
             self._began[id(doing)] = self._scene.store.revision
 
     def called(self, doing: Doing, call: Call, code: int, answer: Any) -> None:
-        if not self._began or call.verb not in CHANGES or not 200 <= code < 300:
+        if not self._began or not 200 <= code < 300:
             return
         began, version = self._began.get(id(doing)), version_of(answer)
         if began is None or not version.isdigit() or "/events" in call.path:

@@ -73,6 +73,7 @@ class TimestampLoops:
     """
 
     levels: Mapping[str, Level] = {"timestamp-loop": "error"}
+    calls: frozenset[str] = CHANGES
 
     def __init__(self, scene: Scene) -> None:
         self._scene = scene
@@ -97,7 +98,7 @@ class TimestampLoops:
                     self.suspects[doing.who] = Suspect(doing, made.path, made.fields, doing.at)
 
     def called(self, doing: Doing, call: Call, code: int, answer: Any) -> None:
-        if call.verb not in CHANGES or not 200 <= code < 300:
+        if not 200 <= code < 300:
             return
         fields = present_fields(call.body, self._scene.now())
         if not fields:

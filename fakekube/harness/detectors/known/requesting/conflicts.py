@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 
 from controllerlib.controller import Outcome
 from controllerlib.observer import Call
-from fakekube.harness.detectors.detector import FAR, Doing, Exchange, Scene
+from fakekube.harness.detectors.detector import FAR, UPDATES, Doing, Exchange, Scene
 from fakekube.harness.detectors.levels import Level
 from fakekube.harness.detectors.texts.places import Line, calling_line, defined_at
 from fakekube.struct import Struct, field
@@ -31,6 +31,7 @@ class IgnoredConflicts:
     """Reconciles that got a conflict for a write, did not repeat it, succeeded, and never ran again for that key."""
 
     levels: Mapping[str, Level] = {"ignored-conflict": "error"}
+    calls: frozenset[str] = UPDATES
 
     def __init__(self, scene: Scene) -> None:
         self._scene = scene
@@ -39,10 +40,10 @@ class IgnoredConflicts:
         self._unrepeated: dict[int, Unrepeated] = {}
 
     def called(self, doing: Doing, call: Call, code: int, answer: object) -> None:
-        if code == 409 and call.verb in ("update", "patch"):
+        if code == 409:
             found = self._unrepeated.setdefault(id(doing), Unrepeated(doing))
             found.writes[call.path] = (call.verb, calling_line())
-        elif self._unrepeated and code < 300 and call.verb in ("update", "patch") and id(doing) in self._unrepeated:
+        elif code < 300 and id(doing) in self._unrepeated:
             self._unrepeated[id(doing)].writes.pop(call.path, None)
 
     def finished(self, doing: Doing, outcome: Outcome) -> None:
