@@ -201,7 +201,8 @@ class Quiescence:
             return  # the streams that waited for the end of the round run first
         goal = min(self._waiters, key=_goal_of)[0] if self._waiters else None
         step = next_step(self._clock.us, timer=self._loop.next_timer(), goal=goal, round_due=self._round_is_due())
-        if self.at_rest is not None and isinstance(step, Wake | Jump) and self.at_rest(isinstance(step, Jump)):
+        moves = isinstance(step, Jump)
+        if self.at_rest is not None and (moves or isinstance(step, Wake)) and self.at_rest(moves):
             self._round_done = False
             return
         match step:

@@ -100,7 +100,7 @@ def _compare_created(old: Any, new: Any, schema: Schema) -> _Nodes:
 @Remembered
 def _compare_by_text(new: Any, old: Any, schema: Schema) -> _Nodes:
     """As `_compare`, whose first two arguments are reversed: it is the new value whose text is looked at."""
-    return _compare(old, new, schema)
+    return _compare_maps(old, new, schema, _compare_created)
 
 
 def _compare_maps(
@@ -111,10 +111,13 @@ def _compare_maps(
     removed: Tree = {}
     for key, value in new.items():
         before = old.get(key, ABSENT)
-        if before is value or (type(value) is str and before == value):
+        if before is value:
             continue
-        if before is ABSENT and not isinstance(value, dict | list):
-            added["f:" + key] = LEAF
+        if type(value) not in _CONTAINERS and type(before) not in _CONTAINERS:
+            if before is ABSENT:
+                added["f:" + key] = LEAF
+            elif before != value or type(before) is not type(value):
+                modified["f:" + key] = LEAF
             continue
         plus, other, minus = below(before, value, child_schema(schema, key))
         if plus is not None:
@@ -162,7 +165,7 @@ def _whole(value: Any, schema: Schema) -> Tree:
             return fieldset.leaves(tuple(value))
         out: Tree = {SELF: LEAF}
         for key, item in value.items():
-            out["f:" + key] = _whole(item, child_schema(schema, key)) if isinstance(item, dict | list) else LEAF
+            out["f:" + key] = _whole(item, child_schema(schema, key)) if type(item) in _CONTAINERS else LEAF
         return out
     if kind == "list" and schema.item_keys is not None and isinstance(value, list) and value:
         items = schema.items or ANY

@@ -14,13 +14,16 @@ POD_NAMES = "Pod names and hostnames"
 
 
 def of_template(obj: Object) -> Warnings:
-    return list(_of_spec(obj.get("spec") or {}))
+    template = (obj.get("spec") or {}).get("template") or {}
+    if (template.get("metadata") or {}).get("annotations"):
+        return template_warnings(template, "spec.template")
+    return list(_of_pod_spec(template.get("spec")))
 
 
 @Remembered
-def _of_spec(spec: Object) -> Sequence[str]:
-    """The warnings about the template in a spec."""
-    return template_warnings(spec.get("template") or {}, "spec.template")
+def _of_pod_spec(spec: Object | None) -> Sequence[str]:
+    """The warnings about a template without annotations."""
+    return template_warnings({"spec": spec}, "spec.template")
 
 
 def of_named(obj: Object) -> Warnings:

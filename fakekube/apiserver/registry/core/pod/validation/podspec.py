@@ -17,6 +17,7 @@ from fakekube.apiserver.registry.generic.validation import content
 from fakekube.apiserver.registry.generic.validation.content import MAX_INT32
 from fakekube.apiserver.registry.generic.validation.field import Field, Object
 from fakekube.apiserver.registry.generic.validation.labelselectors import validate_annotations, validate_labels
+from fakekube.apiserver.resultsbytext import Remembered
 
 RESTART_POLICIES = ("Always", "OnFailure", "Never")
 DNS_POLICIES = ("ClusterFirstWithHostNet", "ClusterFirst", "Default", "None")
@@ -28,11 +29,20 @@ MIRROR = "kubernetes.io/config.mirror"
 def validate_template(template: Field, options: PodOptions = TEMPLATE) -> None:
     spec = template.at("spec", template["spec"].value or {})
     validate_template_metadata(template, options)
-    validate_spec(spec, options)
+    if options is not TEMPLATE or not _is_valid(spec.value):
+        validate_spec(spec, options)
     annotations = template.at("annotations", (template["metadata"].value or {}).get("annotations"))
     securitycontext.validate_profiles_agree(annotations.value, spec)
     if spec.value.get("ephemeralContainers"):
         spec["ephemeralContainers"].forbidden("ephemeral containers not allowed in pod template")
+
+
+@Remembered
+def _is_valid(spec: Object) -> bool:
+    """Whether the pod spec of a template has no errors."""
+    alone = Field(spec)
+    validate_spec(alone, TEMPLATE)
+    return not alone.errors
 
 
 def validate_template_metadata(template: Field, options: PodOptions) -> None:
