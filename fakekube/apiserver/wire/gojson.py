@@ -93,11 +93,10 @@ _NO_NUMBERS = frozenset({str, bool, type(None)})
 def _with_numbers(value: Any, whole: type[int]) -> Any:
     kind = type(value)
     if kind is dict:
-        changed = {
-            key: new
-            for key, one in value.items()
-            if type(one) not in _NO_NUMBERS and (new := _with_numbers(one, whole)) is not one
-        }
+        changed = {}
+        for key, one in value.items():  # a comprehension calls a function for each map before Python 3.12
+            if type(one) not in _NO_NUMBERS and (new := _with_numbers(one, whole)) is not one:
+                changed[key] = new
         return {**value, **changed} if changed else value
     if kind is list:
         items = [_with_numbers(one, whole) for one in value]
