@@ -237,6 +237,11 @@ class Exchange(Struct):
         """Where it was made, as an addition to a text: `, in ...`; empty if that is not known."""
         return f", in {self.doing}" if self.doing is not None else ""
 
+    def may_name(self, field: bytes) -> bool:
+        """Whether the body of the request may have a field of this name: nearly none is decoded to find out."""
+        raw = self.request.body
+        return not isinstance(raw, bytes) or raw.find(field) >= 0
+
     def body(self) -> Any:
         """The body of the request, decoded once for all detectors; None if it is not JSON."""
         if self._body is _NOT_DECODED:

@@ -1,5 +1,6 @@
 """What counts for detectors of objects, finalizers and refused writes: tables, without an operator."""
 
+import json
 from datetime import UTC, datetime, timedelta
 from types import SimpleNamespace
 
@@ -105,7 +106,8 @@ class Record(SimpleNamespace):
 
 def exchange(verb="update", code=200, *, body=None, run=None, changed=True, answer=None, query=(), client="", info="d/a", headers=(), **fields):  # fmt: skip
     options = dict(query)
-    request = SimpleNamespace(query=query, option=lambda name: options.get(name, ""), headers=dict(headers))
+    sent = json.dumps(body, default=str).encode()
+    request = SimpleNamespace(query=query, option=lambda name: options.get(name, ""), headers=dict(headers), body=sent)
     place = SimpleNamespace(path=info, group="", version="v1", resource="pods")
     response = SimpleNamespace(body=answer)
     made = Exchange(request, place, response, Record(verb, code, **fields), run, changed, client, None)
@@ -683,6 +685,16 @@ def test_a_status_that_the_server_ignores(verb, body, options, stored, reported)
     answer.to_object = lambda: {"status": body.get("status") if isinstance(body, dict) else {"/status": 1}}
     IgnoredStatus(scene).answered(exchange(verb, body=body, answer=answer, **options))
     assert len(scene.found) == reported  # the answer, which may be of another version, has it
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [(b'{"status": {}}', True), (b'[{"path": "/status/x"}]', True), (b'{"spec": {}}', False), ({"spec": {}}, True)],
+)
+def test_bodies_that_may_name_a_field(body, expected):
+    made = exchange()
+    made.request.body = body
+    assert made.may_name(b"status") is expected
 
 
 @pytest.mark.parametrize(

@@ -65,10 +65,10 @@ class ClientLoops:
     def answered(self, exchange: Exchange) -> None:
         if exchange.doing is not None or exchange.record.code != 200:
             return
-        info, record, names = exchange.info, exchange.record, _names(exchange)
+        info, record = exchange.info, exchange.record
         if record.verb == "watch":
-            self._watched |= {(name, record.group, record.resource) for name in names}
-        elif any((name, record.group, record.resource) in self._watched for name in names):
+            self._watched |= {(name, record.group, record.resource) for name in _names(exchange)}
+        elif self._watched and any((one, record.group, record.resource) in self._watched for one in _names(exchange)):
             place = (record.group, record.resource, info.namespace, info.name)
             if exchange.changed:
                 self._changed(exchange, place)

@@ -81,7 +81,7 @@ class IgnoredStatus:
 
     def answered(self, exchange: Exchange) -> None:
         record = exchange.record
-        if record.code != 200 or record.subresource:
+        if record.code != 200 or record.subresource or not exchange.may_name(b"status"):
             return
         body = exchange.body()
         wanted = body.get("status") if isinstance(body, dict) else _patched_status(body)
