@@ -34,8 +34,9 @@ class ReconcileObserver(Observer):
         self._now = now
         self._running: dict[int, Running] = {}
         self._trace = ""
-        #: the number of reconciles of the present second; also by controller and key, if there are many
-        self._next_second, self._in_second = 0, 0
+        #: the reconciles of the present second; if there are many, how many of each controller and key
+        self._next_second = 0
+        self._recent: list[Run] = []
         self._times: Counter[tuple[str, str]] | None = None
 
     def running(self, controller: str) -> list[str]:
@@ -74,18 +75,18 @@ class ReconcileObserver(Observer):
         serial = 0 if ledger is None else ledger.next_serial()
         self._running[id(run)] = Running(self.identity, run, self._now(), serial)
         if run.started >= self._next_second:
-            self._next_second, self._in_second, self._times = int(run.started) + 1, 0, None
-        self._in_second += 1
-        if self._in_second > HOT_LOOP and ledger is not None:
-            self._check_hot_loop(run, ledger)
+            self._next_second, self._recent, self._times = int(run.started) + 1, [], None
+        if len(self._recent) < HOT_LOOP:
+            self._recent.append(run)
+        elif ledger is not None:
+            self._check_hot_loop(run)
         if ledger is not None and ledger.on_started is not None:
             ledger.on_started(self.identity, run.controller, str(run.request))
 
-    def _check_hot_loop(self, run: Run, ledger: Ledger) -> None:
+    def _check_hot_loop(self, run: Run) -> None:
         """Count the reconciles of this second by their keys; most seconds have too few for a hot loop."""
         if self._times is None:
-            own = ledger.reconciles(operator=self.identity.operator, incarnation=self.identity.incarnation)
-            self._times = Counter([(one.controller, one.key) for one in own[1 - self._in_second :]])
+            self._times = Counter([(one.controller, str(one.request)) for one in self._recent])
         who = (run.controller, str(run.request))
         self._times[who] += 1
         if self._times[who] > HOT_LOOP:
