@@ -1,7 +1,7 @@
 """Construction of named tuples without the cost of their `__new__`.
 
 `new_tuple(Delta, ("Added", obj))` equals `Delta("Added", obj)` and takes about half the time: it skips the Python
-function that `typing.NamedTuple` generates. It is used only where there are very many: events, work items, records.
+function that `typing.NamedTuple` generates. It is used only where one tuple is created per watch event or work item.
 """
 
 from collections.abc import Iterable

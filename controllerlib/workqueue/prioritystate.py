@@ -187,6 +187,11 @@ class PriorityQueueState(Generic[T]):
         """Return whether any key is locked."""
         return bool(self._locked)
 
+    def is_active(self, item: T) -> bool:
+        """Return whether `item` is ready or locked."""
+        entry = self._items.get(item)
+        return item in self._locked or (entry is not None and entry.due is None)
+
     def ready(self) -> Mapping[T, int]:
         """Return the ready keys with their priorities, in the order in which they will be handed out."""
         entries = sorted((e for e in self._items.values() if e.due is None), key=lambda e: (-e.priority, e.counter))

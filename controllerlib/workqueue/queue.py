@@ -185,6 +185,11 @@ class WorkQueue(Generic[T]):
         """Return the items being processed with the time at which they were handed out."""
         return self._state.processing()
 
+    def is_active(self, item: T) -> bool:
+        """Return whether an item is ready or being processed."""
+        self._state.add_due(self._now())
+        return self._state.is_active(item)
+
     def waiting(self) -> Mapping[T, float]:
         """Return the delayed items with their deadlines, in the order of these."""
         self._state.add_due(self._now())

@@ -207,6 +207,10 @@ class WorkQueueState(Generic[T]):
         """Return whether any item is being processed."""
         return bool(self._processing)
 
+    def is_active(self, item: T) -> bool:
+        """Return whether `item` is dirty or being processed."""
+        return item in self._dirty or item in self._processing
+
     def ready(self) -> Mapping[T, int]:
         """Return the dirty items, including those that wait for `done`, in the order of their adds, each with priority
         0.

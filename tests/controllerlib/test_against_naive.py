@@ -83,6 +83,7 @@ def test_plain_and_delaying_queue(steps: Sequence[Any]) -> None:
         assert queue.next_deadline() == (naive.waiting[0][0] if naive.waiting else None)
         for item in "abcd":
             assert queue.due(item) == next((due for due, key in naive.waiting if key == item), None)
+            assert queue.is_active(item) is (item in naive.dirty or item in naive.processing)
             assert queue.limiter.num_requeues(item) == naive.limiter.num_requeues(item)
 
 
@@ -141,6 +142,7 @@ def test_priority_queue(steps: Sequence[Any]) -> None:
         assert queue.is_ready() is any(key not in naive.processing for key, _ in naive.line())
         for item in "abcd":
             assert queue.due(item) == naive.waiting().get(item)
+            assert queue.is_active(item) is (item in dict(naive.line()) or item in naive.processing)
             assert queue.limiter.num_requeues(item) == naive.limiter.num_requeues(item)
 
 

@@ -124,9 +124,7 @@ class Observed(Struct):
             queue = found.queue if found is not None else None
         except RuntimeError:  # not started
             return False
-        return queue is not None and (
-            request in queue.ready() or request in queue.processing() or queue.due(request) is not None
-        )
+        return queue is not None and (queue.is_active(request) or queue.due(request) is not None)
 
 
 def note_kinds(observed: Observed) -> None:

@@ -245,11 +245,7 @@ class ControllerView:
         if queue is None:
             return False
         due = queue.due(request)
-        return (
-            request in queue.processing()
-            or request in queue.ready()
-            or (due is not None and due <= self._now() + seconds)
-        )
+        return queue.is_active(request) or (due is not None and due <= self._now() + seconds)
 
     def _queue(self) -> WorkQueue[Any] | None:
         """None before the controller has started."""

@@ -8,7 +8,6 @@ from typing import Any, NamedTuple, TypeVar, cast
 
 from controllerlib import Result
 from controllerlib.controller import Outcome, Run
-from controllerlib.namedtuples import new_tuple
 from controllerlib.workqueue import Cause
 from fakekube.harness.records.identity import Identity, Trace
 from fakekube.harness.records.kept import Bounded
@@ -185,4 +184,4 @@ def _reconcile(kept: tuple[Any, ...]) -> Reconcile:
 def _grouped(made: type[T], fields: Sequence[Any]) -> tuple[T, ...]:
     """The tuples whose fields follow one another."""
     size = len(made._fields)
-    return tuple([new_tuple(made, fields[at : at + size]) for at in range(0, len(fields), size)])
+    return tuple([made._make(fields[at : at + size]) for at in range(0, len(fields), size)])
