@@ -8,12 +8,14 @@ a few scalars.)
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import lru_cache
 from hashlib import blake2b
 from typing import Any, Generic, TypeVar
 
 import orjson
 
 from fakekube.apiserver.features import current
+from fakekube.apiserver.names import label_value_problems
 
 R = TypeVar("R")
 
@@ -27,6 +29,8 @@ LONGEST = 4 * 1024
 class Remembered(Generic[R]):
     """A function of the spec of a built-in kind, of immutable objects such as a schema, and of the server's features.
 
+    Its result does not depend on the values of labels that are valid and that the spec's selector selects.
+
     A result is remembered when its text comes again: many specs come once, and what is kept costs more than a mark.
     Equal texts have one result, so it must not be changed. What differs only in what orjson writes alike (NaN and null,
     `WholeFloat(1)` and 1, tuples and lists) has one text; such values are not in decoded specs of built-in kinds.
@@ -39,13 +43,9 @@ class Remembered(Generic[R]):
 
     def __call__(self, spec: Any, *others: object) -> R:
         """Calls the function, or returns what it has returned for this text and the same others (not: equal ones)."""
-        selector = spec.get("selector") if type(spec) is dict else None
-        labels = selector.get("matchLabels") if type(selector) is dict else None
-        if type(labels) is dict and self._note(tuple(labels.items())):
-            return self._function(spec, *others)  # most specs of workloads differ in their labels, and need no text
         try:
-            text = orjson.dumps(spec)
-        except TypeError:  # what orjson cannot encode, such as integers beyond 64 bits
+            text = orjson.dumps(_without_label_values(spec))
+        except TypeError:  # what orjson cannot encode, such as integers beyond 64 bits; labels that are no texts
             return self._function(spec, *others)
         others_and_features = (*others, current())
         key: tuple[object, ...] = (
@@ -62,15 +62,39 @@ class Remembered(Generic[R]):
             self._results[key] = result, others_and_features  # kept, so that no other object gets their identity
         return result
 
-    def _note(self, mark: object) -> bool:
-        """Notes that a text, or labels, have come; returns whether it is for the first time."""
-        try:
-            noted = hash(mark)
-        except TypeError:  # values that are no labels
-            return False
+    def _note(self, key: object) -> bool:
+        """Notes that a text has come; returns whether it is for the first time."""
+        noted = hash(key)
         if noted in self._noted:
             return False
         if len(self._noted) >= MOST_NOTED:
             self._noted.clear()
         self._noted.add(noted)
         return True
+
+
+def _without_label_values(spec: Any) -> Any:
+    """The spec of a workload with the names of its labels only, since most specs differ in their values; other specs,
+    and those with a selector or labels that may be wrong, as they are."""
+    if type(spec) is not dict:
+        return spec
+    selector, template = spec.get("selector"), spec.get("template")
+    if type(selector) is not dict or type(template) is not dict or selector.get("matchExpressions"):
+        return spec
+    meta, selected = template.get("metadata"), selector.get("matchLabels")
+    if type(meta) is not dict or type(selected) is not dict:
+        return spec
+    labels = meta.get("labels")
+    if (
+        type(labels) is not dict
+        or not selected.items() <= labels.items()
+        or not all(map(_is_label_value, labels.values()))
+    ):
+        return spec
+    named = {**template, "metadata": {**meta, "labels": [*labels]}}
+    return {**spec, "selector": {**selector, "matchLabels": [*selected]}, "template": named}
+
+
+@lru_cache(MOST_NOTED)
+def _is_label_value(value: str) -> bool:
+    return not label_value_problems(value)

@@ -43,21 +43,49 @@ def test_the_result_is_stored_at_the_second_call():
     assert counted.calls == 2
 
 
-def test_a_spec_with_new_labels_is_not_encoded():
-    counted = CountedFunction()
-    function = Remembered(counted)
-    for app in "aabaabaab":
-        function({"selector": {"matchLabels": {"app": app}}})
-    assert counted.calls == 6, "each spec is evaluated three times: the third result is stored"
+def workload(labels, selector=None):
+    return {"selector": selector or {"matchLabels": labels}, "template": {"metadata": {"labels": labels}, "spec": {}}}
 
 
-@pytest.mark.parametrize("selector", [None, "a", {"matchLabels": None}, {"matchLabels": {"app": ["x"]}}, {"app": "x"}])
-def test_other_selectors_do_not_delay_the_storing(selector):
+def test_specs_that_differ_in_the_values_of_their_labels_have_one_result():
     counted = CountedFunction()
     function = Remembered(counted)
-    for _ in range(4):
-        assert function({"selector": selector})[0] == repr({"selector": selector})
+    found = [function(workload({"app": app, "tier": "x"})) for app in "abcd"]
     assert counted.calls == 2
+    assert [one[0] for one in found] == [repr(workload({"app": app, "tier": "x"})) for app in "abbb"]
+    function(workload({"app": "a"}))
+    assert counted.calls == 3, "the names of the labels are others"
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        pytest.param(lambda app: workload({"app": f"-{app}"}), id="invalid"),
+        pytest.param(lambda app: workload({"app": app}, {"matchLabels": {"app": "x"}}), id="not selected"),
+        pytest.param(lambda app: workload({"app": app}, {"matchExpressions": [{"key": "app"}]}), id="expressions"),
+        pytest.param(lambda app: {"selector": {"matchLabels": {"app": app}}}, id="no template"),
+        pytest.param(lambda app: {"selector": {"app": app}, "template": {"metadata": {}}}, id="a plain selector"),
+        pytest.param(lambda app: {**workload({}), "template": app}, id="a text"),
+        pytest.param(lambda app: workload({"app": app}, {"matchLabels": [app]}), id="a list"),
+        pytest.param(lambda app: [workload({"app": app})], id="another value"),
+    ],
+)
+def test_other_specs_have_results_of_their_own(make):
+    counted = CountedFunction()
+    function = Remembered(counted)
+    for app in "abab":
+        assert function(make(app))[0] == repr(make(app))
+    assert counted.calls == 4
+    function(make("a"))
+    assert counted.calls == 4, "stored"
+
+
+@pytest.mark.parametrize("value", [1, None, ["x"]])
+def test_labels_that_are_no_texts_have_results_of_their_own(value):
+    function = Remembered(CountedFunction())
+    assert [function(workload({"app": one}))[0] for one in (value, "a", value)] == [
+        repr(workload({"app": one})) for one in (value, "a", value)
+    ]
 
 
 def test_equal_arguments_with_another_identity_have_results_of_their_own():
