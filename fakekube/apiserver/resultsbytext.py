@@ -44,12 +44,14 @@ class Remembered(Generic[R]):
     def __call__(self, spec: Any, *others: object) -> R:
         """Calls the function, or returns what it has returned for this text and the same others (not: equal ones)."""
         try:
-            text = orjson.dumps(_without_label_values(spec))
+            bare, labels = _without_labels(spec)
+            text = orjson.dumps(bare)
         except TypeError:  # what orjson cannot encode, such as integers beyond 64 bits; labels that are no texts
             return self._function(spec, *others)
         others_and_features = (*others, current())
         key: tuple[object, ...] = (
             text if len(text) <= LONGEST else blake2b(text).digest(),
+            labels,
             *map(id, others_and_features),
         )
         found = self._results.get(key)
@@ -73,26 +75,26 @@ class Remembered(Generic[R]):
         return True
 
 
-def _without_label_values(spec: Any) -> Any:
-    """The spec of a workload with the names of its labels only, since most specs differ in their values; other specs,
-    and those with a selector or labels that may be wrong, as they are."""
+def _without_labels(spec: Any) -> tuple[Any, object]:
+    """The spec of a workload without its labels, and their names, since most specs differ in the values alone; other
+    specs, and those with a selector or labels that may be wrong, as they are."""
     if type(spec) is not dict:
-        return spec
+        return spec, None
     selector, template = spec.get("selector"), spec.get("template")
     if type(selector) is not dict or type(template) is not dict or selector.get("matchExpressions"):
-        return spec
+        return spec, None
     meta, selected = template.get("metadata"), selector.get("matchLabels")
     if type(meta) is not dict or type(selected) is not dict:
-        return spec
+        return spec, None
     labels = meta.get("labels")
     if (
         type(labels) is not dict
         or not selected.items() <= labels.items()
         or not all(map(_is_label_value, labels.values()))
     ):
-        return spec
-    named = {**template, "metadata": {**meta, "labels": [*labels]}}
-    return {**spec, "selector": {**selector, "matchLabels": [*selected]}, "template": named}
+        return spec, None
+    named = {**template, "metadata": {**meta, "labels": None}}
+    return {**spec, "selector": {**selector, "matchLabels": None}, "template": named}, (*selected, None, *labels)
 
 
 @lru_cache(MOST_NOTED)

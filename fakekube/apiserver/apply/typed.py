@@ -9,6 +9,7 @@ from fakekube.apiserver.apply import fieldset
 from fakekube.apiserver.apply.fieldset import LEAF, SELF, Tree
 from fakekube.apiserver.apply.pathelement import BadItem, of_item, shown
 from fakekube.apiserver.resource import Object
+from fakekube.apiserver.resultsbytext import Remembered
 from fakekube.apiserver.schema.model import NO_FIELDS, Schema
 from fakekube.apiserver.wire import goprint
 
@@ -65,9 +66,23 @@ def indexed(items: list[Any], schema: Schema) -> dict[str, list[Any]]:
 # --- field sets of values --------------------------------------------------------------------------------------------
 
 
-def field_set(value: Object, schema: Schema) -> Tree:
-    """The fields and items of a value (`ToFieldSet`)."""
-    return _held_by_map(value, schema)
+def field_set(value: Object, schema: Schema, *, remembers: bool = False) -> Tree:
+    """The fields and items of a value (`ToFieldSet`).
+
+    `remembers`: the value is an object of a built-in kind, whose spec often has the text of another one.
+    """
+    if not remembers or type(value.get("spec")) is not dict:
+        return _held_by_map(value, schema)
+    return _held_by_map(_without_spec(value), schema) | _field_set_of_spec(value["spec"], schema)
+
+
+@Remembered
+def _field_set_of_spec(spec: Object, schema: Schema) -> Tree:
+    return _held_by_map({"spec": spec}, schema)
+
+
+def _without_spec(value: Object) -> Object:
+    return {key: one for key, one in value.items() if key != "spec"}
 
 
 def _held(value: Any, schema: Schema) -> Tree | None:
@@ -152,12 +167,16 @@ def reconciled(tree: Tree, schema: Schema) -> Tree:
 # --- validation ------------------------------------------------------------------------------------------------------
 
 
-def check(value: Object, schema: Schema, *, duplicates: bool = False) -> None:
+def check(value: Object, schema: Schema, *, duplicates: bool = False, remembers: bool = False) -> None:
     """Raises Mismatch if a value does not conform to its schema, or if a list has items with equal keys.
 
-    `duplicates`: equal keys are allowed.
+    `duplicates`: equal keys are allowed. `remembers`: as of `field_set`.
     """
-    if _conforms(value, schema, duplicates):
+    if remembers and type(value.get("spec")) is dict:
+        conforms = _spec_conforms(value["spec"], schema, duplicates)
+        if conforms and _conforms(_without_spec(value), schema, duplicates):
+            return
+    elif _conforms(value, schema, duplicates):
         return
     problems = [f"{path}: {why}" if path else why for path, why in _problems(value, schema)]
     if duplicates:
@@ -206,6 +225,11 @@ def _conforms(value: Any, schema: Schema, duplicates: bool) -> bool:
             and all(_conforms(item, items, duplicates) for item in value)
         )
     return type(value) in _SCALARS.get(kind, _ANY_SCALAR) and kind not in ("object", "map", "list")
+
+
+@Remembered
+def _spec_conforms(spec: Object, schema: Schema, duplicates: bool) -> bool:
+    return _conforms({"spec": spec}, schema, duplicates)
 
 
 def _has_keys(value: list[Any], schema: Schema, duplicates: bool) -> bool:

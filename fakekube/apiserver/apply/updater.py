@@ -126,7 +126,9 @@ class Updater:
         schema = self.schema
         merged = merging.merge(live, config, schema)
         last = managers.get(manager)
-        fields = fieldset.without(typed.field_set(config, schema), self._ignored(self.version))
+        fields = fieldset.without(
+            typed.field_set(config, schema, remembers=not self.reconciles), self._ignored(self.version)
+        )
         managers[manager] = VersionedSet(fields, self.version, applied=True)
         if last is not None and last.fields and not self._covers(fields, last, managers):
             with _explained("failed to prune fields"):

@@ -52,11 +52,12 @@ def test_values_that_conform_to_their_schema(field, value, conforms, duplicates)
     obj = spec(field, value)
     assert typed._conforms(obj, ROOT, duplicates) is conforms
     assert (list(typed._problems(obj, ROOT)) == []) is conforms
-    if conforms:
-        check(obj, ROOT, duplicates=duplicates)
-    else:
-        with pytest.raises(Mismatch):
-            check(obj, ROOT, duplicates=duplicates)
+    for remembers in (False, True, True, True):
+        if conforms:
+            check(obj, ROOT, duplicates=duplicates, remembers=remembers)
+        else:
+            with pytest.raises(Mismatch):
+                check(obj, ROOT, duplicates=duplicates, remembers=remembers)
 
 
 @pytest.mark.parametrize(("field", "value"), REPEATED)

@@ -50,6 +50,8 @@ def test_the_order_of_a_merged_set(live, config):
 )
 def test_the_field_set_of_a_value(value, held):
     assert typed.field_set(spec(**value), ROOT) == {"f:spec": held}
+    for _ in range(3):
+        assert typed.field_set(spec(**value), ROOT, remembers=True) == {"f:spec": held}
 
 
 #: Items with a number for a key, and with structs.
@@ -208,6 +210,12 @@ def test_a_new_object_is_compared_with_the_empty_one_of_its_kind(created):
     for new in [*created, *created]:
         assert compare_created(EMPTY, new, ROOT) == compare(EMPTY, new, ROOT)
         assert compare_created({}, new, ROOT) == compare({}, new, ROOT)
+
+
+@given(st.lists(VALUES, max_size=3))
+def test_the_field_set_of_a_spec_that_comes_again(applied):
+    for value in [*applied, *applied, {"metadata": {}}, {"metadata": {"labels": {"a": "b"}}, "spec": None}]:
+        assert typed.field_set(value, ROOT, remembers=True) == typed.field_set(value, ROOT)
 
 
 @given(VALUES, VALUES)
