@@ -76,7 +76,7 @@ class Observer(Protocol):
         return
 
     async def after_call(self, call: Call, code: int, answer: Any) -> None:
-        """The same, after `answered`; waiting here makes the client wait."""
+        """A client received an answer, as in `answered`, which is called before; waiting here makes it wait."""
         return
 
     async def before_delta(self, informer: str, delta: "Delta") -> None:

@@ -29,7 +29,8 @@ LONGEST = 4 * 1024
 class Remembered(Generic[R]):
     """A function of the spec of a built-in kind, of immutable objects such as a schema, and of the server's features.
 
-    Its result does not depend on the values of labels that are valid and that the spec's selector selects.
+    Its result depends on the names of a template's labels, but not on their values, if all are valid and the selector's
+    are among them.
 
     A result is remembered when its text comes again: many specs come once, and what is kept costs more than a mark.
     Equal texts have one result, so it must not be changed. What differs only in what orjson writes alike (NaN and null,
@@ -44,7 +45,7 @@ class Remembered(Generic[R]):
     def __call__(self, spec: Any, *others: object) -> R:
         """Calls the function, or returns what it has returned for this text and the same others (not: equal ones)."""
         try:
-            bare, labels = _without_labels(spec)
+            bare, labels = _without_label_values(spec)
             text = orjson.dumps(bare)
         except TypeError:  # what orjson cannot encode, such as integers beyond 64 bits; labels that are no texts
             return self._function(spec, *others)
@@ -75,9 +76,11 @@ class Remembered(Generic[R]):
         return True
 
 
-def _without_labels(spec: Any) -> tuple[Any, object]:
-    """The spec of a workload without its labels, and their names, since most specs differ in the values alone; other
-    specs, and those with a selector or labels that may be wrong, as they are."""
+def _without_label_values(spec: Any) -> tuple[Any, object]:
+    """A spec without the labels of its template and its selector, and their names: most specs differ in the values.
+
+    Specs whose labels matter are returned as they are: one may be invalid, or the selector may not select them.
+    """
     if type(spec) is not dict:
         return spec, None
     selector, template = spec.get("selector"), spec.get("template")
@@ -99,4 +102,5 @@ def _without_labels(spec: Any) -> tuple[Any, object]:
 
 @lru_cache(MOST_NOTED)
 def _is_label_value(value: str) -> bool:
+    # `validation.content` remembers the problems of a value, but is above this module
     return not label_value_problems(value)

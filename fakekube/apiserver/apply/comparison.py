@@ -89,9 +89,10 @@ def _below(node: Tree) -> Tree | None:
 
 def _compare_created(old: Any, new: Any, schema: Schema) -> _Nodes:
     """As `_compare`. The result is remembered by the text of what is new if the empty object has the struct, as it has
-    the spec of built-in kinds. (It has no metadata, which no two objects have in common, and nothing of a custom
-    resource, whose schema ends with its cluster.) A struct with scalars alone is compared as quickly."""
-    are_structs = schema.type == "object" and type(old) is dict and type(new) is dict
+    the spec of built-in kinds; so are those of the structs in it, such as a pod template's spec. (It has no metadata,
+    which no two objects have in common, and nothing of a custom resource, whose schema ends with its cluster.) A struct
+    with scalars alone is compared as quickly."""
+    are_structs = schema.type == "object" and schema.map_type != "atomic" and type(old) is dict and type(new) is dict
     if are_structs and old and not _CONTAINERS.isdisjoint(map(type, new.values())):
         return _compare_by_text(new, old, schema)
     return _compare(old, new, schema)
@@ -99,7 +100,7 @@ def _compare_created(old: Any, new: Any, schema: Schema) -> _Nodes:
 
 @Remembered
 def _compare_by_text(new: Any, old: Any, schema: Schema) -> _Nodes:
-    """As `_compare`, whose first two arguments are reversed: it is the new value whose text is looked at."""
+    """Compares two structs. The new one is the first argument, because it is its text that is looked at."""
     return _compare_maps(old, new, schema, _compare_created)
 
 

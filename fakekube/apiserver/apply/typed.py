@@ -69,7 +69,8 @@ def indexed(items: list[Any], schema: Schema) -> dict[str, list[Any]]:
 def field_set(value: Object, schema: Schema, *, remembers: bool = False) -> Tree:
     """The fields and items of a value (`ToFieldSet`).
 
-    `remembers`: the value is an object of a built-in kind, whose spec often has the text of another one.
+    `remembers`: whether to remember the result for the text of the spec, of an object of a built-in kind with values of
+    JSON alone.
     """
     if not remembers or type(value.get("spec")) is not dict:
         return _held_by_map(value, schema)
@@ -77,8 +78,9 @@ def field_set(value: Object, schema: Schema, *, remembers: bool = False) -> Tree
 
 
 @Remembered
-def _field_set_of_spec(spec: Object, schema: Schema) -> Tree:
-    return _held_by_map({"spec": spec}, schema)
+def _field_set_of_spec(spec: Object, whole: Schema) -> Tree:
+    """`whole` is the schema of the object."""
+    return _held_by_map({"spec": spec}, whole)
 
 
 def _without_spec(value: Object) -> Object:
@@ -170,7 +172,7 @@ def reconciled(tree: Tree, schema: Schema) -> Tree:
 def check(value: Object, schema: Schema, *, duplicates: bool = False, remembers: bool = False) -> None:
     """Raises Mismatch if a value does not conform to its schema, or if a list has items with equal keys.
 
-    `duplicates`: equal keys are allowed. `remembers`: as of `field_set`.
+    `duplicates`: equal keys are allowed. `remembers`: as for `field_set`.
     """
     if remembers and type(value.get("spec")) is dict:
         conforms = _spec_conforms(value["spec"], schema, duplicates)
@@ -228,8 +230,9 @@ def _conforms(value: Any, schema: Schema, duplicates: bool) -> bool:
 
 
 @Remembered
-def _spec_conforms(spec: Object, schema: Schema, duplicates: bool) -> bool:
-    return _conforms({"spec": spec}, schema, duplicates)
+def _spec_conforms(spec: Object, whole: Schema, duplicates: bool) -> bool:
+    """`whole` is the schema of the object."""
+    return _conforms({"spec": spec}, whole, duplicates)
 
 
 def _has_keys(value: list[Any], schema: Schema, duplicates: bool) -> bool:

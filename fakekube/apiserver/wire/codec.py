@@ -341,7 +341,7 @@ def _fields(value: Any, path: str, is_leaf: Callable[[str], bool]) -> Iterator[t
 
 def parse_yaml(body: bytes) -> tuple[Any, list[str]]:
     """The first YAML document as a JSON value, and the errors for its duplicate keys. Raises SyntaxProblem."""
-    if body[:1] == b"{" and (ord("\\") not in body or not _NOT_YAML.search(body)):
+    if body[:1] == b"{" and (b"\\" not in body or not _NOT_YAML.search(body)):
         with contextlib.suppress(orjson.JSONDecodeError, SyntaxProblem):
             value = orjson.loads(body)
             shortest = compact(value)

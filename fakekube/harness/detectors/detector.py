@@ -54,7 +54,7 @@ class Detector(Protocol):
 
     open(surroundings): before anything happens
     started(doing) · finished(doing, outcome): of reconciles of controllerlib
-    called(doing, call, code, answer): the requests of reconciles, with a verb in its `calls`
+    called(doing, call, code, answer): of requests of reconciles, with a verb in its `calls`
     answered(exchange): of requests with a verb in its `verbs`, without those of the test and of the cluster
     denied(exchange): the same, of all verbs, answered with 403; these are not `answered`
     refused(exchange): the same, of all verbs, answered with 400 and more
@@ -236,7 +236,7 @@ class Exchange(Struct):
         return f", in {self.doing}" if self.doing is not None else ""
 
     def may_name(self, field: bytes) -> bool:
-        """Whether the body of the request may have a field of this name: nearly none is decoded to find out."""
+        """Whether the body of the request may have a field of this name, unless it is escaped: few are decoded then."""
         raw = self.request.body
         return not isinstance(raw, bytes) or raw.find(field) >= 0
 
@@ -347,7 +347,7 @@ def leaves(value: Any, path: tuple[str | int, ...] = ()) -> Iterator[tuple[tuple
     if isinstance(value, dict):
         for key, one in value.items():
             yield from leaves(one, (*path, key))
-    elif isinstance(value, list):
+    elif isinstance(value, list | tuple):
         for number, one in enumerate(value):
             yield from leaves(one, (*path, number))
     else:
@@ -365,14 +365,15 @@ def changed_leaves(
 
     without: parts of the objects, such as "status", that are left out.
     """
-    one, other = _judged(before, without), _judged(after, without)
-    old, new = dict(_leaves_apart(one, other)), dict(_leaves_apart(other, one))
+    before, after = _judged(before, without), _judged(after, without)
+    old, new = dict(_leaves_apart(before, after)), dict(_leaves_apart(after, before))
     for path in dict.fromkeys([*old, *new]):
         if old.get(path) != new.get(path):
             yield path, new.get(path)
 
 
 def _judged(obj: Object, without: Container[str]) -> Object:
+    """The object without these parts, and without metadata that each write changes."""
     parts = {part: value for part, value in obj.items() if part not in without}
     if isinstance(meta := parts.get("metadata"), dict):
         parts["metadata"] = {name: value for name, value in meta.items() if name not in _OF_EACH_WRITE}

@@ -34,7 +34,7 @@ class ReconcileObserver(Observer):
         self._now = now
         self._running: dict[int, Running] = {}
         self._trace = ""
-        #: the reconciles of the present second; if there are many, how many of each controller and key
+        #: the first reconciles of the present second; if there are more, how many of each controller and key
         self._next_second = 0
         self._recent: list[Run] = []
         self._times: Counter[tuple[str, str]] | None = None
@@ -69,6 +69,7 @@ class ReconcileObserver(Observer):
     def retire(self) -> None:
         """Detach from the ledger."""
         self._ledger = None
+        self._recent.clear()
 
     def reconcile_started(self, run: Run) -> None:
         ledger = self._ledger

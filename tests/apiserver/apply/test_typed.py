@@ -218,6 +218,15 @@ def test_the_field_set_of_a_spec_that_comes_again(applied):
         assert typed.field_set(value, ROOT, remembers=True) == typed.field_set(value, ROOT)
 
 
+def test_an_atomic_struct_of_a_new_object_is_compared_as_a_whole():
+    fields = {"a": Schema("string"), "l": Schema("list", items=Schema("string"))}
+    struct = Schema("object", make_fields=lambda: fields, map_type="atomic")
+    whole = Schema("object", make_fields=lambda: {"spec": struct})
+    for _ in range(3):
+        found = compare_created({"spec": {"a": ""}}, {"spec": {"a": "x", "l": ["y"]}}, whole)
+        assert (found.added, found.modified, found.removed) == ({}, {"f:spec": {}}, {})
+
+
 @given(VALUES, VALUES)
 def test_a_merge_is_complete_and_idempotent(live, config):
     merged = merging.merge(live, config, ROOT)
