@@ -417,16 +417,17 @@ def _hooks(detectors: Iterable[Detector], name: str) -> tuple[Callable[..., None
 def _hooks_by(detectors: Iterable[Detector], name: str, attribute: str) -> dict[str, tuple[Callable[..., None], ...]]:
     """The methods of this name, by each of what their detectors name in an attribute."""
     found: dict[str, tuple[Callable[..., None], ...]] = {}
+    having = _having(attribute)
     for detector in detectors:
-        for one in getattr(detector, attribute, ()):
+        for one in getattr(detector, attribute) if type(detector) in having else ():
             found[one] = (*found.get(one, ()), getattr(detector, name))
     return found
 
 
 @cache
-def _having(hook: str) -> frozenset[type]:
-    """The known detectors that have a hook."""
-    return frozenset({cast(type, one) for one in KNOWN if hasattr(one, hook)})
+def _having(name: str) -> frozenset[type]:
+    """The known detectors that have a hook, or an attribute."""
+    return frozenset({cast(type, one) for one in KNOWN if hasattr(one, name)})
 
 
 def _each(listeners: Sequence[Callable[[T], None]]) -> Callable[[T], None]:
