@@ -102,7 +102,7 @@ def read_page(call: Call, options: ListOptions) -> Generator[Need, Any, Page]:
         yield from conversion.read(call, [entry for _, entry in every])
         scan = iter(every)
     for path, entry in scan:
-        if not selection.takes(path, entry):
+        if not selection.by_key_alone and not selection.matches(entry):
             continue
         if limit and len(found) == limit:
             break
@@ -113,7 +113,7 @@ def read_page(call: Call, options: ListOptions) -> Generator[Need, Any, Page]:
             if following is None:
                 break
             remaining = None
-            if not selection.labels and not selection.terms:
+            if selection.by_key_alone:
                 remaining = collection.count(selection.prefix, _following(last), exact)
             shown = store.revision_of_token(shown)
             token = continue_token(_following(last), selection.prefix, shown)

@@ -38,7 +38,7 @@ class Selection:
 
     `fields` reads a selectable field of an object, and `shown` returns the object in which it is looked up (None: the
     stored one). `name` is that of the only object that `terms` can select ("": there may be others). `prefix` is that
-    of the keys of all selected objects.
+    of the keys of all selected objects, and `by_key_alone` is whether there are no others with it.
     """
 
     namespace: str
@@ -48,9 +48,11 @@ class Selection:
     shown: Read | None = None
     name: str = ""
     prefix: str = field(init=False, repr=False, compare=False)
+    by_key_alone: bool = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "prefix", path_of(self.namespace, self.name))
+        object.__setattr__(self, "by_key_alone", not self.labels and not self.terms)
 
     def takes(self, path: str, entry: Entry) -> bool:
         return path.startswith(self.prefix) and self.matches(entry)
