@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import base64
-import builtins
 import posixpath
 from collections.abc import Generator
+from itertools import islice
 from typing import Any
 
 import orjson
@@ -94,31 +94,20 @@ def read_page(call: Call, options: ListOptions) -> Generator[Need, Any, Page]:
     exact = revision if revision else None
     shown = revision or store.revision
     collection = store.collection(call.resource.collection)
-    found: builtins.list[Entry] = []
-    last = ""
     scan = collection.scan(selection.prefix, start, exact)
     if call.converted is not None and selection.shown is not None:
         every = tuple(scan)
         yield from conversion.read(call, [entry for _, entry in every])
         scan = iter(every)
-    for path, entry in scan:
-        if not selection.by_key_alone and not selection.matches(entry):
-            continue
-        if limit and len(found) == limit:
-            break
-        found.append(entry)
-        last = path
-        if limit and len(found) == limit:
-            following = next(scan, None)
-            if following is None:
-                break
-            remaining = None
-            if selection.by_key_alone:
-                remaining = collection.count(selection.prefix, _following(last), exact)
-            shown = store.revision_of_token(shown)
-            token = continue_token(_following(last), selection.prefix, shown)
-            return Page(tuple(found), shown, token, remaining)
-    return Page(tuple(found), shown, "", None)
+    chosen = scan if selection.by_key_alone else (pair for pair in scan if selection.matches(pair[1]))
+    found = [*islice(chosen, limit or None)]
+    entries = tuple([entry for _, entry in found])
+    if not limit or len(found) < limit or next(scan, None) is None:
+        return Page(entries, shown, "", None)
+    following = _following(found[-1][0])
+    remaining = collection.count(selection.prefix, following, exact) if selection.by_key_alone else None
+    shown = store.revision_of_token(shown)
+    return Page(entries, shown, continue_token(following, selection.prefix, shown), remaining)
 
 
 def _begin(call: Call, options: ListOptions) -> tuple[str, int]:

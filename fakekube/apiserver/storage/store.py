@@ -105,6 +105,10 @@ class Change:
         return f"<Change {self.revision} {self.collection} {self.path} {what}>"
 
 
+#: How many keys a scan copies at a time: a page has few of many.
+_TOGETHER = 128
+
+
 class Collection:
     """The objects of one resource: sorted keys, the versions of each object, and the changes that watches read.
 
@@ -156,16 +160,16 @@ class Collection:
 
     def scan(self, prefix: str, start: str, revision: int | None) -> Iterator[tuple[str, Entry]]:
         """The entries with a prefix from the key `start` on, in order; the current ones (None), or at `revision`."""
+        if revision is not None and revision >= self.revision:
+            revision = None  # nothing has changed since
         keys = self.live_keys if revision is None else self.keys
-        i = bisect_left(keys, max(start, prefix))
-        while i < len(keys):
-            path = keys[i]
-            if prefix and not path.startswith(prefix):
-                return
-            entry = self.live.get(path) if revision is None else self.at(path, revision)
-            if entry is not None:
-                yield path, entry
-            i += 1
+        first = bisect_left(keys, max(start, prefix))
+        end = bisect_left(keys, _next_prefix(prefix), first) if prefix else len(keys)
+        for at in range(first, end, _TOGETHER):
+            for path in keys[at : min(at + _TOGETHER, end)]:
+                entry = self.live.get(path) if revision is None else self.at(path, revision)
+                if entry is not None:
+                    yield path, entry
 
     def count(self, prefix: str, start: str, revision: int | None) -> int:
         """The number of objects that `scan` finds. It depends on the changes since `revision`, not on the objects."""

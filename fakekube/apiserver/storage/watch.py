@@ -59,6 +59,8 @@ class Selection:
 
     def matches(self, entry: Entry) -> bool:
         """Whether the labels and fields of an object are selected."""
+        if self.by_key_alone:
+            return True
         obj = self.shown(entry) if self.shown is not None else entry.object
         if self.labels and not self.labels.matches(obj["metadata"].get("labels") or {}):
             return False
