@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 from typing import Any
 
 from fakekube import data
@@ -98,9 +99,16 @@ def described(resource: str, printer: Printer) -> Printer:
 
 def get(obj: Any, path: str, default: Any = None) -> Any:
     """Returns the value at a dotted path, or `default` if there is none."""
-    for key in path.split("."):
-        obj = obj.get(key) if isinstance(obj, dict) else None
+    for key in _keys(path):
+        if not isinstance(obj, dict):
+            return default
+        obj = obj.get(key)
     return default if obj is None else obj
+
+
+@lru_cache(1024)
+def _keys(path: str) -> list[str]:
+    return path.split(".")
 
 
 def name_of(obj: Object) -> str:
