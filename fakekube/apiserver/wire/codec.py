@@ -202,10 +202,11 @@ def duplicates(value: Any, body: bytes) -> list[str]:
 
 def compact(value: Any, levels: int = MAX_DEPTH) -> bytes | None:
     """The shortest encoding of a JSON value; None if it is nested deeper than `levels`, or has very large integers."""
-    for _ in range(_ENCODER_DEPTH - levels):
+    outer = _ENCODER_DEPTH - levels
+    for _ in range(outer):
         value = [value]
     try:
-        return orjson.dumps(value)
+        return orjson.dumps(value)[outer : -outer or None]
     except TypeError:
         return None
 
@@ -215,6 +216,8 @@ def _repeated(body: bytes, shortest: bytes | None) -> list[str]:
 
     A field has a quote before a colon, in both. Those in strings are the same in both unless the body escapes them.
     """
+    if body == shortest:
+        return []
     if shortest is not None and _keeps_fields(body, shortest) and not _ESCAPED_KEY.search(body):
         return []
     _check_depth(body)
@@ -223,7 +226,7 @@ def _repeated(body: bytes, shortest: bytes | None) -> list[str]:
 
 def _keeps_fields(body: bytes, shortest: bytes) -> bool:
     """Whether a body and its shortest encoding have the same number of quotes before colons."""
-    if any(gap in body for gap in (b" :", b"\t:", b"\n:", b"\r:")):
+    if max(map(body.find, (b" :", b"\t:", b"\n:", b"\r:"))) >= 0:
         return len(_KEY.findall(body)) == len(_KEY.findall(shortest))
     return body.count(b'":') == shortest.count(b'":')
 
