@@ -189,6 +189,31 @@ def test_forcing_a_state_does_not_call_admission_or_need_a_namespace(kube):
     assert kube.exists("v1", "Pod", "p", "nowhere")
 
 
+@pytest.mark.parametrize(
+    ("entry", "problem"),
+    [
+        ({"manager": "x", "apiVersion": "v1"}, "operation must be `Apply` or `Update`"),
+        ({"operation": "Update"}, "apiVersion must not be empty"),
+        ({"operation": "Update", "apiVersion": "v1"}, "missing fieldsType in managed fields entry 0"),
+        (
+            {"operation": "Apply", "apiVersion": "v1", "fieldsType": "FieldsV1", "fieldsV1": {"z": {}}},
+            "error decoding set",
+        ),
+    ],
+)
+def test_forced_managed_fields_that_no_write_could_read_are_refused(kube, entry, problem):
+    with pytest.raises(ValueError, match=rf"cannot be stored: metadata.managedFields: {problem}"):
+        kube.state.force(pod(metadata={"name": "p", "managedFields": [entry]}))
+
+
+def test_forced_managed_fields_without_a_set_are_those_of_an_empty_one(kube):
+    entry = {"manager": "x", "operation": "Update", "apiVersion": "v1", "fieldsType": "FieldsV1"}
+    made = kube.state.force(pod(metadata={"name": "p", "managedFields": [entry]}))
+    assert made["metadata"]["managedFields"] == [{**entry, "fieldsV1": {}}]
+    kube.patch("v1", "Pod", "p", {"metadata": {"labels": {"a": "b"}}})
+    assert "x" not in {one["manager"] for one in kube.get("v1", "Pod", "p")["metadata"]["managedFields"]}
+
+
 def test_a_forced_object_has_managed_fields_and_can_be_applied_to(kube):
     kube.state.force(config_map("a", x="1"))
     meta = kube.get("v1", "ConfigMap", "a")["metadata"]

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
+from fakekube.apiserver.apply import managedfields
+from fakekube.apiserver.apply.managedfields import ManagedFieldsEntry, Undecodable
 from fakekube.apiserver.call import Call, RequestContext, Server
 from fakekube.apiserver.endpoints import ownership
 from fakekube.apiserver.resource import Resource
@@ -37,7 +40,9 @@ def write(server: Server, resource: Resource, obj: Object, context: RequestConte
         raise bad_request(", ".join(f"unknown field {path}" for path in unknown))
     old = call.shown(existing) if existing is not None and call.converted is None else None
     draft = {**draft, "metadata": _completed(call, draft["metadata"], existing)}
-    if not draft["metadata"].get("managedFields"):
+    if entries := draft["metadata"].get("managedFields"):
+        draft["metadata"]["managedFields"] = _in_own_form(entries)
+    else:
         draft = (
             ownership.created(call, draft, _OPTIONS) if old is None else ownership.changed(call, draft, old, _OPTIONS)
         )
@@ -52,6 +57,14 @@ def write(server: Server, resource: Resource, obj: Object, context: RequestConte
     entry = server.committed(change, context).after
     assert entry is not None, "it was written"
     return entry
+
+
+def _in_own_form(entries: Sequence[ManagedFieldsEntry]) -> Sequence[ManagedFieldsEntry]:
+    """The entries as this server writes them: the next write reads no others. Raises 400 for invalid ones."""
+    try:
+        return managedfields.encode(managedfields.decode(entries))
+    except Undecodable as problem:
+        raise bad_request(f"metadata.managedFields: {problem}") from None
 
 
 def _call(server: Server, resource: Resource, meta: Object, context: RequestContext) -> Call:

@@ -236,7 +236,7 @@ class Exchange(Struct):
         return f", in {self.doing}" if self.doing is not None else ""
 
     def may_name(self, field: bytes) -> bool:
-        """Whether the body of the request may have a field of this name, unless it is escaped: few are decoded then."""
+        """Whether the body may have a field of this name (if the name is not escaped): so few need to be decoded."""
         raw = self.request.body
         return not isinstance(raw, bytes) or raw.find(field) >= 0
 
