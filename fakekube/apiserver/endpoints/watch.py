@@ -109,8 +109,8 @@ def open_watch(call: Call, options: ListOptions, selection: Selection) -> Watch:
         collection = store.collection(call.resource.collection)
         found.initial = [
             found.event("ADDED", entry)
-            for path, entry in collection.scan(selection.prefix, "", stale)
-            if selection.takes(path, entry)
+            for _, entry in collection.scan(selection.prefix, "", stale)
+            if selection.matches(entry)
         ]
         if options.bookmarks and options.send_initial_events:
             found.initial.append(found.bookmark(initial_events_end=True))
