@@ -187,8 +187,8 @@ def _check_configuration(call: Call, config: Object) -> None:
     if isinstance(config.get("metadata"), dict) and _metadata(config).get("managedFields") is not None:
         raise bad_request("metadata.managedFields must be nil")
     try:
-        kind = call.registration
-        values.check(without_kind(config), kind.apply_schema, remembers=not kind.unstructured)
+        registration = call.registration
+        values.check(without_kind(config), registration.apply_schema, remembers=not registration.unstructured)
     except values.Mismatch as problem:
         raise StatusError(500, "", f"failed to create typed patch object ({_named(config)}): {problem}") from None
 

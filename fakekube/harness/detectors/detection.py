@@ -418,8 +418,8 @@ def _hooks_by(detectors: Iterable[Detector], name: str, attribute: str) -> dict[
     """The methods of this name, by each of what their detectors name in an attribute."""
     found: dict[str, tuple[Callable[..., None], ...]] = {}
     having = _having(attribute)
-    for detector in detectors:
-        for one in getattr(detector, attribute) if type(detector) in having else ():
+    for detector in [one for one in detectors if type(one) in having]:
+        for one in getattr(detector, attribute):
             found[one] = (*found.get(one, ()), getattr(detector, name))
     return found
 

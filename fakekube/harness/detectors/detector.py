@@ -238,7 +238,7 @@ class Exchange(Struct):
     def may_name(self, field: bytes) -> bool:
         """Whether the body may have a field of this name (if the name is not escaped): so few need to be decoded."""
         raw = self.request.body
-        return not isinstance(raw, bytes) or raw.find(field) >= 0
+        return not isinstance(raw, bytes) or field in raw
 
     def body(self) -> Any:
         """The body of the request, decoded once for all detectors; None if it is not JSON."""
