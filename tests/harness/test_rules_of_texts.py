@@ -1,11 +1,13 @@
 """The pure rules by which detectors read what clients write, and by which checks of arguments answer."""
 
 import asyncio
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from controllerlib.controller import RecoveredPanic
 from fakekube.apiserver.kubelet import ExecResult
@@ -13,7 +15,14 @@ from fakekube.apiserver.wire.status import StatusError
 from fakekube.controllers.kubelet.stage import Stage, Start
 from fakekube.harness.callbacks import reported, takes_nothing
 from fakekube.harness.detectors.detector import leaves, meta_of, shown_path, shown_value
-from fakekube.harness.detectors.presenttime import at_path, is_number, present_fields, writes_present
+from fakekube.harness.detectors.presenttime import (
+    at_path,
+    is_number,
+    is_present,
+    present_fields,
+    texts_of,
+    writes_present,
+)
 from fakekube.harness.detectors.spokenerrors import speaks_of_an_error
 from fakekube.harness.detectors.texts.places import defined_at, is_of_library, raised_at, shown_error
 from fakekube.harness.detectors.texts.unchanged import why
@@ -69,6 +78,35 @@ def test_fields_of_the_server_and_times_of_changes_are_not_the_present():
     assert writes_present({**body, "spec": {"at": now}}, NOW)
     assert present_fields([now], NOW) == ((0,),)
     assert present_fields(now, NOW) == present_fields(None, NOW) == present_fields({"a": {1, now}}, NOW) == ()
+
+
+class Moment(datetime):
+    """As libraries that replace the wall clock have it."""
+
+
+def forms_of(now):
+    """Values that are the present time, or nearly so."""
+    seconds, text = int(now.timestamp()), now.isoformat()
+    near = (now + timedelta(seconds=1)).isoformat()
+    numbers = [seconds, str(seconds), seconds + 0.25, seconds * 1000 + 7, seconds + 1, f"x{seconds}", f"{seconds}9"]
+    return st.sampled_from(
+        [text, text.replace("T", " "), text[:19] + "Z", text[11:19], near, *numbers, None, True, "é"]
+    )
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.data())
+def test_the_present_is_found_by_text_where_it_is_found_field_by_field(data):
+    now = data.draw(st.datetimes(datetime(1971, 1, 1), datetime(2100, 1, 1), timezones=st.just(UTC)))
+    names = st.sampled_from(["metadata", "creationTimestamp", "managedFields", "spec", "a"])
+    nested = st.recursive(forms_of(now), lambda some: st.lists(some, max_size=3) | st.dictionaries(names, some))
+    body = data.draw(st.dictionaries(names, nested, max_size=4))
+    text, of_server = texts_of(now), {"creationTimestamp", "managedFields"}
+    expected = [path for path, value in leaves(body) if is_present(value, text) and not of_server & set(path)]
+    assert sorted(map(str, present_fields(body, now))) == sorted(map(str, expected))
+    moment = Moment.fromtimestamp(now.timestamp(), UTC).replace(microsecond=now.microsecond)
+    assert texts_of(moment) == text
+    assert (text.date, text.time, text.seconds) == (f"{now:%Y-%m-%d}", f"{now:%H:%M:%S}", int(now.timestamp()))
 
 
 @pytest.mark.parametrize(

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import datetime
-from typing import Any, NamedTuple
+from datetime import UTC, datetime
+from typing import Any
 
 import orjson
 
 from fakekube.harness.detectors.detector import Doing, leaves, meta_of
+from fakekube.struct import Struct
 
 Field = tuple[str | int, ...]
 
@@ -59,31 +60,43 @@ def present_fields(body: Any, now: datetime) -> tuple[Field, ...]:
     if not isinstance(body, dict | list):
         return ()
     text = texts_of(now)
-    try:
-        raw = orjson.dumps(body)
-    except TypeError:
-        return ()
-    with_t, with_space, seconds = text.raw
-    if raw.find(with_t) < 0 and raw.find(seconds) < 0 and raw.find(with_space) < 0:  # `in` is slow for bytes in 3.11
-        return ()  # as of nearly all objects
+    if not _may_have(body, text):
+        return ()  # as most objects
+    if isinstance(body, dict) and isinstance(meta := body.get("metadata"), dict):
+        body = {**body, "metadata": {name: value for name, value in meta.items() if name not in _OF_THE_SERVER}}
+        if not _may_have(body, text):
+            return ()  # as most objects that were written at this instant, too
     return tuple(
         path for path, value in leaves(body) if is_present(value, text) and not _OF_THE_SERVER.intersection(path)
     )
 
 
-class Texts(NamedTuple):
+def _may_have(body: Any, text: Texts) -> bool:
+    """Whether an object may have a time: its JSON is searched much faster than its fields are."""
+    try:
+        raw = orjson.dumps(body)
+    except TypeError:  # no JSON
+        return False
+    return raw.find(text.raw_time) >= 0 or raw.find(text.raw_seconds) >= 0  # `in` is slow for bytes in 3.11
+
+
+class Texts(Struct, frozen=True):
     """A time in the forms in which objects have it."""
 
     date: str
     time: str
     seconds: int
     since_1970: str
-    #: as they are in JSON
-    raw: tuple[bytes, bytes, bytes]
+    #: what the JSON of an object with the time has
+    raw_time: bytes
+    raw_seconds: bytes
 
 
 #: The time that was asked for last, with its forms: many objects are written at one instant.
 _last: tuple[datetime, Texts] | None = None
+
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def texts_of(now: datetime) -> Texts:
@@ -91,10 +104,10 @@ def texts_of(now: datetime) -> Texts:
     global _last
     last = _last
     if last is None or last[0] is not now:
-        text, seconds = now.isoformat(), int(now.timestamp())
-        date, time = text[:10], text[11:19]
-        raw = (f"{date}T{time}".encode(), f"{date} {time}".encode(), str(seconds).encode())
-        last = _last = now, Texts(date, time, seconds, str(seconds), raw)
+        raw, since = orjson.dumps(now, default=datetime.isoformat), now - _EPOCH  # much faster than isoformat()
+        text, seconds = raw.decode(), since.days * 86400 + since.seconds
+        since_1970 = str(seconds)
+        last = _last = now, Texts(text[1:11], text[12:20], seconds, since_1970, raw[12:20], since_1970.encode())
     return last[1]
 
 
