@@ -7,11 +7,13 @@ from types import SimpleNamespace
 
 import pytest
 
+from controllerlib.observer import Call
 from fakekube.apiserver.response import StoredObject
 from fakekube.harness.asserting import Assertions
-from fakekube.harness.audit import Audit
+from fakekube.harness.audit import WRITES, Audit
 from fakekube.harness.desks.faults import Faults
 from fakekube.harness.detectors.detection import Detection, _only_delays_events
+from fakekube.harness.detectors.detector import Sent
 from fakekube.harness.detectors.known.objectcare.children import Children
 from fakekube.harness.detectors.known.objectcare.finalizers import Finalizers
 from fakekube.harness.detectors.known.objectcare.leakedsecrets import LeakedSecrets
@@ -56,6 +58,7 @@ def hooks_called(
         _revision=1,
         _denied=(hook("denied"),),
         _answered={"update": (hook("answered"),)},
+        _alone={"update": (hook("alone"),), "watch": (hook("alone"),)},
         _created=(hook("created"),),
         _created_of={"events": (hook("event"),)},
         _refused=(hook("refused"),),
@@ -93,13 +96,112 @@ def hooks_called(
         (200, {"agent": "test"}, []),
         (200, {"user": "system:kube-controller-manager"}, []),
         (200, {"doing": None}, []),
-        (200, {"doing": None, "steps": 1}, ["answered"]),
+        (200, {"doing": None, "steps": 1}, ["answered", "alone"]),
+        (200, {"doing": None, "steps": 1, "verb": "watch", "revision": 1}, ["alone"]),
+        (200, {"verb": "watch", "revision": 1}, []),
         (200, {"pending": SimpleNamespace(revision=2)}, ["answered", "finalized"]),
         (200, {"pending": SimpleNamespace(revision=1)}, ["answered"]),
     ],
 )
 def test_the_detectors_that_an_answer_concerns(code, options, hooks):
     assert hooks_called(code, **options) == hooks
+
+
+class Hooked:
+    """A detector that notes which hooks are called."""
+
+    raises = False
+
+    def __init__(self, log, name=""):
+        self._log, self._name = log, name
+
+    def __getattr__(self, hook):
+        return lambda *found: self._log.append(hook)
+
+    def started(self, *found):
+        self._log.append(f"started {self._name}".rstrip())
+
+
+class Raising(Hooked):
+    raises = True
+
+
+def detection_of(log, **hooks):
+    """A Detection whose detectors have the hooks that it calls for reconciles."""
+    detector = Hooked(log)
+    names = ("started", "finished", "resynced", "requeued", "failed", "made", "rejected")
+    scene = SimpleNamespace(faults=(), fault_hits=None)
+    tables = {f"_{name}": (getattr(detector, name),) for name in names}
+    called = {"update": (detector.called,)}
+    detection = SimpleNamespace(scene=scene, _doing={}, _called=called, _committed=(), **tables)
+    vars(detection).update(hooks)
+    return detection
+
+
+def reconcile(*causes):
+    return SimpleNamespace(request="d/a", controller="c", causes=[SimpleNamespace(kind=kind) for kind in causes])
+
+
+@pytest.mark.parametrize(
+    ("causes", "after", "error", "killed", "hooks"),
+    [
+        (["updated"], None, None, False, ["started", "finished"]),
+        ([], 1.0, None, False, ["started", "finished"]),
+        (["resync"], 0.9, None, False, ["resynced", "started", "requeued", "finished"]),
+        (["relist", "updated"], 0.0, "error", False, ["resynced", "started", "requeued", "finished", "failed"]),
+        (["updated", "resync"], None, "error", False, ["started", "finished", "failed"]),
+        (["updated"], 0.0, "error", True, ["started"]),
+    ],
+)
+def test_the_hooks_of_a_reconcile(causes, after, error, killed, hooks):
+    log = []
+    detection, run = detection_of(log), reconcile(*causes)
+    Detection.started(detection, SimpleNamespace(is_killed=killed), run)
+    doing = detection._doing[id(run)]
+    Detection.finished(detection, run, SimpleNamespace(requeue_after=after, error=error))
+    assert (log, detection._doing, doing.is_over) == (hooks, {}, True)
+
+
+@pytest.mark.parametrize(
+    ("verb", "code", "killed", "hooks"),
+    [
+        ("update", 200, False, ["called"]),
+        ("update", 201, False, ["called", "made"]),
+        ("update", 202, False, ["called"]),
+        ("update", 399, False, ["called"]),
+        ("update", 400, False, ["called", "rejected"]),
+        ("create", 201, False, ["made"]),
+        ("create", 409, False, ["rejected"]),
+        ("update", 201, True, []),
+    ],
+)
+def test_the_hooks_of_a_write_of_a_reconcile(verb, code, killed, hooks):
+    log = []
+    detection, run = detection_of(log), reconcile()
+    Detection.started(detection, SimpleNamespace(is_killed=killed), run)
+    log.clear()
+    body, answer = ({"metadata": {"resourceVersion": version}} for version in "12")
+    Detection.called(detection, Call(run, verb, "PUT", "/a", (), body, "agent"), code, answer)
+    Detection.called(detection, Call(reconcile(), verb, "PUT", "/a", (), body, "agent"), code, answer)
+    assert log == hooks
+    sent = detection._doing[id(run)].sent
+    assert sent == [Sent(verb, "/a", code, body, answer, "1", "2")] * (not killed)
+
+
+def test_hooks_that_a_detector_asks_for_are_called_once_and_before_those_that_raise():
+    log = []
+    late, raising = Hooked(log, "late"), Raising(log, "raising")
+    detection = detection_of(log, _started=(raising.started,), _called={})
+    for _ in range(2):
+        Detection._follow(
+            detection, started=late.started, finished=late.started, called=late.started, committed=late.started
+        )
+    assert detection._started == (late.started, raising.started)
+    assert detection._finished[1:] == detection._committed == (late.started,)
+    assert detection._called == dict.fromkeys(WRITES, (late.started,))
+    for _ in range(2):
+        Detection._listen(detection_of(log, _answered=(answered := {"get": (print,)})), ("get", "list"), late.started)
+    assert answered == {"get": (print, late.started), "list": (late.started,)}
 
 
 @pytest.mark.parametrize(
@@ -305,24 +407,30 @@ def test_work_in_real_time_is_driven_unless_an_async_test_awaits_it(is_async):
 
 
 def test_finalizers_are_checked_in_their_order():
-    held, checked = {}, []
+    held, checked, followed = {}, [], {}
     detector = SimpleNamespace(
-        _held=held, _by_key={}, _check_order=lambda doing, finalizer, uid: checked.append((finalizer, uid))
+        _scene=SimpleNamespace(follow=followed.update),
+        _finished="the hook",
+        _committed="the hook",
+        _held=held,
+        _by_key={},
+        _check_order=lambda doing, finalizer, uid: checked.append((finalizer, uid)),
     )
     doing = SimpleNamespace(key="default/a", who=(1, "db", "default/a"))
     meta = {"name": "a", "uid": "u", "finalizers": ["z/one", "a/two", "foregroundDeletion"]}
     after = SimpleNamespace(object={"metadata": meta})
     before = SimpleNamespace(object={"metadata": {**meta, "finalizers": ["z/one"]}})
     change = SimpleNamespace(collection="pods", path="default/a", before=None, after=after)
-    Finalizers.committed(detector, change, doing)
+    Finalizers.refinalized(detector, change, doing)
+    assert followed == {"finished": "the hook", "committed": "the hook"}
     assert checked == [("a/two", "u"), ("z/one", "u")]
     assert [one.finalizer for one in held["pods", "default/a"]] == ["a/two", "z/one"]
     assert detector._by_key == {doing.who: ("pods", "default/a")}
     checked.clear()
     held.clear()
-    Finalizers.committed(detector, SimpleNamespace(**{**vars(change), "before": before}), doing)
+    Finalizers.refinalized(detector, SimpleNamespace(**{**vars(change), "before": before}), doing)
     assert checked == [("a/two", "u")]
-    Finalizers.committed(SimpleNamespace(**{**vars(detector), "_held": {}}), change, None)
+    Finalizers.refinalized(SimpleNamespace(**{**vars(detector), "_held": {}}), change, None)
     assert len(checked) == 1
 
 
@@ -333,7 +441,7 @@ def test_a_write_of_times_alone_counts_if_the_reconcile_follows_at_once(at, alon
     doing = SimpleNamespace(at=at, who="key", run=object())
     suspect = SimpleNamespace(at=10, quick=0, probes=set())
     detector = SimpleNamespace(suspects={"key": suspect}, _runs={id(doing.run): alone}, _echoes={}, is_probing=False)
-    TimestampLoops.finished(detector, doing, SimpleNamespace(error=None))
+    TimestampLoops._finished(detector, doing, SimpleNamespace(error=None))
     assert (suspect.quick, suspect.at) == (quick, at)
     assert detector._runs == {}
 
@@ -519,10 +627,8 @@ def test_threads_that_are_left_are_those_of_an_operator_or_of_none(monkeypatch, 
     assert reported == [of_bubble]
 
 
-@pytest.mark.parametrize(
-    ("code", "answer", "looked"), [(201, {}, True), (200, {}, False), (201, "text", False), (409, "text", False)]
-)
-def test_only_objects_that_were_created_are_children(monkeypatch, code, answer, looked):
+@pytest.mark.parametrize(("answer", "looked"), [({}, True), ("text", False), (None, False)])
+def test_only_objects_are_children(monkeypatch, answer, looked):
     asked = []
 
     def child_of(doing, answer):
@@ -531,7 +637,7 @@ def test_only_objects_that_were_created_are_children(monkeypatch, code, answer, 
 
     monkeypatch.setattr("fakekube.harness.detectors.known.objectcare.children.child_of", child_of)
     doing = SimpleNamespace(operator=SimpleNamespace(owned={}), run=SimpleNamespace(controller="db"))
-    Children.called(SimpleNamespace(), doing, None, code, answer)
+    Children.made(SimpleNamespace(), doing, Sent("create", "/pods", 201, None, answer))
     assert asked == ([answer] if looked else [])
 
 

@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import datetime
-from functools import cache, partial
-from typing import Any, TypeVar, cast
+from functools import partial
+from typing import Any, TypeVar
 
 from controllerlib import Manager
 from controllerlib.controller import Outcome, Run
@@ -19,8 +19,11 @@ from fakekube.apiserver.requestlog import RequestRecord
 from fakekube.apiserver.response import Response
 from fakekube.apiserver.storage.store import Change
 from fakekube.apiserver.wire.request import Request, RequestInfo
+from fakekube.harness.audit import WRITES
 from fakekube.harness.detectors.detector import (
     COMPONENTS,
+    PERIODIC,
+    SHORT,
     UPDATES,
     Detector,
     Doing,
@@ -31,9 +34,11 @@ from fakekube.harness.detectors.detector import (
     Sent,
     Surroundings,
     note_kinds,
+    version_of,
 )
 from fakekube.harness.detectors.finding import Finding, FindingError, FindingWarning, shortened
-from fakekube.harness.detectors.knowndetectors import KNOWN, check_name, detectors_for
+from fakekube.harness.detectors.hooktables import each, hooks_by, hooks_of, ordered
+from fakekube.harness.detectors.knowndetectors import check_name, detectors_for
 from fakekube.harness.detectors.levels import Level
 from fakekube.harness.detectors.logrecords import LogRecords
 from fakekube.server.runner import ServerRunner
@@ -82,42 +87,67 @@ class Detection:
         self._only: Sequence[str] = ()
         active = [name for name, level in self.levels.items() if level != "off"]
         self.detectors: Sequence[Detector] = detectors_for(active, self.scene)
-        self._started = _hooks(self.detectors, "started")
-        self._finished = _hooks(self.detectors, "finished")
+        self._started = hooks_of(self.detectors, "started")
+        self._finished = hooks_of(self.detectors, "finished")
+        self._resynced = hooks_of(self.detectors, "resynced")
+        self._requeued = hooks_of(self.detectors, "requeued")
+        self._failed = hooks_of(self.detectors, "failed")
         #: by the collection, the resource or the verb: the hooks of detectors that name what they look at
-        self._called = _hooks_by(self.detectors, "called", "calls")
-        self._committed_in = _hooks_by(self.detectors, "committed", "collections")
-        self._created_of = _hooks_by(self.detectors, "created", "creates")
-        self._answered = _hooks_by(self.detectors, "answered", "verbs")
-        self._committed = _hooks([one for one in self.detectors if not hasattr(one, "collections")], "committed")
-        self._created = _hooks([one for one in self.detectors if not hasattr(one, "creates")], "created")
-        self._refused = _hooks(self.detectors, "refused")
-        self._finalized = _hooks(self.detectors, "finalized")
+        self._called = hooks_by(self.detectors, "called", "calls")
+        self._made = hooks_of(self.detectors, "made")
+        self._rejected = hooks_of(self.detectors, "rejected")
+        self._committed_in = hooks_by(self.detectors, "committed", "collections")
+        self._created_of = hooks_by(self.detectors, "created", "creates")
+        self._answered = hooks_by(self.detectors, "answered", "verbs")
+        self._alone = hooks_by(self.detectors, "answered_alone", "verbs")
+        self._committed = hooks_of([one for one in self.detectors if not hasattr(one, "collections")], "committed")
+        self._created = hooks_of([one for one in self.detectors if not hasattr(one, "creates")], "created")
+        self._refused = hooks_of(self.detectors, "refused")
+        self._finalized = hooks_of(self.detectors, "finalized")
+        self._refinalized = hooks_of(self.detectors, "refinalized")
         #: the last change of finalizers, until its request is answered
         self._pending: Change | None = None
         self.scene.listen, self.scene.follow = self._listen, self._follow
-        self._denied = _hooks(self.detectors, "denied")
-        self._unchanged = _hooks(self.detectors, "unchanged")
+        self._denied = hooks_of(self.detectors, "denied")
+        self._unchanged = hooks_of(self.detectors, "unchanged")
         if self.detectors:
             self._leave.append(runner.on_answer(self._answer))
             self._leave.append(runner.on_write(self._commit))
 
     def _listen(self, verbs: Iterable[str], hook: Callable[[Exchange], None]) -> None:
         for verb in verbs:
-            self._answered[verb] = (*self._answered.get(verb, ()), hook)
+            hooks = self._answered.get(verb, ())
+            if hook not in hooks:
+                self._answered[verb] = (*hooks, hook)
 
-    def _follow(self, hook: Callable[[Doing, Outcome], None]) -> None:
-        self._finished = (*self._finished, hook)
+    def _follow(
+        self,
+        *,
+        started: Callable[[Doing], None] | None = None,
+        finished: Callable[[Doing, Outcome], None] | None = None,
+        called: Callable[[Doing, Sent], None] | None = None,
+        committed: Callable[[Change, Doing | None], None] | None = None,
+    ) -> None:
+        if started is not None and started not in self._started:
+            self._started = ordered((*self._started, started))
+        if finished is not None and finished not in self._finished:
+            self._finished = (*self._finished, finished)
+        if committed is not None and committed not in self._committed:
+            self._committed = (*self._committed, committed)
+        if called is not None:
+            for verb in WRITES:
+                hooks = self._called.get(verb, ())
+                self._called[verb] = hooks if called in hooks else (*hooks, called)
 
     def open(self, bubble: Bubble, has_threads: Callable[[], bool]) -> None:
         """Observe the tasks, threads and blocking calls of a bubble, too."""
         self._bubble, self.scene.fail = bubble, self._fail
         surroundings = Surroundings(bubble, self.doing, self._in_step, has_threads, lambda: tuple(self._doing.values()))
-        for hook in _hooks(self.detectors, "open"):
+        for hook in hooks_of(self.detectors, "open"):
             hook(surroundings)
-        if created := _hooks(self.detectors, "task_created"):
-            bubble.loop.on_task = _each([*([bubble.loop.on_task] if bubble.loop.on_task is not None else ()), *created])
-        if logged := _hooks(self.detectors, "logged"):
+        if created := hooks_of(self.detectors, "task_created"):
+            bubble.loop.on_task = each([*([bubble.loop.on_task] if bubble.loop.on_task is not None else ()), *created])
+        if logged := hooks_of(self.detectors, "logged"):
             self._logs = LogRecords(logged)
             self._logs.install()
 
@@ -139,7 +169,7 @@ class Detection:
         """An operator to observe, which is not built yet, and its observer, which passes everything on to another."""
         observed = Observed(process.name, process=process)
         self.scene.operators.append(observed)
-        if not (self._started or self._called or self._finished or self._committed or self._answered):
+        if not self.detectors:
             return observed, recording
         observer = OperatorObserver(self, observed, recording)
         self._observers.append(observer)
@@ -149,6 +179,8 @@ class Detection:
         """The manager of an operator has its controllers."""
         observed.manager, observed.name = manager, name
         note_kinds(observed)
+        for hook in hooks_of(self.detectors, "built"):
+            hook(observed)
 
     def planned(self, plan: P) -> P:
         """The test has asked for something that may never happen. Returns it."""
@@ -169,24 +201,44 @@ class Detection:
 
     def started(self, observed: Observed, run: Run) -> None:
         hits = self.scene.fault_hits() if self.scene.faults else 0
-        doing = self._doing[id(run)] = Doing(run, observed, str(run.request), hits)
+        key = str(run.request)
+        doing = self._doing[id(run)] = Doing(run, observed, key, hits, (id(observed), run.controller, key))
+        causes = run.causes
+        if causes and causes[0].kind in PERIODIC:
+            for hook in self._resynced:
+                hook(doing)
         for hook in self._started:
             hook(doing)
 
     def called(self, call: Call, code: int, answer: Any) -> None:
+        """A write of a reconcile is answered."""
         doing = self._doing.get(id(call.run))
         if doing is not None and not doing.operator.is_killed:
-            doing.sent.append(Sent(call.verb, call.path, code, call.body, answer))
-            for hook in self._called.get(call.verb, ()):
-                hook(doing, call, code, answer)
+            _, verb, _, path, _, body, _ = call
+            sent = Sent(verb, path, code, body, answer, version_of(body), version_of(answer))
+            doing.sent.append(sent)
+            hooks = self._called.get(verb, ())
+            if code == 201:
+                hooks = (*hooks, *self._made)
+            elif code >= 400:
+                hooks = (*hooks, *self._rejected)
+            for hook in hooks:
+                hook(doing, sent)
 
     def finished(self, run: Run, outcome: Outcome) -> None:
         doing = self._doing.pop(id(run), None)
         if doing is not None:
             doing.is_over = True
             if not doing.operator.is_killed:
+                after = outcome.requeue_after
+                if after is not None and after < SHORT:
+                    for hook in self._requeued:
+                        hook(doing, outcome)
                 for hook in self._finished:
                     hook(doing, outcome)
+                if outcome.error is not None:
+                    for failed in self._failed:
+                        failed(doing, outcome.error)
             doing.sent.clear()
 
     def doing(self) -> Doing | None:
@@ -199,7 +251,7 @@ class Detection:
     def waiting_for(self, run: Run) -> str:
         """Where a reconcile in progress waits without a timeout; empty if it does not, or if that is not observed."""
         doing = self._doing.get(id(run))
-        places = [] if doing is None else [hook(doing) for hook in _hooks(self.detectors, "waiting_for")]
+        places = [] if doing is None else [hook(doing) for hook in hooks_of(self.detectors, "waiting_for")]
         return "".join(place or "" for place in places)
 
     def first(self, kind: type[T]) -> T | None:
@@ -220,11 +272,14 @@ class Detection:
         pending, self._pending = self._pending, None
         if pending is not None and pending.revision == record.revision:
             hooks = (*hooks, *(partial(hook, pending) for hook in self._finalized))
-        if not hooks or record.user_agent == self._own or record.user.startswith(COMPONENTS):
+        alone = self._alone.get(record.verb, ())
+        if not (hooks or alone) or record.user_agent == self._own or record.user.startswith(COMPONENTS):
             return
         doing = self.doing()
-        if doing is None and not self.steps:
-            return  # the test itself, with a client of its own
+        if doing is None:
+            if not self.steps:
+                return  # the test itself, with a client of its own
+            hooks = (*hooks, *alone)
         client = self.scene.runner.client
         name = client.name if client is not None else ""
         exchange = Exchange(request, info, response, record, doing, changed, name, client)
@@ -240,6 +295,8 @@ class Detection:
             after.object["metadata"].get("finalizers") if after is not None else None
         ):
             self._pending = change
+            for hook in self._refinalized:
+                hook(change, doing)
         for hook in self._committed:
             hook(change, doing)
         for hook in self._committed_in.get(change.collection, ()):
@@ -318,7 +375,7 @@ class Detection:
     def closed(self) -> None:
         """Called when operators, tasks and threads have been ended after a test that has passed."""
         if self._raised is not None:
-            for hook in _hooks(self.detectors, "closed"):
+            for hook in hooks_of(self.detectors, "closed"):
                 hook()
 
     def raise_late(self) -> None:
@@ -348,10 +405,12 @@ class Detection:
             rule.on_hit = None
         if self._logs is not None:
             self._logs.remove()
-        for retire in _hooks(self.detectors, "retire"):
+        for retire in hooks_of(self.detectors, "retire"):
             retire()
         self.detectors = ()
-        self._started = self._finished = self._committed = ()
+        self._started = self._finished = self._failed = self._resynced = self._requeued = self._committed = ()
+        self._made = self._rejected = self._refinalized = ()
+        self._alone = {}
         self._called, self._answered, self._denied, self._unchanged, self._committed_in = {}, {}, (), (), {}
         self._refused, self._created, self._finalized, self._created_of = (), (), (), {}
         self.scene.operators.clear()
@@ -377,7 +436,7 @@ class OperatorObserver(Observer):
             self.detection.finished(run, outcome)
 
     def answered(self, call: Call, code: int, answer: Any) -> None:
-        if call.run is not None:  # neither is interested in others
+        if call.run is not None and call.verb in WRITES:  # neither is interested in others
             self._recording.answered(call, code, answer)
             if self.detection is not None:
                 self.detection.called(call, code, answer)
@@ -400,44 +459,12 @@ def _unlistened(verbs: Iterable[str], hook: Callable[[Exchange], None]) -> None:
     """Ignores who would listen after the end of the cluster."""
 
 
-def _unfollowed(hook: Callable[[Doing, Outcome], None]) -> None:
+def _unfollowed(**hooks: Callable[..., None] | None) -> None:
     """Ignores who would follow reconciles after the end of the cluster."""
 
 
 def _unfailed(detector: str, error: BaseException) -> None:
     """Ignores what would end a step after the end of the cluster."""
-
-
-def _hooks(detectors: Iterable[Detector], name: str) -> tuple[Callable[..., None], ...]:
-    """The methods of this name, of the detectors that have it."""
-    having = _having(name)
-    return tuple([getattr(one, name) for one in detectors if type(one) in having])
-
-
-def _hooks_by(detectors: Iterable[Detector], name: str, attribute: str) -> dict[str, tuple[Callable[..., None], ...]]:
-    """The methods of this name, by each of what their detectors name in an attribute."""
-    found: dict[str, tuple[Callable[..., None], ...]] = {}
-    having = _having(attribute)
-    for detector in [one for one in detectors if type(one) in having]:
-        for one in getattr(detector, attribute):
-            found[one] = (*found.get(one, ()), getattr(detector, name))
-    return found
-
-
-@cache
-def _having(name: str) -> frozenset[type]:
-    """The known detectors that have a hook, or an attribute."""
-    return frozenset({cast(type, one) for one in KNOWN if hasattr(one, name)})
-
-
-def _each(listeners: Sequence[Callable[[T], None]]) -> Callable[[T], None]:
-    """Calls all of them."""
-
-    def call(value: T) -> None:
-        for one in listeners:
-            one(value)
-
-    return call
 
 
 def _nothing(*_: object) -> None:

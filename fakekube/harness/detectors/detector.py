@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
 
 from controllerlib import Manager
 from controllerlib.controller import (
@@ -19,7 +19,7 @@ from controllerlib.controller import (
 from fakekube.apiserver.faults import FaultRule
 from fakekube.apiserver.requestlog import RequestRecord
 from fakekube.apiserver.response import Response
-from fakekube.apiserver.storage.store import Entry, Store, path_of
+from fakekube.apiserver.storage.store import Change, Entry, Store, path_of
 from fakekube.apiserver.wire.request import Request, RequestInfo, parse
 from fakekube.harness.detectors.levels import Level
 from fakekube.harness.pods.simulatedpods import LaterScript
@@ -43,6 +43,12 @@ UPDATES = frozenset({"update", "patch"})
 #: Seconds after which a requeue, or another request, is no answer to a refusal.
 FAR = 300.0
 
+#: Requeues after fewer seconds are none that an operator has chosen as its period.
+SHORT = 1.0
+
+#: Causes for which nothing has changed.
+PERIODIC = frozenset({"resync", "relist"})
+
 #: Reconciles of one key that have started tasks or threads which still run.
 REPEATED = 3
 
@@ -53,15 +59,22 @@ class Detector(Protocol):
     Besides `finish` it has those of these methods that it needs; `Detection` finds them by name:
 
     open(surroundings): before anything happens
-    started(doing) · finished(doing, outcome): of reconciles of controllerlib
-    called(doing, call, code, answer): of requests of reconciles, with a verb in its `calls`
+    built(observed): of operators of controllerlib, before they start
+    started(doing) · finished(doing, outcome): of their reconciles
+    resynced(doing): of reconciles that start because of a resync or a relist, before `started`
+    requeued(doing, outcome): of reconciles that are requeued after less than SHORT, before `finished`
+    failed(doing, error): of reconciles that have failed
+    called(doing, sent): of writes of reconciles, with a verb in its `calls`
+    made(doing, sent) · rejected(doing, sent): the same, of all verbs, answered with 201, or with 400 and more
     answered(exchange): of requests with a verb in its `verbs`, without those of the test and of the cluster
+    answered_alone(exchange): the same, only of requests without a reconcile
     denied(exchange): the same, of all verbs, answered with 403; these are not `answered`
     refused(exchange): the same, of all verbs, answered with 400 and more
     created(exchange): the same, answered with 201; only of the resources in `creates`, if it has any
     unchanged(exchange): the same, of updates and patches that succeed and change nothing
     finalized(change, exchange): the same, of writes that have changed finalizers
     committed(change, doing): of the store; only of the `collections` that it has, if it has any
+    refinalized(change, doing): of the store, if finalizers have changed
     logged(record, program): of log records of operators, tasks and threads
     task_created(task): of tasks in the bubble
     closed(): when operators, tasks and threads have been ended after the test
@@ -141,14 +154,27 @@ def note_kinds(observed: Observed) -> None:
                 observed.reconciled.setdefault(name, (source.api_version, source.kind))
 
 
-class Sent(NamedTuple):
-    """A request of a reconcile and its answer."""
+class Sent(Struct, frozen=True):
+    """A write of a reconcile and its answer. before, after: the resourceVersions in the two, if any."""
 
     verb: str
     path: str
     code: int
     body: Any
     answer: Any
+    before: str = ""
+    after: str = ""
+
+
+class Writer(Struct, frozen=True):
+    """Who changes objects: a controller of an operator, or another client. program: several may have one name."""
+
+    client: str
+    controller: str = ""
+    program: int = 0
+
+    def __str__(self) -> str:
+        return f"{self.client} ({self.controller})" if self.controller else self.client
 
 
 class Doing(Struct):
@@ -159,20 +185,25 @@ class Doing(Struct):
     key: str
     #: the number of requests that faults had affected when it started
     faults: int
+    #: the operator, the controller and the key
+    who: tuple[int, str, str]
     sent: list[Sent] = field(default_factory=list)
     is_over: bool = False
     #: whether it has changed something in the store
     has_changed: bool = False
-    #: the operator, the controller and the key
-    who: tuple[int, str, str] = (0, "", "")
+    _writer: Writer | None = None
+
+    @property
+    def writer(self) -> Writer:
+        """The controller, as what changes objects."""
+        if self._writer is None:
+            self._writer = Writer(self.operator.name, self.run.controller, id(self.operator))
+        return self._writer
 
     @property
     def inspected_as(self) -> str:
         """The operator and the controller, as in `Scene.inspected`."""
         return f"{self.operator.name}/{self.run.controller}"
-
-    def __post_init__(self) -> None:
-        self.who = (id(self.operator), self.run.controller, self.key)
 
     @property
     def at(self) -> float:
@@ -264,6 +295,22 @@ class Report(Protocol):
     def __call__(self, detector: str, text: str, *, who: str = "", key: object = None) -> None: ...
 
 
+class Follow(Protocol):
+    """Takes hooks, as those of `Detector`, of one that has something to look for only now: most tests need few.
+
+    `called` gets all writes, `committed` all changes. A hook that is known already is not called twice.
+    """
+
+    def __call__(
+        self,
+        *,
+        started: Callable[[Doing], None] | None = None,
+        finished: Callable[[Doing, Outcome], None] | None = None,
+        called: Callable[[Doing, Sent], None] | None = None,
+        committed: Callable[[Change, Doing | None], None] | None = None,
+    ) -> None: ...
+
+
 class Planned(Protocol):
     """What a test has asked for and may never happen. problem: why it has done nothing; empty if it has."""
 
@@ -293,8 +340,8 @@ class Scene(Struct):
     named: Callable[[FaultRule], str] | None = None
     #: calls a hook with each answered request of these verbs from now on: for what few tests need
     listen: Callable[[Iterable[str], Callable[[Exchange], None]], None] = lambda verbs, hook: None
-    #: calls a hook with each reconcile that has finished, and its outcome, from now on
-    follow: Callable[[Callable[[Doing, Outcome], None]], None] = lambda hook: None
+    #: calls hooks from now on
+    follow: Follow = lambda **hooks: None
     #: OPERATOR/CONTROLLER whose errors the test reads itself, and users whose permissions it compares
     inspected: Callable[[], frozenset[str]] = frozenset
 
@@ -321,6 +368,13 @@ class Scene(Struct):
         resource = self.runner.apiserver.catalog.find_kind(*kind) if kind is not None else None
         return self.store.get(resource.collection, doing.key) if resource is not None else None
 
+    def writer(self, doing: Doing | None) -> Writer | None:
+        """Who makes the present request, in a reconcile or without one; None for the test."""
+        if doing is not None:
+            return doing.writer
+        client = self.runner.client
+        return None if client is None else Writer(client.name, program=id(client))
+
     def fault_hits(self) -> int:
         """The number of requests that faults have affected."""
         return sum(rule.hits for rule in self.faults)
@@ -333,7 +387,8 @@ class Scene(Struct):
 def version_of(obj: Any) -> str:
     """The resourceVersion of an object; "" without one."""
     meta = obj.get("metadata") if isinstance(obj, dict) else None
-    return str(meta.get("resourceVersion") or "") if isinstance(meta, dict) else ""
+    version = meta.get("resourceVersion") if isinstance(meta, dict) else None
+    return str(version) if version else ""
 
 
 def meta_of(obj: Any) -> Mapping[str, Any]:

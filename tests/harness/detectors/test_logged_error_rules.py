@@ -12,9 +12,9 @@ class Scene:
     """What the detector asks."""
 
     def __init__(self):
-        self.now, self.found, self.faults, self.hits, self.followed = 0.0, [], [], 0, []
+        self.now, self.found, self.faults, self.hits, self.followed = 0.0, [], [], 0, set()
         self.runner = SimpleNamespace(clock=SimpleNamespace(monotonic=lambda: self.now), is_down=False)
-        self.follow = self.followed.append
+        self.follow = lambda finished: self.followed.add(finished)
 
     def fault_hits_of(self, program):
         return self.hits
@@ -121,10 +121,10 @@ def test_what_a_reconcile_logs_counts_unless_it_fails_itself(fails):
     detector.open(SimpleNamespace(doing=lambda: doing))
     for _ in range(2):
         detector.logged(record(kind=AttributeError), "program")
-    assert len(scene.followed) == 1
+    (finished,) = scene.followed
     detector.finish()
     assert scene.found == []
-    scene.followed[0](doing, SimpleNamespace(error=ValueError() if fails else None))
-    scene.followed[0](doing, SimpleNamespace(error=None))
+    finished(doing, SimpleNamespace(error=ValueError() if fails else None))
+    finished(doing, SimpleNamespace(error=None))
     detector.finish()
     assert len(scene.found) == (0 if fails else 1)

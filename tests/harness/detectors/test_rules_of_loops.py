@@ -23,6 +23,7 @@ from fakekube.harness.detectors.known.reconciling import timestamps
 from fakekube.harness.detectors.known.reconciling.resyncs import ResyncWrites
 from fakekube.harness.detectors.known.reconciling.timestamps import QUICK_WRITES, Stamped, Suspect, TimestampLoops
 from fakekube.virtualtime.errors import HotLoop
+from tests.harness.detectors.driven import Driven
 
 NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 PRESENT, EARLIER = "2026-01-02T03:04:05Z", "2026-01-02T03:04:04Z"
@@ -89,8 +90,7 @@ def call(verb="update", path=PATH, **body):
 
 def answered(detector, doing, made, code, answer):
     """A request is answered, which the detector looks at if it has the verb."""
-    if made.verb in detector.calls:
-        detector.called(doing, made, code, answer)
+    detector.called(doing, made, code, answer)
 
 
 # --- writes of resyncs
@@ -110,7 +110,7 @@ def answered(detector, doing, made, code, answer):
     ],
 )
 def test_reconciles_that_only_a_resync_has_caused(kinds, faults, noted):
-    detector, doing = ResyncWrites(Scene(faults=faults)), Doing(*kinds)
+    detector, doing = Driven(ResyncWrites(Scene(faults=faults))), Doing(*kinds)
     detector.started(doing)
     assert detector._began == ({id(doing): 5} if noted else {})
     detector.finished(Doing(), None)
@@ -142,7 +142,7 @@ def test_reconciles_that_only_a_resync_has_caused(kinds, faults, noted):
 )
 def test_changes_of_such_a_reconcile(made, code, version, reported):
     scene = Scene(r1=pod(size=1), r7=pod(size=2), r8=pod(size=2))
-    detector, doing = ResyncWrites(scene), Doing("resync")
+    detector, doing = Driven(ResyncWrites(scene)), Doing("resync")
     answered(detector, doing, made, code, pod(version))
     assert scene.found == []  # it has not started
     detector.started(doing)
@@ -170,7 +170,7 @@ def test_changes_of_such_a_reconcile(made, code, version, reported):
     ],
 )
 def test_what_a_write_has_changed(versions, known, changed):
-    assert ResyncWrites(Scene(known=known, **versions))._has_changed(PATH, 7) is changed
+    assert Driven(ResyncWrites(Scene(known=known, **versions)))._has_changed(PATH, 7) is changed
 
 
 # --- loops of the present time
@@ -190,7 +190,7 @@ def stamped(**more):
     ],
 )
 def test_a_key_that_its_own_write_of_the_time_triggers_is_suspect(made, version, suspect):
-    detector, doing = TimestampLoops(Scene()), Doing("updated", version="7")
+    detector, doing = Driven(TimestampLoops(Scene())), Doing("updated", version="7")
     detector.started(doing)
     assert detector.suspects == {}
     detector._stamped[version] = stamped(**made)
@@ -212,7 +212,7 @@ def test_a_key_that_its_own_write_of_the_time_triggers_is_suspect(made, version,
 
 
 def suspected(scene, **more):
-    detector, doing = TimestampLoops(scene), Doing()
+    detector, doing = Driven(TimestampLoops(scene)), Doing()
     suspect = Suspect(doing, PATH, (("spec", "at"),), 10.0)
     for name, value in more.items():
         setattr(suspect, name, value)
@@ -254,14 +254,14 @@ def test_a_write_of_the_present_time_is_quick_within_five_seconds(seconds, alone
     ],
 )
 def test_writes_of_the_present_time_are_noted(made, code, noted):
-    detector, doing = TimestampLoops(Scene()), Doing()
+    detector, doing = Driven(TimestampLoops(Scene())), Doing()
     answered(detector, doing, made, code, pod())
     assert detector._stamped == ({} if noted is None else {"7": stamped(path=noted)})
 
 
 def test_the_latest_writes_of_the_present_time_are_remembered(monkeypatch):
     monkeypatch.setattr(timestamps, "REMEMBERED", 2)
-    detector = TimestampLoops(Scene())
+    detector = Driven(TimestampLoops(Scene()))
     for version in "1234":
         detector.called(Doing(), call(at=PRESENT), 200, pod(version))
         assert list(detector._stamped)[-1] == version
@@ -305,7 +305,7 @@ def test_a_suspect_that_writes_the_time_again(made, echo, alone, run, wrote):
     ],
 )
 def test_a_write_that_has_changed_only_times(version, known, versions, alone):
-    assert TimestampLoops(Scene(known=known, **versions))._is_alone(PATH, version) is alone
+    assert Driven(TimestampLoops(Scene(known=known, **versions)))._is_alone(PATH, version) is alone
 
 
 LIVE, TERMINATING = (SimpleNamespace(object={"metadata": meta}) for meta in ({}, {"deletionTimestamp": "now"}))
@@ -403,7 +403,7 @@ def test_a_chain_knows_what_was_written_most():
     ],
 )
 def test_writes_that_make_a_version(verb, code, sent, made, times):
-    detector = HotLoops(Scene())
+    detector = Driven(HotLoops(Scene()))
     for _ in range(2):
         answered(detector, Doing(), call(verb, metadata={"resourceVersion": sent}), code, pod())
     answered(detector, Doing(), call(verb), code, {})
@@ -413,7 +413,7 @@ def test_writes_that_make_a_version(verb, code, sent, made, times):
 
 def test_the_latest_versions_are_remembered(monkeypatch):
     monkeypatch.setattr(hotloops, "REMEMBERED", 2)
-    detector = HotLoops(Scene())
+    detector = Driven(HotLoops(Scene()))
     seen = []
     for version in "1234":
         detector.called(Doing(), call(), 200, pod(version))
@@ -423,7 +423,7 @@ def test_the_latest_versions_are_remembered(monkeypatch):
 
 @pytest.mark.parametrize(("after", "short"), [(None, False), (0.0, True), (0.999, True), (1.0, False), (2.0, False)])
 def test_short_requeues(after, short):
-    detector = HotLoops(Scene())
+    detector = Driven(HotLoops(Scene()))
     for before in (set(), {"a", "b"}):
         detector._short = set(before)
         detector.finished(Doing(), SimpleNamespace(requeue_after=after))
@@ -446,7 +446,7 @@ def test_short_requeues(after, short):
     ],
 )
 def test_what_continues_a_chain(kinds, made, short, goes_on):
-    detector, doing = HotLoops(Scene()), Doing(*kinds, version="7")
+    detector, doing = Driven(HotLoops(Scene())), Doing(*kinds, version="7")
     detector._made["7"] = "a" if made else "b"
     detector._short |= {"a"} if short else {"b"}
     detector._chains["a"] = chain = Chain()
@@ -461,7 +461,7 @@ def test_what_continues_a_chain(kinds, made, short, goes_on):
     [(99, 100, True, 0), (98, 100, False, 0), (120, 99, False, 0), (8, 20, False, 1), (9, 20, False, 0), (8, 21, False, 0), (8, 19, False, 0), (150, 150, True, 0)],
 )  # fmt: skip
 def test_from_how_many_writes_a_chain_is_a_loop(events, times, raised, reported):
-    detector, doing = HotLoops(scene := Scene()), Doing("updated", version="7")
+    detector, doing = Driven(HotLoops(scene := Scene())), Doing("updated", version="7")
     detector._made["7"] = "a"
     detector._chains["a"] = Chain({PATH: times}, PATH, times, events)
     if raised:
@@ -485,7 +485,7 @@ def exchange(verb="update", *, at=10.0, code=200, agent="op/1", client="", proce
 
 
 def watching(**versions):
-    detector = ClientLoops(Scene(**versions))
+    detector = Driven(ClientLoops(Scene(**versions)))
     detector.answered(exchange("watch"))
     return detector
 
@@ -669,7 +669,7 @@ def test_pairs_of_writers_are_tried_in_their_order():
     ],
 )
 def test_the_names_of_writers_that_overwrite_each_other(first, second, names):
-    detector = fights.Fights(scene := Scene())
+    detector = Driven(fights.Fights(scene := Scene()))
     series = fights.Series(fights.Writer(*first), 0.0)
     fields = [fights.Overwritten((name,), (1, "x" * 200)) for name in "abcd"]
     detector._report(("pods.apps", "d/a"), series, (fights.Writer(*first), fights.Writer(*second)), fields)

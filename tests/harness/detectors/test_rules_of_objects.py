@@ -35,6 +35,7 @@ from fakekube.harness.detectors.known.requesting.updates import (
     _patched_status,
     _tidied,
 )
+from tests.harness.detectors.driven import Driven
 
 NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 SECONDS = 1000.0
@@ -142,7 +143,7 @@ def pod(name="a", **meta):
 )
 @pytest.mark.parametrize("exists", [True, False])
 def test_what_a_reconcile_creates_and_may_leave(answer, options, code, noted, exists):
-    detector, doing = Orphans(Scene()), Doing(**options)
+    detector, doing = Driven(Orphans(Scene())), Doing(**options)
     detector._scene.of_reconcile = object() if exists else None
     detector.called(doing, None, code, answer)
     assert [one.name for one in detector._made.get("a", ())] == ["child"] * (noted and exists)
@@ -158,12 +159,12 @@ def test_what_a_reconcile_creates_and_may_leave(answer, options, code, noted, ex
 )  # fmt: skip
 def test_a_reconcile_that_ends_its_object(sent, known, ends):
     doing = Doing(known=known, sent=[Sent(*sent, None, None)])
-    assert Orphans(Scene())._has_object(doing) is ends
+    assert Driven(Orphans(Scene()))._has_object(doing) is ends
 
 
 def test_only_so_many_created_objects_are_remembered(monkeypatch):
     monkeypatch.setattr(orphans, "REMEMBERED", 2)
-    detector = Orphans(Scene())
+    detector = Driven(Orphans(Scene()))
     detector._scene.of_reconcile = object()
     for number in range(3):
         detector.called(Doing(who=str(number)), None, 201, pod())
@@ -184,7 +185,7 @@ def test_only_so_many_created_objects_are_remembered(monkeypatch):
 )
 def test_what_is_left_of_a_deleted_object(stored, options, left):
     scene = Scene({} if stored is None else {("pods", "d/child"): pod("child", **stored)})
-    detector, doing = Orphans(scene), Doing(**options)
+    detector, doing = Driven(Orphans(scene)), Doing(**options)
     scene.of_reconcile = object()
     detector.called(doing, None, 201, pod("child"))
     outcome = SimpleNamespace(error=None)
@@ -228,7 +229,7 @@ class Cached:
 )
 def test_a_child_that_is_created_twice(cached, same, stored, generated, reported):
     scene = Scene({("pods", "d/first"): pod("first")} if stored else {})
-    detector, manager = Children(scene), Cached(cached)
+    detector, manager = Driven(Children(scene)), Cached(cached)
     first = Doing(manager=manager)
     second = first if same else Doing(manager=manager)
     detector.called(first, None, 201, pod("first", generateName=generated))
@@ -251,7 +252,7 @@ def test_a_child_that_is_created_twice(cached, same, stored, generated, reported
 def test_references_to_owners_in_another_namespace(reference, namespace, reported):
     scene = Scene({("pods", "d/owner"): pod("owner"), ("pods", "d/other"): pod("other")})
     obj = pod("child", namespace=namespace, ownerReferences=[{"apiVersion": "v1", **reference}])
-    detector = Children(scene)
+    detector = Driven(Children(scene))
     detector.created(exchange("create", answer=obj))
     detector.created(exchange("create", answer=StoredObject(SimpleNamespace(object=pod("free")), None)))
     assert scene.found == []
@@ -377,9 +378,7 @@ def test_finalizers_that_clients_without_reconciles_add():
 
 
 def ignored(scene=None):
-    detector = IgnoredErrors(scene or Scene())
-    detector._is_listening = True
-    return detector
+    return Driven(IgnoredErrors(scene or Scene()))
 
 
 def outcome(error=None, after=None):
@@ -632,7 +631,7 @@ def test_what_a_write_wants():
     ],
 )  # fmt: skip
 def test_writes_that_change_nothing(options, reported):
-    detector = NoopWrites(Scene())
+    detector = Driven(NoopWrites(Scene()))
     detector._reason = lambda exchange: "it is equal"
     for _ in range(2):
         detector.unchanged(exchange(**{"body": {}, **options}))
@@ -650,7 +649,7 @@ def test_writes_of_a_time_that_was_copied_from_the_cache(monkeypatch, paths, kep
         "fakekube.harness.detectors.known.requesting.updates.has_kept_times",
         lambda *_: next(answers) if kept is None else kept,
     )
-    detector, doing = NoopWrites(Scene()), Doing(sent=[Sent("update", path, 200, {}, None) for path in paths])
+    detector, doing = Driven(NoopWrites(Scene())), Doing(sent=[Sent("update", path, 200, {}, None) for path in paths])
     detector._reason = lambda exchange: ""
     detector.finished(doing, None)
     detector.unchanged(exchange(body={"at": "2026-01-02T03:04:05Z"}, run=doing))
@@ -795,7 +794,7 @@ def test_users_that_are_bound_are_compared_in_order_where_access_is_not_checked(
 )
 def test_the_holder_of_a_lease(spec, holder):
     other = {"spec": {"holderIdentity": "other", "renewTime": "2026-01-02T03:04:05Z"}}
-    detector = FollowerWrites(Scene({(COLLECTION, "d/another"): other, (COLLECTION, "d/op"): {"spec": spec}}))
+    detector = Driven(FollowerWrites(Scene({(COLLECTION, "d/another"): other, (COLLECTION, "d/op"): {"spec": spec}})))
     assert detector._holder("op") == holder
     assert detector._holder("none") == ""
 
@@ -804,7 +803,7 @@ def test_the_holder_of_a_lease(spec, holder):
     ("writers", "followers", "reported"), [({"a", "b"}, ["it"], True), ({"a"}, ["it"], False), ({"a", "b"}, [], False)]
 )
 def test_objects_that_several_replicas_write(writers, followers, reported):
-    detector = FollowerWrites(Scene())
+    detector = Driven(FollowerWrites(Scene()))
     detector._shared["/p"] = (writers, followers)
     detector.finish()
     assert detector._scene.texts == ["it; a and b write this object"] * reported

@@ -5,11 +5,15 @@ from types import SimpleNamespace
 import pytest
 
 from fakekube.apiserver.storage.store import Change, Entry
+from fakekube.harness.detectors import detector
+from fakekube.harness.detectors.detector import Doing
 from fakekube.harness.detectors.known.looping.slowfights import ROUNDS, SlowFights
 
 
 class Scene:
     """Notes what is reported. `client`: who makes the present request besides operators."""
+
+    writer = detector.Scene.writer
 
     def __init__(self):
         self.found, self.runner = [], SimpleNamespace(client=None)
@@ -40,7 +44,7 @@ class Play:
         self._revision += 1
         operator, _, controller = writer.partition("/")
         run = SimpleNamespace(controller=controller or "main")
-        doing = SimpleNamespace(operator=OPERATORS[operator], run=run) if operator in OPERATORS else None
+        doing = Doing(run, OPERATORS[operator], "", 0, (0, "", "")) if operator in OPERATORS else None
         self.scene.runner.client = CLIENTS.get(writer)
         self._detector.committed(Change(self._revision, "things.example.com", f"d/{target}", *entries), doing)
         return self

@@ -12,6 +12,7 @@ from controllerlib.workqueue import Cause
 from fakekube.apiserver.requestlog import RequestRecord
 from fakekube.apiserver.storage.store import Change, Entry
 from fakekube.apiserver.wire import request as wire
+from fakekube.harness.detectors import detector
 from fakekube.harness.detectors.detector import Doing, Exchange, Observed
 from fakekube.harness.detectors.known.looping.fights import Fights
 from fakekube.harness.detectors.known.looping.hotloops import HotLoops
@@ -20,10 +21,13 @@ from fakekube.harness.detectors.known.requesting.expiredwatches import ExpiredWa
 from fakekube.harness.faultinjection.deltaobserver import DeltaObserver
 from fakekube.harness.faultinjection.injector import Crash, Delay, Hold, IllegalAction, Lose, Proceed
 from fakekube.virtualtime import HotLoop, VirtualTimeLoop
+from tests.harness.detectors.driven import Driven
 
 
 class Scene:
     """What detectors ask and tell."""
+
+    writer = detector.Scene.writer
 
     def __init__(self):
         self.now, self.found, self.failed = 0.0, [], []
@@ -41,7 +45,8 @@ OPERATOR = Observed("op", process=None)
 
 def doing(*kinds, controller="c", version="", operator=OPERATOR):
     causes = tuple(Cause(kind, "v1", "Pod", "d", "a", version) for kind in kinds)
-    return Doing(Run(controller, Request("d", "a"), "1", 1, 0, 0, causes, 0.0, 0.0, None), operator, "d/a", 0)
+    run = Run(controller, Request("d", "a"), "1", 1, 0, 0, causes, 0.0, 0.0, None)
+    return Doing(run, operator, "d/a", 0, (id(operator), controller, "d/a"))
 
 
 # --- reconciles that trigger themselves
@@ -52,7 +57,7 @@ class Looping:
 
     def __init__(self):
         self.scene, self.version = Scene(), 0
-        self.detector = HotLoops(self.scene)
+        self.detector = Driven(HotLoops(self.scene))
 
     def reconcile(self, *kinds, verb="update", code=200, after=None, cause=None, sent="", changes=True):
         run = doing(*kinds, version=cause if cause is not None else str(self.version))
@@ -146,7 +151,7 @@ def change(number, value, place="default/a", **more):
 def fight(turns, *, writers=("c", "d"), values=("1", "2"), pause=0.0, **more):
     """Two controllers write in turn; returns the scene, the detector and their reconciles."""
     scene = Scene()
-    detector = Fights(scene)
+    detector = Driven(Fights(scene))
     runs = [doing("updated", controller=name) for name in writers]
     for turn in range(turns + 1):  # the first change begins the series
         scene.now += pause
@@ -186,7 +191,7 @@ def test_a_pause_of_a_second_is_within_a_fight():
 
 def test_a_write_of_the_test_begins_anew():
     scene, detector = Scene(), None
-    detector = Fights(scene)
+    detector = Driven(Fights(scene))
     runs = [doing("updated", controller=name) for name in "cd"]
     for turn in range(500):
         if turn % 150 == 0:
@@ -198,7 +203,7 @@ def test_a_write_of_the_test_begins_anew():
 
 def test_programs_without_reconciles_end_the_step():
     scene = Scene()
-    detector, clients = Fights(scene), [SimpleNamespace(name="one"), SimpleNamespace(name="one")]
+    detector, clients = Driven(Fights(scene)), [SimpleNamespace(name="one"), SimpleNamespace(name="one")]
     for turn in range(201):
         scene.runner.client = clients[turn % 2]
         detector.committed(change(turn, ("12"[turn % 2], "21"[turn % 2])), None)

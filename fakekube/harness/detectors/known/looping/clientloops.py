@@ -62,8 +62,8 @@ class ClientLoops:
         #: by the group, resource, namespace and name of the object
         self._series: dict[tuple[str, str, str, str], Series] = {}
 
-    def answered(self, exchange: Exchange) -> None:
-        if exchange.doing is not None or exchange.record.code != 200:
+    def answered_alone(self, exchange: Exchange) -> None:
+        if exchange.record.code != 200:
             return
         info, record = exchange.info, exchange.record
         if record.verb == "watch":

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from fakekube.apiserver.storage.store import Change
-from fakekube.harness.detectors.detector import Doing, Scene, changed_leaves, shown_path, shown_value
+from fakekube.harness.detectors.detector import Doing, Scene, Writer, changed_leaves, shown_path, shown_value
 from fakekube.harness.detectors.levels import Level
 from fakekube.struct import Struct, field
 from fakekube.virtualtime.errors import HotLoop
@@ -22,17 +22,6 @@ _COMPARED = 8
 
 #: Fields that the text names.
 _SHOWN = 3
-
-
-class Writer(NamedTuple):
-    """Who changes an object: a controller of an operator, or another client. program: several may have one name."""
-
-    client: str
-    controller: str = ""
-    program: int = 0
-
-    def __str__(self) -> str:
-        return repr(self.controller or self.client)
 
 
 class Series(Struct):
@@ -68,14 +57,14 @@ class Fights:
         #: what to raise in the next reconcile of an operator's controller
         self._found: dict[tuple[int, str], str] = {}
 
-    def started(self, doing: Doing) -> None:
-        if self._found and (text := self._found.get((id(doing.operator), doing.run.controller))) is not None:
+    def _started(self, doing: Doing) -> None:
+        if (text := self._found.get((id(doing.operator), doing.run.controller))) is not None:
             self._found.clear()  # the other one has nothing to fight with any more
             raise HotLoop(text)
 
     def committed(self, change: Change, doing: Doing | None) -> None:
         place = (change.collection, change.path)
-        if change.before is None or change.after is None or (writer := self._writer(doing)) is None:
+        if change.before is None or change.after is None or (writer := self._scene.writer(doing)) is None:
             self._series.pop(place, None)
             return
         at, series = self._scene.runner.clock.monotonic(), self._series.get(place)
@@ -92,13 +81,6 @@ class Fights:
                 self._judge(place, series)
                 del self._series[place]
 
-    def _writer(self, doing: Doing | None) -> Writer | None:
-        """Who makes the present request; None for the test."""
-        if doing is not None:
-            return Writer(doing.operator.name, doing.run.controller, id(doing.operator))
-        client = self._scene.runner.client
-        return None if client is None else Writer(client.name, program=id(client))
-
     def _judge(self, place: tuple[str, str], series: Series) -> None:
         for first, second in _pairs(dict.fromkeys(writer for writer, _, _ in series.recent)):
             fields = _overwritten(series.recent, first, second)
@@ -114,7 +96,7 @@ class Fights:
         fields: Sequence[Overwritten],
     ) -> None:
         what = f"{place[0].partition('.')[0]} {place[1]}"
-        names = [str(one) for one in writers]
+        names = [repr(one.controller or one.client) for one in writers]
         if names[0] == names[1] and writers[0].client != writers[1].client:
             names = [f"{name} of {one.client}" for name, one in zip(names, writers, strict=True)]
         elif names[0] == names[1]:
@@ -129,6 +111,7 @@ class Fights:
             "each write triggers the other: let one of them own the field"
         )
         reconciles = [doing for writer, _, doing in series.recent if doing is not None and writer in writers]
+        self._scene.follow(started=self._started)
         for doing in reconciles:
             self._found[id(doing.operator), doing.run.controller] = text
         if not reconciles:

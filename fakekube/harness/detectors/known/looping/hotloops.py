@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from controllerlib.controller import Outcome
-from controllerlib.observer import Call
-from fakekube.harness.detectors.detector import CHANGES, UPDATES, Doing, Scene, version_of
+from fakekube.harness.detectors.detector import CHANGES, SHORT, UPDATES, Doing, Scene, Sent
 from fakekube.harness.detectors.levels import Level
 from fakekube.struct import Struct, field
 from fakekube.virtualtime.errors import HotLoop
@@ -16,9 +15,6 @@ LIMIT = 100
 
 #: The same, where the chain continues by retries and short requeues.
 SLOW_LIMIT = 20
-
-#: Requeues after fewer seconds continue a chain; longer ones are a period that the operator has chosen.
-SHORT = 1.0
 
 #: How many written versions are remembered.
 REMEMBERED = 20_000
@@ -63,7 +59,7 @@ class HotLoops:
         #: the keys that were last requeued after a short time
         self._short: set[tuple[int, str, str]] = set()
 
-    def started(self, doing: Doing) -> None:
+    def _started(self, doing: Doing) -> None:
         who = doing.who
         chain = self._chains.get(who)
         if chain is None:
@@ -100,26 +96,28 @@ class HotLoops:
                 return False
         return True
 
-    def called(self, doing: Doing, call: Call, code: int, answer: object) -> None:
-        if not 200 <= code < 300:
+    def called(self, doing: Doing, sent: Sent) -> None:
+        version, made, who = sent.after, self._made, doing.who
+        if not version or version in made or not 200 <= sent.code < 300:
             return
-        version = version_of(answer)
-        if not version or version in self._made:
-            return
-        self._made[version] = doing.who
-        if len(self._made) > REMEMBERED:
-            del self._made[next(iter(self._made))]
-        if call.verb in UPDATES and version != version_of(call.body):
-            chain = self._chains.get(doing.who)
+        made[version] = who
+        if len(made) > REMEMBERED:
+            del made[next(iter(made))]
+        if sent.verb in UPDATES and version != sent.before:
+            chain = self._chains.get(who)
             if chain is None:
-                chain = self._chains[doing.who] = Chain()
-            chain.wrote(call.path)
+                self._scene.follow(started=self._started)
+                chain = self._chains[who] = Chain()
+            chain.wrote(sent.path)
 
-    def finished(self, doing: Doing, outcome: Outcome) -> None:
+    def requeued(self, doing: Doing, outcome: Outcome) -> None:
+        self._scene.follow(finished=self._finished)
+
+    def _finished(self, doing: Doing, outcome: Outcome) -> None:
         after = outcome.requeue_after
         if after is not None and after < SHORT:
             self._short.add(doing.who)
-        elif self._short:
+        else:
             self._short.discard(doing.who)
 
     def finish(self) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from fakekube.apiserver.storage.store import Change
-from fakekube.harness.detectors.detector import Doing, Scene, changed_leaves, shown_path, shown_value
+from fakekube.harness.detectors.detector import Doing, Scene, Writer, changed_leaves, shown_path, shown_value
 from fakekube.harness.detectors.levels import Level
 from fakekube.struct import Struct
 
@@ -14,9 +14,6 @@ ROUNDS = 3
 
 #: Parts of an object that writers do not fight over: what they tell each other may go to and fro.
 _NOT_JUDGED = ("metadata", "status")
-
-#: A writer: the operator and its controller, or another client, with its identity, as several may have one name.
-Writer = tuple[str, int]
 
 
 class Duel(Struct):
@@ -42,7 +39,7 @@ class SlowFights:
 
     def committed(self, change: Change, doing: Doing | None) -> None:
         place = (change.collection, change.path)
-        writer = self._writer(doing)
+        writer = self._scene.writer(doing)
         if writer is None:
             self._writers.clear()
             self._duels.clear()
@@ -78,20 +75,13 @@ class SlowFights:
 
     def _report(self, place: tuple[str, str], path: tuple[str | int, ...], duel: Duel) -> None:
         (first, one), (second, other) = duel.values.items()
-        names = [first[0], second[0]] if first[0] != second[0] else [f"{first[0]} and another program", first[0]]
+        names = [str(first), str(second)] if str(first) != str(second) else [f"{first} and another program", str(first)]
         text = (
             f"{names[0]} and {names[1]} overwrite each other's value of {shown_path(path)} in "
             f"{place[0].partition('.')[0]} {place[1]}: {names[0]} sets {shown_value(one)}, {names[1]} "
             f"{shown_value(other)}, again and again: let one of them own the field"
         )
         self._scene.report("slow-fight", text, who=names[0], key=(place, path))
-
-    def _writer(self, doing: Doing | None) -> Writer | None:
-        """Who makes the present request; None for the test."""
-        if doing is not None:
-            return f"{doing.operator.name} ({doing.run.controller})", id(doing.operator)
-        client = self._scene.runner.client
-        return None if client is None else (client.name, id(client))
 
     def finish(self) -> None:
         """Nothing is left to report."""

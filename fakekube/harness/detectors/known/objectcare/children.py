@@ -8,11 +8,10 @@ from typing import Any
 
 from controllerlib import Manager
 from controllerlib.controller import OwnerKind
-from controllerlib.observer import Call
 from fakekube.apiserver.response import StoredObject
 from fakekube.apiserver.storage.store import path_of
 from fakekube.harness.detectors.createdchild import Child, child_of
-from fakekube.harness.detectors.detector import CHANGES, Doing, Exchange, Scene, meta_of
+from fakekube.harness.detectors.detector import Doing, Exchange, Scene, Sent, meta_of
 from fakekube.harness.detectors.levels import Level
 
 
@@ -28,15 +27,15 @@ class Children:
     """
 
     levels: Mapping[str, Level] = {"missing-owner": "error", "duplicate-child": "error"}
-    calls: frozenset[str] = CHANGES
 
     def __init__(self, scene: Scene) -> None:
         self._scene = scene
         self._ownerless: list[tuple[Child, OwnerKind]] = []
         self._generated: dict[tuple[tuple[int, str, str], str, str, str], Child] = {}
 
-    def called(self, doing: Doing, call: Call, code: int, answer: Any) -> None:
-        if code != 201 or not isinstance(answer, dict):
+    def made(self, doing: Doing, sent: Sent) -> None:
+        answer = sent.answer
+        if not isinstance(answer, dict):
             return
         child = child_of(doing, answer)
         owner = doing.operator.owned.get(doing.run.controller, {}).get((child.api_version, child.kind))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 from controllerlib.controller import Outcome
 from fakekube.apiserver.storage.store import Change
@@ -41,21 +40,24 @@ class Finalizers:
         self._released: dict[tuple[int, str, str], tuple[Doing, str, str]] = {}
         self._by_key: dict[tuple[int, str, str], tuple[str, str]] = {}
 
-    def committed(self, change: Change, doing: Doing | None) -> None:
-        if self._held and doing is not None and change.before is not None:
-            self._check_release(change, doing, meta_of(change.before.object))
-        if doing is None or change.after is None or "finalizers" not in meta_of(change.after.object):
+    def refinalized(self, change: Change, doing: Doing | None) -> None:
+        if doing is None or change.after is None:
             return
         added = _finalizers(change.after) - (_finalizers(change.before) if change.before is not None else frozenset())
         for finalizer in sorted(added - _OF_THE_CLUSTER):
             place = (change.collection, change.path)
+            self._scene.follow(committed=self._committed)
             self._held.setdefault(place, []).append(Held(doing, finalizer))
             if change.path == doing.key:
+                self._scene.follow(finished=self._finished)
                 self._by_key[doing.who] = place
                 self._check_order(doing, finalizer, str(meta_of(change.after.object).get("uid", "")))
 
-    def _check_release(self, change: Change, doing: Doing, before: Mapping[str, Any]) -> None:
+    def _committed(self, change: Change, doing: Doing | None) -> None:
         """What a reconcile deletes after it has removed its finalizer should have been deleted before."""
+        if doing is None or change.before is None:
+            return
+        before = meta_of(change.before.object)
         held = self._held.get((change.collection, change.path), ())
         if change.path == doing.key and held and "deletionTimestamp" in before:
             left = _finalizers(change.after)
@@ -84,8 +86,8 @@ class Finalizers:
                     )
                     return
 
-    def finished(self, doing: Doing, outcome: Outcome) -> None:
-        place = self._by_key.get(doing.who) if self._by_key else None
+    def _finished(self, doing: Doing, outcome: Outcome) -> None:
+        place = self._by_key.get(doing.who)
         if place is None:
             return
         entry = self._scene.store.get(*place)

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 from controllerlib.controller import Outcome
-from controllerlib.observer import Call
 from fakekube.harness.detectors.createdchild import Child, child_of
-from fakekube.harness.detectors.detector import CHANGES, Doing, Scene, meta_of
+from fakekube.harness.detectors.detector import Doing, Scene, Sent, meta_of
 from fakekube.harness.detectors.levels import Level
 
 #: Kinds whose objects outlive their cause: records, locks, and data that is kept by convention.
@@ -33,7 +31,6 @@ class Orphans:
     """
 
     levels: Mapping[str, Level] = {"leaked-child": "warn"}
-    calls: frozenset[str] = CHANGES
 
     def __init__(self, scene: Scene) -> None:
         self._scene = scene
@@ -42,8 +39,9 @@ class Orphans:
         #: the last reconcile of each key whose object did not exist any more
         self._gone: dict[tuple[int, str, str], Doing] = {}
 
-    def called(self, doing: Doing, call: Call, code: int, answer: Any) -> None:
-        if code != 201 or not isinstance(answer, dict) or answer.get("kind") in KEPT or self._size >= REMEMBERED:
+    def made(self, doing: Doing, sent: Sent) -> None:
+        answer = sent.answer
+        if not isinstance(answer, dict) or answer.get("kind") in KEPT or self._size >= REMEMBERED:
             return
         meta = meta_of(answer)
         if meta.get("ownerReferences") or not self._has_object(doing):
@@ -52,6 +50,7 @@ class Orphans:
         is_owned = (made.api_version, made.kind) in doing.operator.owned.get(doing.run.controller, ())
         if is_owned and made.can_be_owned:
             return
+        self._scene.follow(finished=self._finished)
         self._made.setdefault(doing.who, []).append(made)
         self._size += 1
 
@@ -68,7 +67,7 @@ class Orphans:
             for sent in doing.sent
         )
 
-    def finished(self, doing: Doing, outcome: Outcome) -> None:
+    def _finished(self, doing: Doing, outcome: Outcome) -> None:
         if doing.who not in self._made:
             return
         if outcome.error is None and self._scene.reconciled(doing) is None:

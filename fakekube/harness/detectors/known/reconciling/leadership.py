@@ -10,6 +10,7 @@ from functools import partial
 from typing import Any
 
 from controllerlib.leaderelection import LeaderElection
+from fakekube.harness.audit import WRITES
 from fakekube.harness.detectors.detector import Exchange, Observed, Scene, Surroundings
 from fakekube.harness.detectors.levels import Level
 from fakekube.harness.detectors.remains.tasknames import work_in_progress
@@ -35,7 +36,6 @@ class FollowerWrites:
     """
 
     levels: Mapping[str, Level] = {"follower-write": "error"}
-    verbs: frozenset[str] = frozenset({"create", "update", "patch", "delete", "deletecollection"})
 
     def __init__(self, scene: Scene) -> None:
         self._scene = scene
@@ -46,7 +46,11 @@ class FollowerWrites:
     def open(self, surroundings: Surroundings) -> None:
         self._work = partial(work_in_progress, surroundings.bubble.loop.tasks.creator)
 
-    def answered(self, exchange: Exchange) -> None:
+    def built(self, observed: Observed) -> None:
+        if observed.manager is not None and observed.manager.election is not None:
+            self._scene.listen(WRITES, self._wrote)
+
+    def _wrote(self, exchange: Exchange) -> None:
         doing, record = exchange.doing, exchange.record
         if record.resource in ("leases", "events"):
             return
@@ -113,7 +117,6 @@ class UnelectedWrites:
     """
 
     levels: Mapping[str, Level] = {"unelected-write": "warn"}
-    verbs: frozenset[str] = FollowerWrites.verbs
 
     def __init__(self, scene: Scene) -> None:
         self._scene = scene
@@ -124,7 +127,11 @@ class UnelectedWrites:
     def open(self, surroundings: Surroundings) -> None:
         self._creator = surroundings.bubble.loop.tasks.creator
 
-    def answered(self, exchange: Exchange) -> None:
+    def built(self, observed: Observed) -> None:
+        if observed.manager is not None and observed.manager.election is not None:
+            self._scene.listen(WRITES, self._wrote)
+
+    def _wrote(self, exchange: Exchange) -> None:
         doing, record = exchange.doing, exchange.record
         if not exchange.changed or record.resource in _OF_EACH_REPLICA:
             return

@@ -83,25 +83,25 @@ class ReconcileErrors:
         self._repaired: list[Failures] = []
         self._abandoned: list[Failures] = []
 
-    def started(self, doing: Doing) -> None:
-        if self._failing and (known := self._failing.get(doing.who)) is not None:
+    def _started(self, doing: Doing) -> None:
+        if (known := self._failing.get(doing.who)) is not None:
             known.is_live = self._is_live(doing)
 
     def _is_live(self, doing: Doing) -> bool:
         entry = self._scene.reconciled(doing)
         return entry is not None and "deletionTimestamp" not in entry.object["metadata"]
 
-    def finished(self, doing: Doing, outcome: Outcome) -> None:
-        error, who = outcome.error, doing.who
-        if error is None:
-            if self._failing and (over := self._failing.pop(who, None)) is not None:
-                (self._abandoned if over.was_live and not over.is_live else self._repaired).append(over)
-            return
+    def _finished(self, doing: Doing, outcome: Outcome) -> None:
+        if outcome.error is None and (over := self._failing.pop(doing.who, None)) is not None:
+            (self._abandoned if over.was_live and not over.is_live else self._repaired).append(over)
+
+    def failed(self, doing: Doing, error: BaseException) -> None:
         if ends_the_operator(error) or (self._scene.faults and self._scene.fault_hits() > doing.faults):
             return
-        known = self._failing.get(who)
+        known = self._failing.get(doing.who)
         if known is None:
-            known = self._failing[who] = Failures(doing.operator, doing.inspected_as, doing.key)
+            self._scene.follow(started=self._started, finished=self._finished)
+            known = self._failing[doing.who] = Failures(doing.operator, doing.inspected_as, doing.key)
         known.add(doing, error)
         known.was_live = self._is_live(doing)
 

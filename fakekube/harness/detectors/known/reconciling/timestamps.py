@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 from controllerlib.controller import Outcome
-from controllerlib.observer import Call
 from fakekube.harness.detectors.detector import (
     CHANGES,
     Doing,
     Scene,
+    Sent,
     changed_leaves,
     meta_of,
     shown_path,
-    version_of,
 )
 from fakekube.harness.detectors.levels import Level
 from fakekube.harness.detectors.presenttime import Field, is_kept, is_present, present_fields, texts_of
@@ -86,8 +84,8 @@ class TimestampLoops:
         self.suspects: dict[Who, Suspect] = {}
         self.is_probing: bool = False
 
-    def started(self, doing: Doing) -> None:
-        if not self._stamped or doing.who in self._cleared:
+    def _started(self, doing: Doing) -> None:
+        if doing.who in self._cleared:
             return
         for cause in doing.run.causes:
             made = self._stamped.get(cause.resource_version)
@@ -95,17 +93,18 @@ class TimestampLoops:
                 self._echoes[id(doing.run)] = made
                 known = self.suspects.get(doing.who)
                 if known is None or known.path != made.path:
+                    self._scene.follow(finished=self._finished)
                     self.suspects[doing.who] = Suspect(doing, made.path, made.fields, doing.at)
 
-    def called(self, doing: Doing, call: Call, code: int, answer: Any) -> None:
-        if not 200 <= code < 300:
+    def called(self, doing: Doing, sent: Sent) -> None:
+        if not 200 <= sent.code < 300:
             return
-        fields = present_fields(call.body, self._scene.now())
+        fields = present_fields(sent.body, self._scene.now())
         if not fields:
             return
-        path, version = call.path, version_of(answer)
-        if call.verb == "create":
-            path = f"{path}/{meta_of(answer).get('name', '')}"
+        path, version = sent.path, sent.after
+        if sent.verb == "create":
+            path = f"{path}/{meta_of(sent.answer).get('name', '')}"
         suspect = self.suspects.get(doing.who)
         if suspect is not None and suspect.path == path and any(one in fields for one in suspect.fields):
             alone = version in self._stamped or self._is_alone(path, version)
@@ -114,9 +113,10 @@ class TimestampLoops:
             if (
                 echo is not None
                 and alone
-                and any(one in suspect.fields and not is_kept(doing, call.body, one) for one in fields)
+                and any(one in suspect.fields and not is_kept(doing, sent.body, one) for one in fields)
             ):
                 suspect.wrote = True
+        self._scene.follow(started=self._started)
         self._stamped[version] = Stamped(doing.who, doing.at, path, fields)
         if len(self._stamped) > REMEMBERED:
             del self._stamped[next(iter(self._stamped))]
@@ -133,9 +133,7 @@ class TimestampLoops:
         text = texts_of(self._scene.now())
         return all(is_present(value, text) for _, value in changed_leaves(before.object, after.object))
 
-    def finished(self, doing: Doing, outcome: Outcome) -> None:
-        if not self.suspects:
-            return
+    def _finished(self, doing: Doing, outcome: Outcome) -> None:
         alone = self._runs.pop(id(doing.run), None)
         self._echoes.pop(id(doing.run), None)
         suspect = self.suspects.get(doing.who)

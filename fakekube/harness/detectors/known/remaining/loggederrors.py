@@ -62,7 +62,6 @@ class LoggedErrors:
         self._logged: dict[tuple[str, str, str, str], Logged] = {}
         #: by the program: its requests that faults had affected at its last record
         self._hits: dict[str, int] = {}
-        self._follows = False
         self._doing: Callable[[], Doing | None] = _nothing
         #: by the identity of the reconcile in progress: what it has logged
         self._in_reconciles: dict[int, list[tuple[logging.LogRecord, str]]] = {}
@@ -79,9 +78,7 @@ class LoggedErrors:
         if doing is None:
             self._note(record, program)
         else:
-            if not self._follows:
-                self._follows = True
-                self._scene.follow(self._finished)
+            self._scene.follow(finished=self._finished)
             self._in_reconciles.setdefault(id(doing), []).append((record, program))
 
     def _is_excused(self, program: str) -> bool:

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from controllerlib.controller import Outcome
-from controllerlib.observer import Call
-from fakekube.harness.detectors.detector import FAR, UPDATES, Doing, Exchange, Scene
+from fakekube.harness.detectors.detector import FAR, UPDATES, Doing, Exchange, Scene, Sent
 from fakekube.harness.detectors.levels import Level
 from fakekube.harness.detectors.texts.places import Line, calling_line, defined_at
 from fakekube.struct import Struct, field
@@ -31,7 +30,6 @@ class IgnoredConflicts:
     """Reconciles that got a conflict for a write, did not repeat it, succeeded, and never ran again for that key."""
 
     levels: Mapping[str, Level] = {"ignored-conflict": "error"}
-    calls: frozenset[str] = UPDATES
 
     def __init__(self, scene: Scene) -> None:
         self._scene = scene
@@ -39,16 +37,17 @@ class IgnoredConflicts:
         #: by the identity of the reconcile
         self._unrepeated: dict[int, Unrepeated] = {}
 
-    def called(self, doing: Doing, call: Call, code: int, answer: object) -> None:
-        if code == 409:
+    def rejected(self, doing: Doing, sent: Sent) -> None:
+        if sent.code == 409 and sent.verb in UPDATES:
+            self._scene.follow(finished=self._finished, called=self._called)
             found = self._unrepeated.setdefault(id(doing), Unrepeated(doing))
-            found.writes[call.path] = (call.verb, calling_line())
-        elif code < 300 and id(doing) in self._unrepeated:
-            self._unrepeated[id(doing)].writes.pop(call.path, None)
+            found.writes[sent.path] = (sent.verb, calling_line())
 
-    def finished(self, doing: Doing, outcome: Outcome) -> None:
-        if not self._unrepeated and not self._lost:
-            return
+    def _called(self, doing: Doing, sent: Sent) -> None:
+        if sent.verb in UPDATES and sent.code < 300 and id(doing) in self._unrepeated:
+            self._unrepeated[id(doing)].writes.pop(sent.path, None)
+
+    def _finished(self, doing: Doing, outcome: Outcome) -> None:
         after, found = outcome.requeue_after, self._unrepeated.pop(id(doing), None)
         if found is None or not found.writes or outcome.error is not None or (after is not None and after < FAR):
             self._lost.pop(doing.who, None)
@@ -77,6 +76,10 @@ class IgnoredConflicts:
 _LOCKS = frozenset({"leases", "kopfpeerings", "clusterkopfpeerings"})
 
 
+Place = tuple[str, str, str, str, str]
+"""The client, and the group, resource, namespace and name of the object that it writes."""
+
+
 class Refused(Struct, frozen=True):
     """A write without a reconcile that got a conflict, at a time. `is_dead`: whether the client has been killed."""
 
@@ -93,27 +96,31 @@ class UnrepeatedConflicts:
     """
 
     levels: Mapping[str, Level] = {"unrepeated-conflict": "warn"}
-    verbs: frozenset[str] = frozenset({"update", "patch", "delete"})
 
     def __init__(self, scene: Scene) -> None:
         self._scene = scene
-        #: by the client and the object
-        self._refused: dict[tuple[str, str, str, str, str], Refused] = {}
+        self._refused: dict[Place, Refused] = {}
 
-    def answered(self, exchange: Exchange) -> None:
-        record = exchange.record
-        is_refused = record.code == 409 and record.verb in ("update", "patch")
-        if not (is_refused or self._refused) or exchange.doing is not None or record.resource in _LOCKS:
-            return
-        place = (exchange.agent, record.group, record.resource, record.namespace, record.name)
-        refused = self._refused.get(place)
-        if refused is not None and record.at > refused.at + FAR:
-            self._report(refused)
-        if is_refused:
+    def refused(self, exchange: Exchange) -> None:
+        place = _place(exchange)
+        if place is not None and _is_conflict(exchange):
+            self._scene.listen(("update", "patch", "delete"), self._answered)
+            self._ended(place, exchange.record.at)
             client = self._scene.runner.client
-            self._refused[place] = Refused(exchange, record.at, lambda: client is not None and client.fenced)
-        elif refused is not None:
-            del self._refused[place]
+            self._refused[place] = Refused(exchange, exchange.record.at, lambda: client is not None and client.fenced)
+
+    def _answered(self, exchange: Exchange) -> None:
+        if not self._refused or _is_conflict(exchange):
+            return
+        place = _place(exchange)
+        if place is not None:
+            self._ended(place, exchange.record.at)
+
+    def _ended(self, place: Place, at: float) -> None:
+        """The client writes the object again."""
+        refused = self._refused.pop(place, None)
+        if refused is not None and at > refused.at + FAR:
+            self._report(refused)
 
     def finish(self) -> None:
         now = self._scene.runner.clock.monotonic()
@@ -143,6 +150,18 @@ class UnrepeatedConflicts:
             and (one.user_agent, one.user, one.group, one.resource, one.namespace, one.name) == who
             for one in self._scene.runner.log
         )
+
+
+def _place(exchange: Exchange) -> Place | None:
+    """What is written; None for writes of reconciles and of locks."""
+    record = exchange.record
+    if exchange.doing is not None or record.resource in _LOCKS:
+        return None
+    return exchange.agent, record.group, record.resource, record.namespace, record.name
+
+
+def _is_conflict(exchange: Exchange) -> bool:
+    return exchange.record.code == 409 and exchange.record.verb in UPDATES
 
 
 DETECTORS = (

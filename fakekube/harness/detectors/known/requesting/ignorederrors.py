@@ -66,7 +66,6 @@ class IgnoredErrors:
 
     def __init__(self, scene: Scene) -> None:
         self._scene = scene
-        self._is_listening = False
         #: by the identity of the reconcile in progress, and the object
         self._refused: dict[int, dict[Place, Refused]] = {}
         #: by the key, and the object
@@ -81,10 +80,8 @@ class IgnoredErrors:
     def refused(self, exchange: Exchange) -> None:
         if not _is_refusal(exchange):
             return
-        if not self._is_listening:
-            self._is_listening = True
-            self._scene.listen(WRITES, self._succeeded)
-            self._scene.follow(self._finished)
+        self._scene.listen(WRITES, self._succeeded)
+        self._scene.follow(finished=self._finished)
         doing = exchange.doing
         if doing is not None:
             self._refused.setdefault(id(doing), {})[_place(exchange)] = Refused(exchange)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from controllerlib.controller import Outcome
-from fakekube.harness.detectors.detector import CHANGES, Doing, Exchange, Scene
+from fakekube.harness.detectors.detector import CHANGES, SHORT, Doing, Exchange, Scene
 from fakekube.harness.detectors.levels import Level
 from fakekube.struct import Struct
 
@@ -94,8 +94,7 @@ class PolledLists:
             self._lists[place] = Polled(record.at, record.at, revision)
         elif record.at != polled.last:
             polled.add(record.at, revision)
-            if not self._latest:
-                self._scene.listen((*CHANGES, "delete"), self._wrote)
+            self._scene.listen((*CHANGES, "delete"), self._wrote)
             at, listed = self._latest.get(exchange.program, (0.0, []))
             self._latest[exchange.program] = record.at, [*listed, polled] if at == record.at else [polled]
 
@@ -128,11 +127,13 @@ class ShortRequeues:
         self._scene = scene
         self._counts: dict[tuple[int, str, str], int] = {}
 
-    def finished(self, doing: Doing, outcome: Outcome) -> None:
+    def requeued(self, doing: Doing, outcome: Outcome) -> None:
+        self._scene.follow(finished=self._finished)
+
+    def _finished(self, doing: Doing, outcome: Outcome) -> None:
         after = outcome.requeue_after
-        if outcome.error is not None or after is None or after >= 1 or doing.has_changed or _was_refused(doing):
-            if self._counts:
-                self._counts.pop(doing.who, None)
+        if outcome.error is not None or after is None or after >= SHORT or doing.has_changed or _was_refused(doing):
+            self._counts.pop(doing.who, None)
             return
         times = self._counts[doing.who] = self._counts.get(doing.who, 0) + 1
         if times == REQUEUES:

@@ -40,11 +40,10 @@ class NoopWrites:
         if not writes_present(exchange.body(), self._scene.now()):
             self._report(exchange)
         elif exchange.doing is not None:
+            self._scene.follow(finished=self._finished)
             self._stamps.setdefault(id(exchange.doing), []).append(exchange)
 
-    def finished(self, doing: Doing, outcome: Outcome) -> None:
-        if not self._stamps:
-            return
+    def _finished(self, doing: Doing, outcome: Outcome) -> None:
         for exchange in self._stamps.pop(id(doing), ()):
             bodies = [sent.body for sent in doing.sent if sent.path == exchange.record.path]
             if bodies and all(has_kept_times(doing, body, self._scene.now()) for body in bodies):
