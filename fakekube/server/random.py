@@ -32,8 +32,9 @@ class SeededRandom:
         self._attempts: Counter[tuple[str, str]] = Counter()
 
     def _attempt(self, purpose: str, key: str) -> int:
-        self._attempts[purpose, key] += 1
-        return self._attempts[purpose, key]
+        drawn = purpose, key
+        attempt = self._attempts[drawn] = self._attempts.get(drawn, 0) + 1
+        return attempt
 
     @property
     def attempts(self) -> Counter[tuple[str, str]]:

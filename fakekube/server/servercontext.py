@@ -16,6 +16,10 @@ def _in_seconds(moment: datetime) -> str:
     return f"{moment.isoformat()[:19]}Z"  # faster than strftime
 
 
+#: The time that was asked for last, and its text: a write asks several times, and virtual time stands still meanwhile.
+_last: tuple[datetime, str] | None = None
+
+
 class ServerContext(Struct, frozen=True):
     """Time and randomness of requests; implements `apiserver.call.RequestContext`."""
 
@@ -24,7 +28,11 @@ class ServerContext(Struct, frozen=True):
 
     @property
     def now(self) -> str:
-        return _in_seconds(self.clock.now().replace(microsecond=0))  # the same for all writes of a second
+        global _last
+        moment, last = self.clock.now(), _last
+        if last is None or last[0] is not moment:
+            last = _last = moment, _in_seconds(moment.replace(microsecond=0))  # the same for all writes of a second
+        return last[1]
 
     @property
     def micro(self) -> str:

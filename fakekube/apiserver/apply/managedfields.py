@@ -163,7 +163,8 @@ def encode(managed: Managed, latest: Managers | None = None) -> list[ManagedFiel
     shared among objects, and never changed.
     """
     get, sets = managed.times.get, {} if latest is None else latest
-    return sorted([_entry(one, owned, get(one), sets) for one, owned in managed.managers.items()], key=_entry_order)
+    entries = [_entry(one, owned, get(one), sets) for one, owned in managed.managers.items()]
+    return entries if len(entries) == 1 else sorted(entries, key=_entry_order)
 
 
 def _entry_order(entry: ManagedFieldsEntry) -> tuple[str, ...]:
@@ -319,6 +320,13 @@ def _tracked(
     live: Object, new: Object, compared: Comparison, managed: Managed, updater: Updater, writer: Writer
 ) -> Managed:
     manager = writer.manager("Update", updater.version)
+    if not managed.managers:  # as of a new object: no other manager loses a field
+        fields = fieldset.difference(compared.changed, STRIPPED)
+        return (
+            Managed({manager: VersionedSet(fields, updater.version, applied=False)}, {manager: writer.now})
+            if fields
+            else managed
+        )
     managers = updater.update(live, new, compared, managed.managers, _CURRENT, manager)
     times = dict(managed.times)
     taken = managers.pop(_CURRENT, None)
