@@ -1,31 +1,36 @@
-"""Decodes, encodes and updates the entries of metadata.managedFields (apimachinery `util/managedfields`)."""
+"""Updates the managedFields of written objects (apimachinery `util/managedfields`, `FieldManager`)."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import Any
 
 from fakekube.apiserver.apply import fieldset, typed
 from fakekube.apiserver.apply.comparison import Comparison, compare
 from fakekube.apiserver.apply.fieldset import Tree
-from fakekube.apiserver.apply.pathelement import BadElement, encoded, shown
-from fakekube.apiserver.apply.pathelement import check as check_element
-from fakekube.apiserver.apply.updater import Conflict, Conflicts, Manager, Managers, Updater, VersionedSet
+from fakekube.apiserver.apply.managedfieldsentry import (
+    UNMANAGED,
+    Managed,
+    ManagedFieldsEntry,
+    Undecodable,
+    decode,
+    decode_own,
+    encode,
+    entry_order,
+    manager_of,
+    with_time,
+)
+from fakekube.apiserver.apply.pathelement import encoded, shown
+from fakekube.apiserver.apply.updater import Conflict, Conflicts, Manager, Updater, VersionedSet
 from fakekube.apiserver.resource import Object
 from fakekube.apiserver.schema.model import Schema
 from fakekube.apiserver.wire.goprint import go_quote
 from fakekube.apiserver.wire.status import StatusError
 from fakekube.struct import Struct, replace
 
-ManagedFieldsEntry = dict[str, Any]
-
 #: The number of managers with an entry for updates; more are merged into one (`DefaultMaxUpdateManagers`).
 MAX_UPDATE_MANAGERS = 10
-
-#: The number of sets that an updater remembers; beyond it, all are forgotten.
-MOST_LATEST = 100
 
 #: The field manager of the server's own client.
 OWN_CLIENT = "kube-apiserver"
@@ -56,16 +61,6 @@ STRIPPED: Tree = {
 }
 
 
-class Managed(Struct, frozen=True):
-    """The managers of an object, and the time of each one's last change, if any."""
-
-    managers: Managers
-    times: dict[Manager, str]
-
-
-UNMANAGED = Managed({}, {})
-
-
 class Writer(Struct, frozen=True):
     """The field manager, time and subresource of a write."""
 
@@ -77,10 +72,6 @@ class Writer(Struct, frozen=True):
         """The manager of the entry; applies have one entry for all versions."""
         name = self.name or "unknown"
         return Manager(name, operation, "" if operation == "Apply" else version, self.subresource)
-
-
-class Undecodable(ValueError):
-    """Invalid entries of managedFields."""
 
 
 @lru_cache(maxsize=1024)
@@ -97,117 +88,6 @@ def manager_name(field_manager: str, user_agent: str) -> str:
             break
         name.append(char)
     return "".join(name)
-
-
-# --- entries ---------------------------------------------------------------------------------------------------------
-
-
-def decode(entries: Sequence[ManagedFieldsEntry]) -> Managed:
-    """Decodes the entries of a client. Raises Undecodable."""
-    managers: Managers = {}
-    times: dict[Manager, str] = {}
-    for i, entry in enumerate(entries):
-        operation, version = entry.get("operation") or "", entry.get("apiVersion") or ""
-        if operation not in ("Apply", "Update"):
-            raise Undecodable("operation must be `Apply` or `Update`")
-        if not version:
-            raise Undecodable("apiVersion must not be empty")
-        kind = entry.get("fieldsType") or ""
-        if kind != "FieldsV1":
-            why = f"invalid fieldsType {go_quote(kind)}" if kind else "missing fieldsType"
-            raise Undecodable(f"{why} in managed fields entry {i}")
-        applied = operation == "Apply"
-        manager = Manager(
-            entry.get("manager") or "", operation, "" if applied else version, entry.get("subresource") or ""
-        )
-        managers[manager] = VersionedSet(_checked(entry.get("fieldsV1") or {}), version, applied)
-        if entry.get("time"):
-            times[manager] = entry["time"]
-    return Managed(managers, times)
-
-
-def _checked(tree: Any) -> Tree:
-    if not isinstance(tree, dict):
-        raise Undecodable("error decoding set: expected an object")
-    try:
-        return {pe if pe == fieldset.SELF else check_element(pe): _checked(below) for pe, below in tree.items()}
-    except BadElement as problem:
-        raise Undecodable(f"error decoding set: {problem}") from None
-
-
-def decode_own(entries: Sequence[ManagedFieldsEntry]) -> Managed:
-    """Decodes entries that this server encoded."""
-    managers: Managers = {}
-    times: dict[Manager, str] = {}
-    for entry in entries:
-        manager = _manager_of(entry)
-        managers[manager] = VersionedSet(entry["fieldsV1"], entry["apiVersion"], entry["operation"] == "Apply", entry)
-        if "time" in entry:
-            times[manager] = entry["time"]
-    return Managed(managers, times)
-
-
-def _manager_of(entry: ManagedFieldsEntry) -> Manager:
-    operation = entry["operation"]
-    version = "" if operation == "Apply" else entry["apiVersion"]
-    return Manager(entry.get("manager", ""), operation, version, entry.get("subresource", ""))
-
-
-_ORDER = ("time", "manager", "apiVersion", "subresource")
-
-
-def encode(managed: Managed, latest: Managers | None = None) -> list[ManagedFieldsEntry]:
-    """Encodes the entries in the real server's order: by operation, time, manager and version.
-
-    `latest` remembers the sets that were encoded last. An object with the same set gets the same entry: entries are
-    shared among objects, and never changed.
-    """
-    get, sets = managed.times.get, {} if latest is None else latest
-    entries = [_entry(one, owned, get(one), sets) for one, owned in managed.managers.items()]
-    return entries if len(entries) == 1 else sorted(entries, key=_entry_order)
-
-
-def _entry_order(entry: ManagedFieldsEntry) -> tuple[str, ...]:
-    get = entry.get
-    return entry["operation"], get("time", ""), get("manager", ""), entry["apiVersion"], get("subresource", "")
-
-
-def _entry(manager: Manager, owned: VersionedSet, time: str | None, latest: Managers) -> ManagedFieldsEntry:
-    if owned.entry is not None:
-        return _at(time, owned.entry) or _new_entry(manager, owned, time)
-    known = latest.get(manager)
-    entry = _at(time, known.entry) if known is not None and known.entry is not None and known == owned else None
-    entry = entry or _new_entry(manager, owned, time)
-    if known is None or known.entry is not entry:
-        if len(latest) >= MOST_LATEST:
-            latest.clear()
-        latest[manager] = VersionedSet(owned.fields, owned.version, owned.applied, entry)
-    return entry
-
-
-def _at(time: str | None, entry: ManagedFieldsEntry) -> ManagedFieldsEntry | None:
-    """The entry with this time: itself, if it has it; None if only one of the two has a time."""
-    before = entry.get("time")
-    if before == time:
-        return entry
-    return {**entry, "time": time} if before is not None and time is not None else None
-
-
-def _new_entry(manager: Manager, owned: VersionedSet, time: str | None) -> ManagedFieldsEntry:
-    entry: ManagedFieldsEntry = {
-        "manager": manager.name,
-        "operation": "Apply" if owned.applied else "Update",
-        "apiVersion": owned.version,
-    }
-    if time is not None:
-        entry["time"] = time
-    entry["fieldsType"] = "FieldsV1"
-    entry["fieldsV1"] = fieldset.in_order(owned.fields)
-    if manager.subresource:
-        entry["subresource"] = manager.subresource
-    if not manager.name:
-        del entry["manager"]
-    return entry
 
 
 def _with_entries(obj: Object, managed: Managed, updater: Updater) -> Object:
@@ -281,7 +161,7 @@ def _with_same_sets(
     if len(entries) > MAX_UPDATE_MANAGERS or compared.removed:
         return None  # a set becomes smaller, or there are so many entries that some are merged
     changed, own = compared.changed, writer.manager("Update", updater.version)
-    managers = [_manager_of(entry) for entry in entries]
+    managers = [manager_of(entry) for entry in entries]
     if not changed or not changed.keys().isdisjoint(STRIPPED) or managers.count(own) != 1:
         return None
     if len(managers) > 2 and len(set(managers)) < len(managers):
@@ -292,11 +172,11 @@ def _with_same_sets(
         if not fields or entry["apiVersion"] != updater.version or updater.reconciled_set(fields) is not fields:
             return None
         is_own = manager == own
-        rewritten = _at(writer.now, entry) if is_own else entry
+        rewritten = with_time(writer.now, entry) if is_own else entry
         if rewritten is None or not (fieldset.covers if is_own else fieldset.are_disjoint)(fields, changed):
             return None
         after.append(rewritten)
-    return sorted(after, key=_entry_order)
+    return sorted(after, key=entry_order)
 
 
 _CURRENT = Manager("current-operation", "", "", "")

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from fakekube.apiserver.apply import fieldset
 from fakekube.apiserver.apply.fieldset import Path, Tree
-from fakekube.apiserver.apply.managedfields import Managed, ManagedFieldsEntry, decode_own, encode
+from fakekube.apiserver.apply.managedfieldsentry import Managed, ManagedFieldsEntry, decode_own, encode
 from fakekube.apiserver.apply.updater import Manager, Managers, VersionedSet
 
 VERSION = "autoscaling/v1"

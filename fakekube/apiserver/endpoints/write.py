@@ -19,6 +19,7 @@ from fakekube.apiserver import commit, conversion
 from fakekube.apiserver.admission import chain as admission
 from fakekube.apiserver.admission.matching import CONNECT, CREATE, DELETE, UPDATE, Attributes
 from fakekube.apiserver.apply import managedfields
+from fakekube.apiserver.apply.managedfieldsentry import Undecodable, decode
 from fakekube.apiserver.auth import escalation, rbac, writechecks
 from fakekube.apiserver.call import Call, Step
 from fakekube.apiserver.crd.customversion import BLOCKING
@@ -113,8 +114,8 @@ def _with_valid_managed_fields(call: Call, admitted: Object, sent: Object) -> Ob
     Follows `fieldmanager/admission.go`, `managedFieldsValidatingAdmissionController`.
     """
     try:
-        managedfields.decode(admitted["metadata"].get("managedFields") or ())
-    except managedfields.Undecodable as problem:
+        decode(admitted["metadata"].get("managedFields") or ())
+    except Undecodable as problem:
         call.warnings.append(
             ".metadata.managedFields was in an invalid state after admission; this could be caused by an outdated "
             f"mutating admission controller; please fix your requests: {problem}"

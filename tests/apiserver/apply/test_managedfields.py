@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from fakekube.apiserver.apply import fieldset, managedfields
 from fakekube.apiserver.apply.comparison import compare
 from fakekube.apiserver.apply.managedfields import Writer
+from fakekube.apiserver.apply.managedfieldsentry import MOST_LATEST
 from fakekube.apiserver.apply.updater import Updater
 from tests.apiserver.apply.schemas import ROOT
 from tests.apiserver.apply.test_typed import VALUES
@@ -134,6 +135,6 @@ def test_new_objects_with_the_same_fields_share_their_entries():
 
 def test_few_managers_are_remembered():
     updater = replace(UPDATER)
-    for number in range(2 * managedfields.MOST_LATEST + 1):
+    for number in range(2 * MOST_LATEST + 1):
         assert entry_of(number, f"m{number}", updater=updater)["manager"] == f"m{number}"
-        assert 0 < len(updater.latest) <= managedfields.MOST_LATEST
+        assert 0 < len(updater.latest) <= MOST_LATEST

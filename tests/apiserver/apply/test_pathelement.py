@@ -2,8 +2,8 @@
 
 import pytest
 
-from fakekube.apiserver.apply import managedfields, pathelement
-from fakekube.apiserver.apply.managedfields import Undecodable
+from fakekube.apiserver.apply import pathelement
+from fakekube.apiserver.apply.managedfieldsentry import Undecodable, decode
 from fakekube.apiserver.schema.model import Schema
 from tests.apiserver.apply.schemas import NUMBER, PORT, TEXT
 
@@ -127,9 +127,9 @@ ENTRY = {"manager": "m", "operation": "Update", "apiVersion": "v1", "fieldsType"
     ],
 )
 def test_entries_that_cannot_be_read(changes, why):
-    assert managedfields.decode([ENTRY]).managers
+    assert decode([ENTRY]).managers
     with pytest.raises(Undecodable) as caught:
-        managedfields.decode([{**ENTRY, **changes}])
+        decode([{**ENTRY, **changes}])
     assert str(caught.value) == why
 
 
