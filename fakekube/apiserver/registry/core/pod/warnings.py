@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from fakekube.apiserver.features import since
+from fakekube.apiserver.names import dns_label_problems
 from fakekube.apiserver.registry.core.pod.validation.affinity import POD_AFFINITIES, PREFERRED, REQUIRED
 from fakekube.apiserver.registry.core.pod.validation.podoptions import all_containers
 from fakekube.apiserver.registry.core.pod.validation.securitycontext import APPARMOR, SECCOMP_CONTAINER, SECCOMP_POD
@@ -54,7 +55,7 @@ FRACTIONAL = ("memory", "ephemeral-storage")
 
 def host_name_warnings(obj: Object, where: str) -> Warnings:
     """Warns about a name that is not a DNS label although it is used in host names; `where` names them."""
-    problems = content.dns_label_problems(obj["metadata"].get("name") or "")
+    problems = dns_label_problems(obj["metadata"].get("name") or "")  # names come once: none is remembered
     if not problems:
         return []
     used = f"metadata.name: this is used in {where}, which can result in surprising behavior"
