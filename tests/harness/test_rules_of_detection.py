@@ -10,7 +10,7 @@ import pytest
 from controllerlib.observer import Call
 from fakekube.apiserver.response import StoredObject
 from fakekube.harness.asserting import Assertions
-from fakekube.harness.audit import WRITES, Audit
+from fakekube.harness.audit import Audit
 from fakekube.harness.desks.faults import Faults
 from fakekube.harness.detectors.detection import Detection, _only_delays_events
 from fakekube.harness.detectors.detector import Sent
@@ -110,8 +110,6 @@ def test_the_detectors_that_an_answer_concerns(code, options, hooks):
 class Hooked:
     """A detector that notes which hooks are called."""
 
-    raises = False
-
     def __init__(self, log, name=""):
         self._log, self._name = log, name
 
@@ -120,10 +118,6 @@ class Hooked:
 
     def started(self, *found):
         self._log.append(f"started {self._name}".rstrip())
-
-
-class Raising(Hooked):
-    raises = True
 
 
 def detection_of(log, **hooks):
@@ -188,20 +182,25 @@ def test_the_hooks_of_a_write_of_a_reconcile(verb, code, killed, hooks):
     assert sent == [Sent(verb, "/a", code, body, answer, "1", "2")] * (not killed)
 
 
-def test_hooks_that_a_detector_asks_for_are_called_once_and_before_those_that_raise():
+def test_hooks_that_a_detector_asks_for_are_called_once_in_the_order_of_the_detectors():
     log = []
-    late, raising = Hooked(log, "late"), Raising(log, "raising")
-    detection = detection_of(log, _started=(raising.started,), _called={})
+    early, late, last = (Hooked(log, name) for name in ("early", "late", "last"))
+    detection = detection_of(
+        log, detectors=[early, late, last], _started=(early.started, last.started), _finished=(), _called={}
+    )
     for _ in range(2):
-        Detection._follow(
-            detection, started=late.started, finished=late.started, called=late.started, committed=late.started
-        )
-    assert detection._started == (late.started, raising.started)
-    assert detection._finished[1:] == detection._committed == (late.started,)
-    assert detection._called == dict.fromkeys(WRITES, (late.started,))
+        Detection._follow(detection, started=late.started)
+        Detection._follow(detection, finished=late.started, called=late.started, verbs=("update", "patch"))
+        Detection._follow(detection, committed=last.started)
+        Detection._follow(detection, committed=late.started)
+    assert detection._started == (early.started, late.started, last.started)
+    assert detection._finished == (late.started,)
+    assert detection._committed == (late.started, last.started)
+    assert detection._called == dict.fromkeys(("update", "patch"), (late.started,))
+    detection._answered = {"get": (last.started,)}
     for _ in range(2):
-        Detection._listen(detection_of(log, _answered=(answered := {"get": (print,)})), ("get", "list"), late.started)
-    assert answered == {"get": (print, late.started), "list": (late.started,)}
+        Detection._listen(detection, ("get", "list"), late.started)
+    assert detection._answered == {"get": (late.started, last.started), "list": (late.started,)}
 
 
 @pytest.mark.parametrize(
@@ -421,17 +420,26 @@ def test_finalizers_are_checked_in_their_order():
     after = SimpleNamespace(object={"metadata": meta})
     before = SimpleNamespace(object={"metadata": {**meta, "finalizers": ["z/one"]}})
     change = SimpleNamespace(collection="pods", path="default/a", before=None, after=after)
-    Finalizers.refinalized(detector, change, doing)
+    Finalizers.finalizers_changed(detector, change, doing)
     assert followed == {"finished": "the hook", "committed": "the hook"}
     assert checked == [("a/two", "u"), ("z/one", "u")]
     assert [one.finalizer for one in held["pods", "default/a"]] == ["a/two", "z/one"]
     assert detector._by_key == {doing.who: ("pods", "default/a")}
     checked.clear()
     held.clear()
-    Finalizers.refinalized(detector, SimpleNamespace(**{**vars(change), "before": before}), doing)
+    Finalizers.finalizers_changed(detector, SimpleNamespace(**{**vars(change), "before": before}), doing)
     assert checked == [("a/two", "u")]
-    Finalizers.refinalized(SimpleNamespace(**{**vars(detector), "_held": {}}), change, None)
+    Finalizers.finalizers_changed(SimpleNamespace(**{**vars(detector), "_held": {}}), change, None)
     assert len(checked) == 1
+
+
+def test_a_finalizer_of_an_object_that_was_created_anew_is_no_longer_held():
+    """Two controllers have held it; after the end of the object, the first of them has dropped what both had held."""
+    stored = SimpleNamespace(object={"metadata": {"deletionTimestamp": "now"}})
+    scene = SimpleNamespace(store=SimpleNamespace(get=lambda *place: stored))
+    detector = SimpleNamespace(_scene=scene, _by_key={"second": ("pods", "d/a")}, _held={})
+    Finalizers._finished(detector, SimpleNamespace(who="second"), SimpleNamespace(error=None, requeue_after=None))
+    assert detector._by_key == {"second": ("pods", "d/a")}
 
 
 @pytest.mark.parametrize(

@@ -72,6 +72,7 @@ def difference(one: Tree, other: Tree) -> Tree:
         if minus is None:
             out[pe] = node
             continue
+        # `.` of `minus` takes nothing away from descendants, which have none
         rest = _node(is_member(node) and not is_member(minus), difference(_below(node), minus))
         if rest is not None:
             out[pe] = rest

@@ -200,13 +200,11 @@ def _tracked(
     live: Object, new: Object, compared: Comparison, managed: Managed, updater: Updater, writer: Writer
 ) -> Managed:
     manager = writer.manager("Update", updater.version)
-    if not managed.managers:  # as of a new object: no other manager loses a field
+    if not managed.managers:  # the object is new: no other manager loses a field
         fields = fieldset.difference(compared.changed, STRIPPED)
-        return (
-            Managed({manager: VersionedSet(fields, updater.version, applied=False)}, {manager: writer.now})
-            if fields
-            else managed
-        )
+        if not fields:
+            return managed
+        return Managed({manager: VersionedSet(fields, updater.version, applied=False)}, {manager: writer.now})
     managers = updater.update(live, new, compared, managed.managers, _CURRENT, manager)
     times = dict(managed.times)
     taken = managers.pop(_CURRENT, None)

@@ -79,6 +79,7 @@ def decode_own(entries: Sequence[ManagedFieldsEntry]) -> Managed:
 
 
 def manager_of(entry: ManagedFieldsEntry) -> Manager:
+    """The manager of an entry that this server encoded."""
     operation = entry["operation"]
     version = "" if operation == "Apply" else entry["apiVersion"]
     return Manager(entry.get("manager", ""), operation, version, entry.get("subresource", ""))
@@ -96,6 +97,7 @@ def encode(managed: Managed, latest: Managers | None = None) -> list[ManagedFiel
 
 
 def entry_order(entry: ManagedFieldsEntry) -> tuple[str, ...]:
+    """The key by which entries are sorted (`sortEncodedManagedFields`)."""
     get = entry.get
     return entry["operation"], get("time", ""), get("manager", ""), entry["apiVersion"], get("subresource", "")
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from fakekube.apiserver.apply.managedfieldsentry import ManagedFieldsEntry, Undecodable, decode, encode
+from fakekube.apiserver.apply import managedfieldsentry
+from fakekube.apiserver.apply.managedfieldsentry import ManagedFieldsEntry, Undecodable
 from fakekube.apiserver.call import Call, RequestContext, Server
 from fakekube.apiserver.endpoints import ownership
 from fakekube.apiserver.resource import Resource
@@ -61,7 +62,7 @@ def write(server: Server, resource: Resource, obj: Object, context: RequestConte
 def _in_own_form(entries: Sequence[ManagedFieldsEntry]) -> Sequence[ManagedFieldsEntry]:
     """The entries as this server writes them: the next write reads no others. Raises 400 for invalid ones."""
     try:
-        return encode(decode(entries))
+        return managedfieldsentry.encode(managedfieldsentry.decode(entries))
     except Undecodable as problem:
         raise bad_request(f"metadata.managedFields: {problem}") from None
 

@@ -18,8 +18,7 @@ from typing import Any, NamedTuple
 from fakekube.apiserver import commit, conversion
 from fakekube.apiserver.admission import chain as admission
 from fakekube.apiserver.admission.matching import CONNECT, CREATE, DELETE, UPDATE, Attributes
-from fakekube.apiserver.apply import managedfields
-from fakekube.apiserver.apply.managedfieldsentry import Undecodable, decode
+from fakekube.apiserver.apply import managedfields, managedfieldsentry
 from fakekube.apiserver.auth import escalation, rbac, writechecks
 from fakekube.apiserver.call import Call, Step
 from fakekube.apiserver.crd.customversion import BLOCKING
@@ -114,8 +113,8 @@ def _with_valid_managed_fields(call: Call, admitted: Object, sent: Object) -> Ob
     Follows `fieldmanager/admission.go`, `managedFieldsValidatingAdmissionController`.
     """
     try:
-        decode(admitted["metadata"].get("managedFields") or ())
-    except Undecodable as problem:
+        managedfieldsentry.decode(admitted["metadata"].get("managedFields") or ())
+    except managedfieldsentry.Undecodable as problem:
         call.warnings.append(
             ".metadata.managedFields was in an invalid state after admission; this could be caused by an outdated "
             f"mutating admission controller; please fix your requests: {problem}"

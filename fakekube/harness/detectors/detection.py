@@ -37,7 +37,7 @@ from fakekube.harness.detectors.detector import (
     version_of,
 )
 from fakekube.harness.detectors.finding import Finding, FindingError, FindingWarning, shortened
-from fakekube.harness.detectors.hooktables import each, hooks_by, hooks_of, ordered
+from fakekube.harness.detectors.hooktables import each, hooks_by, hooks_of, with_hook
 from fakekube.harness.detectors.knowndetectors import check_name, detectors_for
 from fakekube.harness.detectors.levels import Level
 from fakekube.harness.detectors.logrecords import LogRecords
@@ -87,38 +87,36 @@ class Detection:
         self._only: Sequence[str] = ()
         active = [name for name, level in self.levels.items() if level != "off"]
         self.detectors: Sequence[Detector] = detectors_for(active, self.scene)
-        self._started = hooks_of(self.detectors, "started")
-        self._finished = hooks_of(self.detectors, "finished")
-        self._resynced = hooks_of(self.detectors, "resynced")
-        self._requeued = hooks_of(self.detectors, "requeued")
-        self._failed = hooks_of(self.detectors, "failed")
-        #: by the collection, the resource or the verb: the hooks of detectors that name what they look at
-        self._called = hooks_by(self.detectors, "called", "calls")
-        self._made = hooks_of(self.detectors, "made")
-        self._rejected = hooks_of(self.detectors, "rejected")
-        self._committed_in = hooks_by(self.detectors, "committed", "collections")
-        self._created_of = hooks_by(self.detectors, "created", "creates")
-        self._answered = hooks_by(self.detectors, "answered", "verbs")
-        self._alone = hooks_by(self.detectors, "answered_alone", "verbs")
-        self._committed = hooks_of([one for one in self.detectors if not hasattr(one, "collections")], "committed")
-        self._created = hooks_of([one for one in self.detectors if not hasattr(one, "creates")], "created")
-        self._refused = hooks_of(self.detectors, "refused")
-        self._finalized = hooks_of(self.detectors, "finalized")
-        self._refinalized = hooks_of(self.detectors, "refinalized")
+        self._set_hooks()
         #: the last change of finalizers, until its request is answered
         self._pending: Change | None = None
         self.scene.listen, self.scene.follow = self._listen, self._follow
-        self._denied = hooks_of(self.detectors, "denied")
-        self._unchanged = hooks_of(self.detectors, "unchanged")
         if self.detectors:
             self._leave.append(runner.on_answer(self._answer))
             self._leave.append(runner.on_write(self._commit))
 
+    def _set_hooks(self) -> None:
+        """Look up the hooks of the detectors; none are left after the end of the cluster, when it has none."""
+        of, by = partial(hooks_of, self.detectors), partial(hooks_by, self.detectors)
+        # of reconciles
+        self._started, self._finished = of("started"), of("finished")
+        self._resynced, self._requeued, self._failed = of("resynced"), of("requeued"), of("failed")
+        # of their writes: by the verb, those of one outcome for all verbs
+        self._called, self._made, self._rejected = by("called", "calls"), of("made"), of("rejected")
+        # of requests: by the verb; by the resource, or for all; those of one outcome for all verbs
+        self._answered, self._alone = by("answered", "verbs"), by("answered_alone", "verbs")
+        self._created_of = by("created", "creates")
+        self._created = hooks_of([one for one in self.detectors if not hasattr(one, "creates")], "created")
+        self._denied, self._refused, self._unchanged = of("denied"), of("refused"), of("unchanged")
+        self._finalized = of("finalized")
+        # of changes of the store: by the collection, or of all
+        self._committed_in = by("committed", "collections")
+        self._committed = hooks_of([one for one in self.detectors if not hasattr(one, "collections")], "committed")
+        self._finalizers_changed = of("finalizers_changed")
+
     def _listen(self, verbs: Iterable[str], hook: Callable[[Exchange], None]) -> None:
         for verb in verbs:
-            hooks = self._answered.get(verb, ())
-            if hook not in hooks:
-                self._answered[verb] = (*hooks, hook)
+            self._answered[verb] = with_hook(self.detectors, self._answered.get(verb, ()), hook)
 
     def _follow(
         self,
@@ -126,18 +124,14 @@ class Detection:
         started: Callable[[Doing], None] | None = None,
         finished: Callable[[Doing, Outcome], None] | None = None,
         called: Callable[[Doing, Sent], None] | None = None,
+        verbs: Iterable[str] = (),
         committed: Callable[[Change, Doing | None], None] | None = None,
     ) -> None:
-        if started is not None and started not in self._started:
-            self._started = ordered((*self._started, started))
-        if finished is not None and finished not in self._finished:
-            self._finished = (*self._finished, finished)
-        if committed is not None and committed not in self._committed:
-            self._committed = (*self._committed, committed)
-        if called is not None:
-            for verb in WRITES:
-                hooks = self._called.get(verb, ())
-                self._called[verb] = hooks if called in hooks else (*hooks, called)
+        add = partial(with_hook, self.detectors)
+        self._started, self._finished = add(self._started, started), add(self._finished, finished)
+        self._committed = add(self._committed, committed)
+        for verb in verbs:
+            self._called[verb] = add(self._called.get(verb, ()), called)
 
     def open(self, bubble: Bubble, has_threads: Callable[[], bool]) -> None:
         """Observe the tasks, threads and blocking calls of a bubble, too."""
@@ -180,7 +174,7 @@ class Detection:
         observed.manager, observed.name = manager, name
         note_kinds(observed)
         for hook in hooks_of(self.detectors, "built"):
-            hook(observed)
+            hook(observed, manager)
 
     def planned(self, plan: P) -> P:
         """The test has asked for something that may never happen. Returns it."""
@@ -210,14 +204,21 @@ class Detection:
         for hook in self._started:
             hook(doing)
 
+    def asked(self, run: Run) -> None:
+        """A request of a reconcile that writes nothing is answered."""
+        doing = self._doing.get(id(run))
+        if doing is not None:
+            doing.has_asked = True
+
     def called(self, call: Call, code: int, answer: Any) -> None:
         """A write of a reconcile is answered."""
         doing = self._doing.get(id(call.run))
         if doing is not None and not doing.operator.is_killed:
-            _, verb, _, path, _, body, _ = call
-            sent = Sent(verb, path, code, body, answer, version_of(body), version_of(answer))
+            body = call.body
+            sent = Sent(call.verb, call.path, code, body, answer, version_of(body), version_of(answer))
             doing.sent.append(sent)
-            hooks = self._called.get(verb, ())
+            doing.has_asked = True
+            hooks = self._called.get(sent.verb, ())
             if code == 201:
                 hooks = (*hooks, *self._made)
             elif code >= 400:
@@ -237,8 +238,8 @@ class Detection:
                 for hook in self._finished:
                     hook(doing, outcome)
                 if outcome.error is not None:
-                    for failed in self._failed:
-                        failed(doing, outcome.error)
+                    for hook in self._failed:
+                        hook(doing, outcome.error)
             doing.sent.clear()
 
     def doing(self) -> Doing | None:
@@ -295,7 +296,7 @@ class Detection:
             after.object["metadata"].get("finalizers") if after is not None else None
         ):
             self._pending = change
-            for hook in self._refinalized:
+            for hook in self._finalizers_changed:
                 hook(change, doing)
         for hook in self._committed:
             hook(change, doing)
@@ -408,11 +409,7 @@ class Detection:
         for retire in hooks_of(self.detectors, "retire"):
             retire()
         self.detectors = ()
-        self._started = self._finished = self._failed = self._resynced = self._requeued = self._committed = ()
-        self._made = self._rejected = self._refinalized = ()
-        self._alone = {}
-        self._called, self._answered, self._denied, self._unchanged, self._committed_in = {}, {}, (), (), {}
-        self._refused, self._created, self._finalized, self._created_of = (), (), (), {}
+        self._set_hooks()
         self.scene.operators.clear()
         self.scene.report, self.scene.listen, self.scene.follow = _unreported, _unlistened, _unfollowed
         self.scene.fail, self.scene.inspected, self.scene.note = _unfailed, frozenset, _nothing
@@ -436,10 +433,15 @@ class OperatorObserver(Observer):
             self.detection.finished(run, outcome)
 
     def answered(self, call: Call, code: int, answer: Any) -> None:
-        if call.run is not None and call.verb in WRITES:  # neither is interested in others
-            self._recording.answered(call, code, answer)
+        run = call.run
+        if run is None:
+            return
+        if call.verb in WRITES:
+            self._recording.answered(call, code, answer)  # it looks at writes only
             if self.detection is not None:
                 self.detection.called(call, code, answer)
+        elif self.detection is not None:
+            self.detection.asked(run)
 
     def informer(self, event: InformerEvent) -> None:
         self._recording.informer(event)
@@ -459,8 +461,8 @@ def _unlistened(verbs: Iterable[str], hook: Callable[[Exchange], None]) -> None:
     """Ignores who would listen after the end of the cluster."""
 
 
-def _unfollowed(**hooks: Callable[..., None] | None) -> None:
-    """Ignores who would follow reconciles after the end of the cluster."""
+def _unfollowed(**hooks: object) -> None:
+    """Ignores who would ask for hooks after the end of the cluster."""
 
 
 def _unfailed(detector: str, error: BaseException) -> None:

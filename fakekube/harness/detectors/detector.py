@@ -59,11 +59,11 @@ class Detector(Protocol):
     Besides `finish` it has those of these methods that it needs; `Detection` finds them by name:
 
     open(surroundings): before anything happens
-    built(observed): of operators of controllerlib, before they start
+    built(observed, manager): of operators of controllerlib, before they start
     started(doing) · finished(doing, outcome): of their reconciles
-    resynced(doing): of reconciles that start because of a resync or a relist, before `started`
-    requeued(doing, outcome): of reconciles that are requeued after less than SHORT, before `finished`
-    failed(doing, error): of reconciles that have failed
+    resynced(doing): of reconciles whose first cause is a resync or a relist, before `started`
+    requeued(doing, outcome): of reconciles that run again in less than SHORT, also as retries, before `finished`
+    failed(doing, error): of reconciles that have failed, after `finished`
     called(doing, sent): of writes of reconciles, with a verb in its `calls`
     made(doing, sent) · rejected(doing, sent): the same, of all verbs, answered with 201, or with 400 and more
     answered(exchange): of requests with a verb in its `verbs`, without those of the test and of the cluster
@@ -74,7 +74,7 @@ class Detector(Protocol):
     unchanged(exchange): the same, of updates and patches that succeed and change nothing
     finalized(change, exchange): the same, of writes that have changed finalizers
     committed(change, doing): of the store; only of the `collections` that it has, if it has any
-    refinalized(change, doing): of the store, if finalizers have changed
+    finalizers_changed(change, doing): of the store, if finalizers have changed, before `committed`
     logged(record, program): of log records of operators, tasks and threads
     task_created(task): of tasks in the bubble
     closed(): when operators, tasks and threads have been ended after the test
@@ -189,13 +189,15 @@ class Doing(Struct):
     who: tuple[int, str, str]
     sent: list[Sent] = field(default_factory=list)
     is_over: bool = False
+    #: whether a request of it has been answered
+    has_asked: bool = False
     #: whether it has changed something in the store
     has_changed: bool = False
     _writer: Writer | None = None
 
     @property
     def writer(self) -> Writer:
-        """The controller, as what changes objects."""
+        """The controller, when it changes an object."""
         if self._writer is None:
             self._writer = Writer(self.operator.name, self.run.controller, id(self.operator))
         return self._writer
@@ -296,9 +298,10 @@ class Report(Protocol):
 
 
 class Follow(Protocol):
-    """Takes hooks, as those of `Detector`, of one that has something to look for only now: most tests need few.
+    """Adds hooks of a detector from now on: it asks for them when it has found something to look for.
 
-    `called` gets all writes, `committed` all changes. A hook that is known already is not called twice.
+    They are what the hooks of the same names are, but are named `_started`, `_finished`, `_called` and `_committed`, so
+    that they are not found before. `called` gets writes with these `verbs`. A hook that is known is not added again.
     """
 
     def __call__(
@@ -307,6 +310,7 @@ class Follow(Protocol):
         started: Callable[[Doing], None] | None = None,
         finished: Callable[[Doing, Outcome], None] | None = None,
         called: Callable[[Doing, Sent], None] | None = None,
+        verbs: Iterable[str] = (),
         committed: Callable[[Change, Doing | None], None] | None = None,
     ) -> None: ...
 
@@ -340,7 +344,7 @@ class Scene(Struct):
     named: Callable[[FaultRule], str] | None = None
     #: calls a hook with each answered request of these verbs from now on: for what few tests need
     listen: Callable[[Iterable[str], Callable[[Exchange], None]], None] = lambda verbs, hook: None
-    #: calls hooks from now on
+    #: calls hooks of a detector from now on
     follow: Follow = lambda **hooks: None
     #: OPERATOR/CONTROLLER whose errors the test reads itself, and users whose permissions it compares
     inspected: Callable[[], frozenset[str]] = frozenset

@@ -1,4 +1,4 @@
-"""Which hooks of which detectors are called: tables that are made once for a cluster."""
+"""The hooks of detectors: which ones have them, and in which order they are called."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def hooks_of(detectors: Iterable[Detector], name: str) -> tuple[Callable[..., No
 
 
 def hooks_by(detectors: Iterable[Detector], name: str, attribute: str) -> dict[str, tuple[Callable[..., None], ...]]:
-    """The methods of this name, by each of what their detectors name in an attribute."""
+    """The methods of this name, by each of what their detectors name in an attribute; of detectors that have both."""
     found: dict[str, tuple[Callable[..., None], ...]] = {}
     having = _having(name) & _having(attribute)
     for detector in [one for one in detectors if type(one) in having]:
@@ -34,9 +34,13 @@ def _having(name: str) -> frozenset[type]:
     return frozenset({cast(type, one) for one in KNOWN if hasattr(one, name)})
 
 
-def ordered(hooks: Iterable[Callable[..., None]]) -> tuple[Callable[..., None], ...]:
-    """Those of detectors that raise come last: the others have to know of the reconcile by then."""
-    return tuple(sorted(hooks, key=lambda hook: getattr(getattr(hook, "__self__", None), "raises", False)))
+def with_hook(
+    detectors: Sequence[Detector], hooks: tuple[Callable[..., None], ...], added: Callable[..., None] | None
+) -> tuple[Callable[..., None], ...]:
+    """The hooks with another one, if it is not among them, in the order of their detectors."""
+    if added is None or added in hooks:
+        return hooks
+    return tuple(sorted((*hooks, added), key=lambda hook: detectors.index(hook.__self__)))  # type: ignore[attr-defined]
 
 
 def each(listeners: Sequence[Callable[[T], None]]) -> Callable[[T], None]:

@@ -65,14 +65,14 @@ def present_fields(body: Any, now: datetime) -> tuple[Field, ...]:
     if isinstance(body, dict) and isinstance(meta := body.get("metadata"), dict):
         body = {**body, "metadata": {name: value for name, value in meta.items() if name not in _OF_THE_SERVER}}
         if not _may_have(body, text):
-            return ()  # as most objects that were written at this instant, too
+            return ()  # the time was only in what the server sets
     return tuple(
         path for path, value in leaves(body) if is_present(value, text) and not _OF_THE_SERVER.intersection(path)
     )
 
 
 def _may_have(body: Any, text: Texts) -> bool:
-    """Whether an object may have a time: its JSON is searched much faster than its fields are."""
+    """Whether an object may have this time: its JSON is searched much faster than its fields are."""
     try:
         raw = orjson.dumps(body)
     except TypeError:  # no JSON
@@ -87,7 +87,7 @@ class Texts(Struct, frozen=True):
     time: str
     seconds: int
     since_1970: str
-    #: what the JSON of an object with the time has
+    #: what the JSON of an object with the time has: the time of day, or the seconds
     raw_time: bytes
     raw_seconds: bytes
 
@@ -104,10 +104,11 @@ def texts_of(now: datetime) -> Texts:
     global _last
     last = _last
     if last is None or last[0] is not now:
-        raw, since = orjson.dumps(now, default=datetime.isoformat), now - _EPOCH  # much faster than isoformat()
+        raw = orjson.dumps(now, default=datetime.isoformat)[1:20]  # much faster than isoformat(); without the quote
+        since = now - _EPOCH
         text, seconds = raw.decode(), since.days * 86400 + since.seconds
         since_1970 = str(seconds)
-        last = _last = now, Texts(text[1:11], text[12:20], seconds, since_1970, raw[12:20], since_1970.encode())
+        last = _last = now, Texts(text[:10], text[11:], seconds, since_1970, raw[11:], since_1970.encode())
     return last[1]
 
 

@@ -32,7 +32,8 @@ class Driven:
             hook(*args)
 
     def started(self, doing):
-        if [cause.kind for cause in doing.run.causes][:1] in [[kind] for kind in PERIODIC]:
+        causes = doing.run.causes
+        if causes and causes[0].kind in PERIODIC:
             self._call("resynced", doing)
         self._call("started", doing)
 
@@ -59,7 +60,7 @@ class Driven:
     def committed(self, change, doing):
         before, after = (getattr(entry, "object", {}).get("metadata", {}) for entry in (change.before, change.after))
         if before.get("finalizers") != after.get("finalizers"):
-            self._call("refinalized", change, doing)
+            self._call("finalizers_changed", change, doing)
         self._call("committed", change, doing)
 
     def answered(self, exchange):

@@ -10,6 +10,7 @@ import pytest
 from kubernetes.client.exceptions import ApiException
 
 from controllerlib import ApiError, Result
+from fakekube import FakeKube
 from tests.harness.detectors.scenes import found, read, resize, run, start_kopf, start_program, texts
 from tests.harness.planted import API
 
@@ -374,3 +375,11 @@ def test_a_handler_of_kopf_that_reports_it_in_the_status(kube):
 
     start_kopf(kube, handling(reports), seconds=3600)
     assert "ignored-error" not in found(kube)
+
+
+def test_a_detector_that_is_on_alone_knows_of_reconciles():
+    """Without them, a write that the next reconcile repeats would be one that nothing repeats."""
+    with FakeKube(detect={"all": "off", "ignored-error": "warn"}) as kube:
+        run(kube, trying(INVALID, nothing), seconds=600)
+        (text,) = texts(kube)
+    assert "c reconciling default/a [added]" in text

@@ -55,7 +55,7 @@ FRACTIONAL = ("memory", "ephemeral-storage")
 
 def host_name_warnings(obj: Object, where: str) -> Warnings:
     """Warns about a name that is not a DNS label although it is used in host names; `where` names them."""
-    problems = dns_label_problems(obj["metadata"].get("name") or "")  # names come once: none is remembered
+    problems = dns_label_problems(obj["metadata"].get("name") or "")  # a name comes once, so it is not remembered
     if not problems:
         return []
     used = f"metadata.name: this is used in {where}, which can result in surprising behavior"

@@ -97,12 +97,12 @@ class HotLoops:
         return True
 
     def called(self, doing: Doing, sent: Sent) -> None:
-        version, made, who = sent.after, self._made, doing.who
-        if not version or version in made or not 200 <= sent.code < 300:
+        version, known, who = sent.after, self._made, doing.who
+        if not version or version in known or not 200 <= sent.code < 300:
             return
-        made[version] = who
-        if len(made) > REMEMBERED:
-            del made[next(iter(made))]
+        known[version] = who
+        if len(known) > REMEMBERED:
+            del known[next(iter(known))]
         if sent.verb in UPDATES and version != sent.before:
             chain = self._chains.get(who)
             if chain is None:
@@ -111,7 +111,7 @@ class HotLoops:
             chain.wrote(sent.path)
 
     def requeued(self, doing: Doing, outcome: Outcome) -> None:
-        self._scene.follow(finished=self._finished)
+        self._scene.follow(finished=self._finished)  # which is called for this reconcile, too
 
     def _finished(self, doing: Doing, outcome: Outcome) -> None:
         after = outcome.requeue_after

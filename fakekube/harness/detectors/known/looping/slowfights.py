@@ -75,7 +75,9 @@ class SlowFights:
 
     def _report(self, place: tuple[str, str], path: tuple[str | int, ...], duel: Duel) -> None:
         (first, one), (second, other) = duel.values.items()
-        names = [str(first), str(second)] if str(first) != str(second) else [f"{first} and another program", str(first)]
+        names = [str(first), str(second)]
+        if names[0] == names[1]:
+            names[0] += " and another program"
         text = (
             f"{names[0]} and {names[1]} overwrite each other's value of {shown_path(path)} in "
             f"{place[0].partition('.')[0]} {place[1]}: {names[0]} sets {shown_value(one)}, {names[1]} "

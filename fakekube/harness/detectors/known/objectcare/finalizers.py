@@ -40,7 +40,7 @@ class Finalizers:
         self._released: dict[tuple[int, str, str], tuple[Doing, str, str]] = {}
         self._by_key: dict[tuple[int, str, str], tuple[str, str]] = {}
 
-    def refinalized(self, change: Change, doing: Doing | None) -> None:
+    def finalizers_changed(self, change: Change, doing: Doing | None) -> None:
         if doing is None or change.after is None:
             return
         added = _finalizers(change.after) - (_finalizers(change.before) if change.before is not None else frozenset())
@@ -97,7 +97,7 @@ class Finalizers:
             return
         terminating = "deletionTimestamp" in entry.object["metadata"]
         ok = outcome.error is None and outcome.requeue_after is None
-        for held in self._held[place]:
+        for held in self._held.get(place, ()):
             held.done = doing if terminating and ok else None
 
     def finish(self) -> None:

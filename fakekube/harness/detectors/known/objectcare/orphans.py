@@ -46,12 +46,12 @@ class Orphans:
         meta = meta_of(answer)
         if meta.get("ownerReferences") or not self._has_object(doing):
             return
-        made = child_of(doing, answer)
-        is_owned = (made.api_version, made.kind) in doing.operator.owned.get(doing.run.controller, ())
-        if is_owned and made.can_be_owned:
+        child = child_of(doing, answer)
+        is_owned = (child.api_version, child.kind) in doing.operator.owned.get(doing.run.controller, ())
+        if is_owned and child.can_be_owned:
             return
         self._scene.follow(finished=self._finished)
-        self._made.setdefault(doing.who, []).append(made)
+        self._made.setdefault(doing.who, []).append(child)
         self._size += 1
 
     def _has_object(self, doing: Doing) -> bool:

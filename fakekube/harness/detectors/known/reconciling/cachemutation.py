@@ -23,8 +23,8 @@ _TYPE = ("apiVersion", "kind")
 class CacheMutations:
     """Compares cached objects with what the server stores at their resourceVersion.
 
-    Those with the key of a reconcile, after it has changed something, and after the first, second, fourth, eighth one
-    and so on that has not; at the end all. Metadata and transformed objects are not compared.
+    Those with the key of a reconcile, after it has made requests, and after the first, second, fourth, eighth one and
+    so on that has made none; at the end all. Metadata and transformed objects are not compared.
     """
 
     levels: Mapping[str, Level] = {"cache-mutation": "error"}
@@ -32,13 +32,13 @@ class CacheMutations:
     def __init__(self, scene: Scene) -> None:
         self._scene = scene
         self._reported: set[tuple[str, str]] = set()
-        #: how many reconciles of each key have changed nothing
+        #: how many reconciles of each key have made no request
         self._idle: dict[tuple[int, str, str], int] = {}
         #: by the identity of the operator: the number of its informers, and what `_compared` returns for them
         self._known: dict[int, tuple[int, Sequence[Compared]]] = {}
 
     def finished(self, doing: Doing, outcome: Outcome) -> None:
-        if not doing.has_changed:
+        if not doing.has_asked:
             times = self._idle[doing.who] = self._idle.get(doing.who, 0) + 1
             if times & (times - 1):
                 return

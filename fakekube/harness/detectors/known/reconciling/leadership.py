@@ -9,6 +9,7 @@ from datetime import datetime, timedelta
 from functools import partial
 from typing import Any
 
+from controllerlib import Manager
 from controllerlib.leaderelection import LeaderElection
 from fakekube.harness.audit import WRITES
 from fakekube.harness.detectors.detector import Exchange, Observed, Scene, Surroundings
@@ -46,8 +47,8 @@ class FollowerWrites:
     def open(self, surroundings: Surroundings) -> None:
         self._work = partial(work_in_progress, surroundings.bubble.loop.tasks.creator)
 
-    def built(self, observed: Observed) -> None:
-        if observed.manager is not None and observed.manager.election is not None:
+    def built(self, observed: Observed, manager: Manager) -> None:
+        if manager.election is not None:
             self._scene.listen(WRITES, self._wrote)
 
     def _wrote(self, exchange: Exchange) -> None:
@@ -127,8 +128,8 @@ class UnelectedWrites:
     def open(self, surroundings: Surroundings) -> None:
         self._creator = surroundings.bubble.loop.tasks.creator
 
-    def built(self, observed: Observed) -> None:
-        if observed.manager is not None and observed.manager.election is not None:
+    def built(self, observed: Observed, manager: Manager) -> None:
+        if manager.election is not None:
             self._scene.listen(WRITES, self._wrote)
 
     def _wrote(self, exchange: Exchange) -> None:

@@ -26,11 +26,11 @@ class ResyncWrites:
 
     def resynced(self, doing: Doing) -> None:
         if not self._scene.faults and all(cause.kind in PERIODIC for cause in doing.run.causes):
-            self._scene.follow(finished=self._finished, called=self._called)
+            self._scene.follow(finished=self._finished, called=self._called, verbs=CHANGES)
             self._began[id(doing)] = self._scene.store.revision
 
     def _called(self, doing: Doing, sent: Sent) -> None:
-        if sent.verb not in CHANGES or not 200 <= sent.code < 300:
+        if not 200 <= sent.code < 300:
             return
         began, version = self._began.get(id(doing)), sent.after
         if began is None or not version.isdigit() or "/events" in sent.path:

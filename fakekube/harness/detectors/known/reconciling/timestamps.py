@@ -5,15 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from controllerlib.controller import Outcome
-from fakekube.harness.detectors.detector import (
-    CHANGES,
-    Doing,
-    Scene,
-    Sent,
-    changed_leaves,
-    meta_of,
-    shown_path,
-)
+from fakekube.harness.detectors.detector import CHANGES, Doing, Scene, Sent, changed_leaves, meta_of, shown_path
 from fakekube.harness.detectors.levels import Level
 from fakekube.harness.detectors.presenttime import Field, is_kept, is_present, present_fields, texts_of
 from fakekube.struct import Struct, field

@@ -39,12 +39,12 @@ class IgnoredConflicts:
 
     def rejected(self, doing: Doing, sent: Sent) -> None:
         if sent.code == 409 and sent.verb in UPDATES:
-            self._scene.follow(finished=self._finished, called=self._called)
+            self._scene.follow(finished=self._finished, called=self._called, verbs=UPDATES)
             found = self._unrepeated.setdefault(id(doing), Unrepeated(doing))
             found.writes[sent.path] = (sent.verb, calling_line())
 
     def _called(self, doing: Doing, sent: Sent) -> None:
-        if sent.verb in UPDATES and sent.code < 300 and id(doing) in self._unrepeated:
+        if sent.code < 300 and id(doing) in self._unrepeated:
             self._unrepeated[id(doing)].writes.pop(sent.path, None)
 
     def _finished(self, doing: Doing, outcome: Outcome) -> None:
@@ -76,8 +76,8 @@ class IgnoredConflicts:
 _LOCKS = frozenset({"leases", "kopfpeerings", "clusterkopfpeerings"})
 
 
+#: The client, and the group, resource, namespace and name of the object that it writes.
 Place = tuple[str, str, str, str, str]
-"""The client, and the group, resource, namespace and name of the object that it writes."""
 
 
 class Refused(Struct, frozen=True):
@@ -110,14 +110,14 @@ class UnrepeatedConflicts:
             self._refused[place] = Refused(exchange, exchange.record.at, lambda: client is not None and client.fenced)
 
     def _answered(self, exchange: Exchange) -> None:
-        if not self._refused or _is_conflict(exchange):
+        if not self._refused or _is_conflict(exchange):  # conflicts are `refused`
             return
         place = _place(exchange)
         if place is not None:
             self._ended(place, exchange.record.at)
 
     def _ended(self, place: Place, at: float) -> None:
-        """The client writes the object again."""
+        """Forget a conflict, as the client writes the object again; report it if that comes too late."""
         refused = self._refused.pop(place, None)
         if refused is not None and at > refused.at + FAR:
             self._report(refused)

@@ -128,7 +128,7 @@ class ShortRequeues:
         self._counts: dict[tuple[int, str, str], int] = {}
 
     def requeued(self, doing: Doing, outcome: Outcome) -> None:
-        self._scene.follow(finished=self._finished)
+        self._scene.follow(finished=self._finished)  # which is called for this reconcile, too
 
     def _finished(self, doing: Doing, outcome: Outcome) -> None:
         after = outcome.requeue_after
