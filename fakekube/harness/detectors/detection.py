@@ -116,7 +116,8 @@ class Detection:
 
     def _listen(self, verbs: Iterable[str], hook: Callable[[Exchange], None]) -> None:
         for verb in verbs:
-            self._answered[verb] = with_hook(self.detectors, self._answered.get(verb, ()), hook)
+            hooks = self._answered.get(verb, ())
+            self._answered[verb] = hooks if hook in hooks else with_hook(self.detectors, hooks, hook)
 
     def _follow(
         self,
@@ -127,11 +128,16 @@ class Detection:
         verbs: Iterable[str] = (),
         committed: Callable[[Change, Doing | None], None] | None = None,
     ) -> None:
-        add = partial(with_hook, self.detectors)
-        self._started, self._finished = add(self._started, started), add(self._finished, finished)
-        self._committed = add(self._committed, committed)
-        for verb in verbs:
-            self._called[verb] = add(self._called.get(verb, ()), called)
+        if started is not None and started not in self._started:
+            self._started = with_hook(self.detectors, self._started, started)
+        if finished is not None and finished not in self._finished:
+            self._finished = with_hook(self.detectors, self._finished, finished)
+        if committed is not None and committed not in self._committed:
+            self._committed = with_hook(self.detectors, self._committed, committed)
+        if called is not None:
+            for verb in verbs:
+                hooks = self._called.get(verb, ())
+                self._called[verb] = hooks if called in hooks else with_hook(self.detectors, hooks, called)
 
     def open(self, bubble: Bubble, has_threads: Callable[[], bool]) -> None:
         """Observe the tasks, threads and blocking calls of a bubble, too."""

@@ -35,11 +35,9 @@ def _having(name: str) -> frozenset[type]:
 
 
 def with_hook(
-    detectors: Sequence[Detector], hooks: tuple[Callable[..., None], ...], added: Callable[..., None] | None
+    detectors: Sequence[Detector], hooks: Iterable[Callable[..., None]], added: Callable[..., None]
 ) -> tuple[Callable[..., None], ...]:
-    """The hooks with another one, if it is not among them, in the order of their detectors."""
-    if added is None or added in hooks:
-        return hooks
+    """The hooks with another one, in the order of their detectors: those that raise come last."""
     return tuple(sorted((*hooks, added), key=lambda hook: detectors.index(hook.__self__)))  # type: ignore[attr-defined]
 
 
