@@ -17,7 +17,7 @@ from fakekube.apiserver.apply.managedfieldsentry import (
     decode,
     decode_own,
     encode,
-    entry_order,
+    in_order,
     manager_of,
     with_time,
 )
@@ -176,7 +176,7 @@ def _with_same_sets(
         if rewritten is None or not (fieldset.covers if is_own else fieldset.are_disjoint)(fields, changed):
             return None
         after.append(rewritten)
-    return sorted(after, key=entry_order)
+    return in_order(after)
 
 
 _CURRENT = Manager("current-operation", "", "", "")

@@ -86,18 +86,21 @@ def manager_of(entry: ManagedFieldsEntry) -> Manager:
 
 
 def encode(managed: Managed, latest: Managers | None = None) -> list[ManagedFieldsEntry]:
-    """Encodes the entries in the real server's order: by operation, time, manager and version.
+    """Encodes the entries in the real server's order.
 
     `latest` remembers the sets that were encoded last. An object with the same set gets the same entry: entries are
     shared among objects, and never changed.
     """
     get, sets = managed.times.get, {} if latest is None else latest
-    entries = [_entry(one, owned, get(one), sets) for one, owned in managed.managers.items()]
-    return entries if len(entries) == 1 else sorted(entries, key=entry_order)
+    return in_order([_entry(one, owned, get(one), sets) for one, owned in managed.managers.items()])
 
 
-def entry_order(entry: ManagedFieldsEntry) -> tuple[str, ...]:
-    """The key by which entries are sorted (`sortEncodedManagedFields`)."""
+def in_order(entries: list[ManagedFieldsEntry]) -> list[ManagedFieldsEntry]:
+    """The entries in the real server's order: by operation, time, manager and version (`sortEncodedManagedFields`)."""
+    return entries if len(entries) == 1 else sorted(entries, key=_order)
+
+
+def _order(entry: ManagedFieldsEntry) -> tuple[str, ...]:
     get = entry.get
     return entry["operation"], get("time", ""), get("manager", ""), entry["apiVersion"], get("subresource", "")
 

@@ -116,8 +116,7 @@ class Detection:
 
     def _listen(self, verbs: Iterable[str], hook: Callable[[Exchange], None]) -> None:
         for verb in verbs:
-            hooks = self._answered.get(verb, ())
-            self._answered[verb] = hooks if hook in hooks else with_hook(self.detectors, hooks, hook)
+            self._answered[verb] = with_hook(self.detectors, self._answered.get(verb, ()), hook)
 
     def _follow(
         self,
@@ -128,16 +127,15 @@ class Detection:
         verbs: Iterable[str] = (),
         committed: Callable[[Change, Doing | None], None] | None = None,
     ) -> None:
-        if started is not None and started not in self._started:
+        if started is not None:
             self._started = with_hook(self.detectors, self._started, started)
-        if finished is not None and finished not in self._finished:
+        if finished is not None:
             self._finished = with_hook(self.detectors, self._finished, finished)
-        if committed is not None and committed not in self._committed:
+        if committed is not None:
             self._committed = with_hook(self.detectors, self._committed, committed)
         if called is not None:
             for verb in verbs:
-                hooks = self._called.get(verb, ())
-                self._called[verb] = hooks if called in hooks else with_hook(self.detectors, hooks, called)
+                self._called[verb] = with_hook(self.detectors, self._called.get(verb, ()), called)
 
     def open(self, bubble: Bubble, has_threads: Callable[[], bool]) -> None:
         """Observe the tasks, threads and blocking calls of a bubble, too."""

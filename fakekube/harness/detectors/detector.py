@@ -390,8 +390,7 @@ class Scene(Struct):
 
 def version_of(obj: Any) -> str:
     """The resourceVersion of an object; "" without one."""
-    meta = obj.get("metadata") if isinstance(obj, dict) else None
-    version = meta.get("resourceVersion") if isinstance(meta, dict) else None
+    version = meta_of(obj).get("resourceVersion")
     return str(version) if version else ""
 
 

@@ -35,9 +35,11 @@ def _having(name: str) -> frozenset[type]:
 
 
 def with_hook(
-    detectors: Sequence[Detector], hooks: Iterable[Callable[..., None]], added: Callable[..., None]
+    detectors: Sequence[Detector], hooks: tuple[Callable[..., None], ...], added: Callable[..., None]
 ) -> tuple[Callable[..., None], ...]:
-    """The hooks with another one, in the order of their detectors: those that raise come last."""
+    """The hooks with this one, in the order of their detectors: those that raise come last."""
+    if added in hooks:
+        return hooks
     return tuple(sorted((*hooks, added), key=lambda hook: detectors.index(hook.__self__)))  # type: ignore[attr-defined]
 
 

@@ -38,7 +38,7 @@ class Driven:
         self._call("started", doing)
 
     def called(self, doing, call, code, answer):
-        verb, path, body = (getattr(call, name, default) for name, default in (("verb", "create"), ("path", ""), ("body", None)))  # fmt: skip
+        verb, path, body = getattr(call, "verb", "create"), getattr(call, "path", ""), getattr(call, "body", None)
         if verb not in WRITES:
             return
         sent = Sent(verb, path, code, body, answer, version_of(body), version_of(answer))
