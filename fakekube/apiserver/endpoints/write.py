@@ -254,7 +254,7 @@ def _committed(
         return commit.create(call, call.resource.collection, path, stored, dry_run=options.dry_run, version=version)
     assert old is not None, "an existing object is shown"
     if (
-        is_finished(prepared)
+        is_finished(call, prepared)
         and not prepared["metadata"].get("finalizers")
         and old["metadata"].get("deletionTimestamp")
     ):
@@ -270,14 +270,14 @@ def _has_version(obj: Object) -> bool:
     return text.isascii() and text.isdigit() and int(text) != 0
 
 
-def is_finished(obj: Object) -> bool:
+def is_finished(call: Call, obj: Object) -> bool:
     """Whether the object is removed as soon as it has no finalizers: deleted, with no grace period left
-    (`rest.ShouldDeleteDuringUpdate`)."""
+    (`rest.ShouldDeleteDuringUpdate`), and a namespace has none in its spec, either."""
     meta = obj["metadata"]
     return (
         bool(meta.get("deletionTimestamp"))
         and not meta.get("deletionGracePeriodSeconds")
-        and not (obj.get("spec") or {}).get("finalizers")
+        and not (call.resource.collection == "namespaces" and (obj.get("spec") or {}).get("finalizers"))
     )
 
 

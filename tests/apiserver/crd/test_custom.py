@@ -392,6 +392,20 @@ def test_an_invalid_scale_is_rejected(served: Api, body: Object, code: int, mess
     assert served.refused("PUT", f"{WIDGETS}/w/scale", widget())[0] == 400
 
 
+# --- deletion ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("spec", ["text", 3, {"finalizers": ["x"]}])
+def test_an_object_without_finalizers_is_removed_whatever_its_spec_is(api: Api, spec: Any) -> None:
+    schema = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+    api.ok("POST", CRDS, widgets(version(schema=schema, subresources={})))
+    api.ok("POST", WIDGETS, widget(spec=spec, metadata={"finalizers": ["example.com/f"]}))
+    api.ok("DELETE", f"{WIDGETS}/w")
+    patch = {"metadata": {"finalizers": None}}
+    api.ok("PATCH", f"{WIDGETS}/w", patch, content_type="application/merge-patch+json")
+    assert api.call("GET", f"{WIDGETS}/w")[0] == 404
+
+
 # --- discovery -------------------------------------------------------------------------------------------------------
 
 
