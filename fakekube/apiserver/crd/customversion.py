@@ -180,9 +180,13 @@ class CustomVersion:
         return self.defaulted(self.pruned(stored))
 
     def pruned(self, obj: Object) -> Object:
-        """The object without unknown fields and without nulls that are not nullable."""
+        """The object without unknown fields and nulls that are not nullable, with embedded metadata decoded."""
         kept: Object = defaulting.prune_nulls(pruning.prune(obj, self.structural, []), self.structural)
-        return kept
+        try:
+            coerced: Object = coerce(kept, self.structural, self._meta, [])
+        except MalformedEmbeddedResource:  # in an applied object, which is not decoded
+            return kept
+        return coerced
 
     @property
     def reads_as_stored(self) -> bool:

@@ -56,7 +56,7 @@ def _metadata(item: Any, meta: Schema, unknown: list[str], path: str) -> Object:
     unknown += [f"{path}.{one}" for one in lost]
     if found.get("creationTimestamp", "") is None:
         del found["creationTimestamp"]
-    return found
+    return objectmeta.strings_without_null(found)
 
 
 def embedded_errors(value: Any, schema: Structural | None, path: str = "") -> list[FieldError]:
@@ -112,7 +112,11 @@ def _metadata_errors(value: Any, path: str) -> list[FieldError]:
     meta = {**value, "name": value.get("name") or "fakename"} if isinstance(value, dict) else {"name": "fakename"}
     namespace = meta.get("namespace") or ""
     return objectmeta.validate(
-        meta, namespaced=bool(namespace), namespace=namespace, name_check=names.path_segment_problems, path=path
+        objectmeta.strings_without_null(meta),
+        namespaced=bool(namespace),
+        namespace=namespace,
+        name_check=names.path_segment_problems,
+        path=path,
     )
 
 

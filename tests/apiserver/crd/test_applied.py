@@ -13,6 +13,7 @@ APPLY = "application/apply-patch+yaml"
 MERGE = "application/merge-patch+json"
 
 NUMBER = {"type": "integer"}
+OPEN = {"x-kubernetes-preserve-unknown-fields": True}
 
 
 def of(**properties: Object) -> Object:
@@ -117,3 +118,11 @@ def test_h7_an_apply_of_what_is_pruned_writes_each_time(api: Api) -> None:
         versions.append((meta["resourceVersion"], meta["generation"]))
     assert len(set(versions)) == 3
     assert [generation for _, generation in versions] == [1, 2, 3]
+
+
+def test_embedded_metadata_that_is_applied_is_stored_as_it_would_be_decoded() -> None:
+    pod = {"type": "object", "x-kubernetes-embedded-resource": True, **OPEN}
+    api = defined(Api(), of(), of(pod=pod))
+    sent = {"apiVersion": "v1", "kind": "Pod", "metadata": {"labels": {"a": None}, "creationTimestamp": None}}
+    assert applied(api, spec={"pod": sent})[0] == 201
+    assert api.ok("GET", f"{BACKUPS}/a")["spec"]["pod"]["metadata"] == {"labels": {"a": ""}}
