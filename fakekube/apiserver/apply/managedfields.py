@@ -162,7 +162,7 @@ def _with_same_sets(
         return None  # a set becomes smaller, or there are so many entries that some are merged
     changed, own = compared.changed, writer.manager("Update", updater.version)
     managers = [manager_of(entry) for entry in entries]
-    if not changed or not changed.keys().isdisjoint(STRIPPED) or managers.count(own) != 1:
+    if not changed or not fieldset.are_disjoint(STRIPPED, changed) or managers.count(own) != 1:
         return None
     if len(managers) > 2 and len(set(managers)) < len(managers):
         return None  # two entries of one manager become one
