@@ -53,8 +53,7 @@ def default(value: Any, schema: Structural | None) -> Any:
 
 def _default_object(value: Object, schema: Structural) -> Object:
     made: Object | None = None
-    properties = schema.properties
-    for key, field in properties.items():
+    for key, field in schema.filled.items():
         item = value.get(key)
         if item is None and field.default is not None and (key not in value or not field.nullable):
             made = made if made is not None else dict(value)
@@ -65,9 +64,9 @@ def _default_object(value: Object, schema: Structural) -> Object:
                 made = made if made is not None else dict(value)
                 made[key] = filled
     additional = schema.additional
-    if additional is not None:
+    if additional is not None and (additional.has_defaults or additional.default is not None):
         for key, item in value.items():
-            if key in properties:
+            if key in schema.properties:
                 continue
             filled = default(additional.default if item is None and not additional.nullable else item, additional)
             if filled is not item:

@@ -62,6 +62,11 @@ class Structural:
         return any(self.traits.of(one) & DEFAULT for one in _below(self.node))
 
     @cached_property
+    def filled(self) -> Mapping[str, Structural]:
+        """The properties that have a default, or a descendant with one."""
+        return {key: one for key, one in self.properties.items() if one.default is not None or one.has_defaults}
+
+    @cached_property
     def has_keys(self) -> bool:
         """Whether it is or contains a list of type `set` or `map`."""
         return bool(self.traits.of(self.node) & KEYED)
