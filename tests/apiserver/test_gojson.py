@@ -165,6 +165,23 @@ def test_a_value_without_such_numbers_is_returned_itself():
     assert changed["b"] is value
 
 
+@pytest.mark.parametrize(
+    ("value", "other", "same"),
+    [
+        ({"a": [1, "x"], "b": {}}, {"b": {}, "a": [1, "x"]}, True),
+        ([{"a": None}], [{"a": None}], True),
+        ([1], [1.0], False),
+        ([1], [True], False),
+        ({"a": 1}, {"a": 2}, False),
+        ({}, [], False),
+        ([2**64], [2**64], False),
+        (1000, 10**3 + int("0"), False),
+    ],
+)
+def test_values_that_are_the_same_json(value, other, same):
+    assert gojson.is_same(value, other) is same
+
+
 DOCUMENT = '{"a": [1, -0.5e+3, true, false, null, "\\u00e9\\n\\"", {"b": {}, "c": []}], "d": "x"}'
 
 

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cached_property
 from typing import Any
 
@@ -12,6 +13,7 @@ from fakekube.apiserver.crd.conversionwebhook import ConversionWebhook
 from fakekube.apiserver.crd.correlatedobject import CorrelatedObject
 from fakekube.apiserver.crd.embedded import MalformedEmbeddedResource, coerce, embedded_errors
 from fakekube.apiserver.crd.listtypes import list_errors
+from fakekube.apiserver.crd.quickdecoding import unchanged_resource
 from fakekube.apiserver.crd.schematraits import traits_of
 from fakekube.apiserver.crd.schemavalidator import SchemaValidator
 from fakekube.apiserver.crd.structural import Structural
@@ -23,7 +25,7 @@ from fakekube.apiserver.schema.decode import decode
 from fakekube.apiserver.schema.model import Schema
 from fakekube.apiserver.schema.wrongtype import WrongType
 from fakekube.apiserver.storage.store import Entry
-from fakekube.apiserver.wire.gojson import type_name, with_go_numbers
+from fakekube.apiserver.wire.gojson import type_name, with_body_numbers, with_go_numbers
 from fakekube.apiserver.wire.goprint import go_quote, plain, type_of
 from fakekube.apiserver.wire.status import FieldError, field_invalid
 
@@ -37,6 +39,8 @@ BLOCKING = frozenset(
         "FieldValueTypeInvalid",
     }
 )
+
+_ABSENT = object()
 
 
 def unchecked() -> FieldError:
@@ -80,6 +84,8 @@ class CustomVersion:
         #: Whether valid objects may not conform to the schema for server-side apply.
         self.nonconforming: bool = self.changed or has_unmergeable_sets(openapi)
         self._meta = meta
+        #: Fields of the object that was decoded last of which it is known that they are stored as they are.
+        self.storable: Object = {}
         subresources = version.get("subresources") or {}
         self.has_status: bool = subresources.get("status") is not None
         self.scale: Object | None = subresources.get("scale")
@@ -102,18 +108,28 @@ class CustomVersion:
 
     def decode(self, obj: Object, unknown: list[str]) -> Object:
         """Decodes a body and sets defaults. Paths of unknown fields are appended to `unknown`. Raises WrongType."""
-        meta = self._decoded_metadata(obj.get("metadata"), unknown)
-        found = pruning.prune(obj, self.structural, unknown)
-        found = defaulting.prune_nulls(found, self.structural)
+        meta = self._decoded_metadata(with_body_numbers(obj.get("metadata")), unknown)
+        unchanged = self._is_unchanged(obj)
+        found = obj if unchanged else self._without_unknown(with_body_numbers(obj), unknown)
+        self.storable = obj if unchanged else {}
+        if meta is not None:
+            found = {**found, "metadata": meta}
+        return self.defaulted(found)
+
+    @cached_property
+    def _is_unchanged(self) -> Callable[[Object], bool]:
+        """Whether an object certainly stays as it is when it is decoded, apart from its metadata and defaults."""
+        return unchanged_resource(self.structural) if self.structural is not None else lambda obj: False
+
+    def _without_unknown(self, obj: Object, unknown: list[str]) -> Object:
+        found: Object = defaulting.prune_nulls(pruning.prune(obj, self.structural, unknown), self.structural)
         embedded: list[str] = []
         try:
             found = coerce(found, self.structural, self._meta, embedded)
         except MalformedEmbeddedResource as problem:
             raise WrongType(str(problem)) from None
         unknown += sorted(embedded)
-        if meta is not None:
-            found = {**found, "metadata": meta}
-        return self.defaulted(found)
+        return found
 
     def decode_foreign(self, obj: Object, unknown: list[str]) -> Object:
         """Decodes a body whose apiVersion or kind may be another one, which validation rejects.
@@ -125,8 +141,10 @@ class CustomVersion:
             other = self.versions.get(name)
             if other is not None:
                 return other.decode(obj, unknown)
+            obj = with_body_numbers(obj)
             pruned = pruning.prune(obj, None, unknown)
             return {**pruned, "metadata": self._decoded_metadata(obj.get("metadata"), unknown) or {}}
+        obj = with_body_numbers(obj)
         meta = self._decoded_metadata(obj.get("metadata"), unknown)
         return obj if meta is None else {**obj, "metadata": meta}
 
@@ -165,15 +183,14 @@ class CustomVersion:
 
     def write(self, obj: Object) -> Object:
         """An object of this version in the storage version. Not to be used if a webhook converts."""
-        kept = self.storage.pruned(obj)
-        # rules have the stored object as `oldSelf`
-        return with_go_numbers(kept) if self._has_rules else kept
-
-    @cached_property
-    def _has_rules(self) -> bool:
-        return any(
-            version.structural is not None and version.structural.has_rules for version in self.versions.values()
-        )
+        storable = self.storage.storable
+        fresh = {
+            key: value for key, value in obj.items() if key != "metadata" and storable.get(key, _ABSENT) is not value
+        }
+        if not fresh:
+            return obj
+        kept = with_go_numbers(self.storage.pruned(fresh))
+        return {key: kept.get(key, value) for key, value in obj.items() if key in kept or key not in fresh}
 
     def decoded(self, stored: Object) -> Object:
         """A stored object decoded in this version."""
@@ -316,7 +333,8 @@ class CustomVersion:
     def _new_list_errors(self, whole: Object, before: Object) -> list[FieldError]:
         if self.structural is None:
             return []
-        errors = list_errors(whole, self.structural)
+        changed = {key: value for key, value in whole.items() if value is not before.get(key)}
+        errors = list_errors(changed, self.structural)  # others are errors of the old object
         return errors if errors and not list_errors(before, self.structural) else []
 
     # --- scale -------------------------------------------------------------------------------------------------------

@@ -30,7 +30,7 @@ def update(call: Call, part: Part = WHOLE) -> Step:
 def _decoded(call: Call, body: Call, part: Part, options: WriteOptions) -> Object:
     """The decoded body. If kube-apiserver has not registered its kind, all errors have one message (`ObjectKinds`)."""
     stored: Object | None = None
-    if body is call and not isinstance(call.request.body, bytes):  # it may have parts of the stored object
+    if body is call:
         stored = entry.object if (entry := call.stored()) is not None else None
     try:
         return decode_object(body, field_validation=options.field_validation, stored=stored, unwritten=unwritten(call))

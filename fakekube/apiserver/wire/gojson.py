@@ -56,6 +56,19 @@ def go_json_ordered(value: Any) -> str:
     return json.dumps(value, separators=(",", ":"), ensure_ascii=False).translate(_HTML)
 
 
+def is_same(value: Any, other: Any) -> bool:
+    """Whether two maps or lists are one, or equal as JSON, where 1, 1.0 and true differ. For others it is false."""
+    if value is other:
+        return True
+    kind = type(value)
+    if (kind is not dict and kind is not list) or type(other) is not kind or value != other:
+        return False
+    try:
+        return orjson.dumps(value, option=orjson.OPT_SORT_KEYS) == orjson.dumps(other, option=orjson.OPT_SORT_KEYS)
+    except TypeError:  # integers beyond 64 bits
+        return False
+
+
 # --- numbers ---------------------------------------------------------------------------------------------------------
 
 #: Text, or a number that Go writes without its exponent: in orjson's output.
@@ -99,8 +112,12 @@ def _with_numbers(value: Any, whole: type[int]) -> Any:
                 changed[key] = new
         return {**value, **changed} if changed else value
     if kind is list:
-        items = [_with_numbers(one, whole) for one in value]
-        return items if any(new is not one for new, one in zip(items, value, strict=True)) else value
+        items: list[Any] | None = None
+        for number, one in enumerate(value):
+            if type(one) not in _NO_NUMBERS and (new := _with_numbers(one, whole)) is not one:
+                items = value.copy() if items is None else items
+                items[number] = new
+        return value if items is None else items
     if (
         kind is float and value.is_integer() and -(2.0**63) < value < 2.0**63
     ):  # Go writes -2**63 as -9223372036854776000

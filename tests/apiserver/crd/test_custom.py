@@ -406,6 +406,18 @@ def test_an_object_without_finalizers_is_removed_whatever_its_spec_is(api: Api, 
     assert api.call("GET", f"{WIDGETS}/w")[0] == 404
 
 
+# --- writes that change nothing ---------------------------------------------------------------------------------------
+
+
+def test_a_whole_float_is_stored_as_an_integer(api: Api) -> None:
+    schema = {"type": "object", "properties": {"status": {"x-kubernetes-int-or-string": True}}}
+    api.ok("POST", CRDS, widgets(version(schema=schema, subresources={"status": {}})))
+    api.ok("POST", f"{WIDGETS}?fieldManager=one", widget(metadata={"labels": {"x": "y"}}))
+    target, merge = f"{WIDGETS}/w/status?fieldManager", {"content_type": "application/merge-patch+json"}
+    before = api.ok("PATCH", f"{target}=one", b'{"status": 2.0}', **merge)
+    assert api.ok("PATCH", f"{target}=another", b'{"metadata": {"labels": {"a": "b"}}}', **merge) == before
+
+
 # --- discovery -------------------------------------------------------------------------------------------------------
 
 

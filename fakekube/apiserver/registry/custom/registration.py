@@ -19,7 +19,7 @@ from fakekube.apiserver.resource import Resource
 from fakekube.apiserver.schema.model import Schema
 from fakekube.apiserver.schema.objectmeta import stored_layout, without_kind
 from fakekube.apiserver.storage.watch import Read, View
-from fakekube.apiserver.wire.gojson import encode, go_json, with_body_numbers, with_go_numbers
+from fakekube.apiserver.wire.gojson import encode, go_json, is_same, with_go_numbers
 from fakekube.apiserver.wire.request import Request, RequestInfo
 from fakekube.apiserver.wire.status import (
     PlainAnswer,
@@ -62,20 +62,27 @@ class CustomRegistration:
         resource = self.resource
         version, kind = obj.get("apiVersion"), obj.get("kind")
         if kind == resource.kind and version == resource.api_version:
-            return stored_layout(self._version.decode(with_body_numbers(obj), unknown))
+            return stored_layout(self._version.decode(obj, unknown))
         if version is None and kind is None:  # not a body
             obj = {"apiVersion": resource.api_version, "kind": resource.kind, **obj}
         obj = {"apiVersion": "", **obj}
-        decoded = self._version.decode_foreign(with_body_numbers(obj), unknown)
+        decoded = self._version.decode_foreign(obj, unknown)
         different = self._version.type_of(decoded)
         return {**stored_layout(decoded), **different}
 
     def decode_changed(self, obj: Object, stored: Object, unknown: list[str], unwritten: str) -> Object:
-        """Metadata that the request does not change is not decoded again, for speed."""
-        meta = stored["metadata"]
-        if obj.get("metadata") is not meta:
+        """Fields that the request does not change are not decoded again, for speed."""
+        resource = self.resource
+        if obj.get("kind") != resource.kind or obj.get("apiVersion") != resource.api_version:
             return self.decode(obj, unknown)
-        return {**self.decode({**obj, "metadata": {}}, unknown), "metadata": meta}
+        # of another schema, what is stored would be decoded to something else
+        known = stored if self.read is None else {"metadata": stored["metadata"]}
+        same = {key: known[key] for key, value in obj.items() if key in known and is_same(value, known[key])}
+        if not same:
+            return self.decode(obj, unknown)
+        made = self.decode({key: value for key, value in obj.items() if key not in same}, unknown) | same
+        self._version.storable = {**self._version.storable, **same}
+        return {key: made[key] for key in {"metadata": None, **obj, **made} if key in made}
 
     def decode_applied(self, obj: Object) -> Object:
         """Only sets defaults: unknown fields and nulls are validated, and pruned when the object is stored."""
