@@ -64,7 +64,7 @@ def between(call: Call, obj: Object, source: Registration, target: Registration)
 
 def converted(obj: Object, source: Registration, target: Registration) -> Object:
     """An object, or a part of one, of a built-in resource in another version."""
-    return _read(target, _write(source, obj))
+    return _read(target, _write(source, {"metadata": {}, **obj}))  # Go's types always have metadata
 
 
 def _write(source: Registration, obj: Object) -> Object:

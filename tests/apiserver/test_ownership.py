@@ -232,3 +232,20 @@ def test_a3_what_is_owned_in_another_version_of_a_built_in_kind_is_compared_ther
     creator = next(one for one in forced["metadata"]["managedFields"] if one["manager"] == "creator")
     assert "f:targetCPUUtilizationPercentage" not in creator["fieldsV1"]["f:spec"]
     assert "f:maxReplicas" in creator["fieldsV1"]["f:spec"]
+
+
+def test_a_manager_that_applies_another_version_removes_what_it_has_applied_before(api: Api) -> None:
+    """All metadata that is left when its labels are removed is the server's, which no manager owns."""
+    path = "/namespaces/default/horizontalpodautoscalers/a?fieldManager=m"
+    kind = {"content_type": "application/apply-patch+yaml"}
+
+    def autoscaler(version, **metadata):
+        spec = {"scaleTargetRef": {"kind": "Deployment", "name": "d", "apiVersion": "apps/v1"}, "maxReplicas": 3}
+        api_version = f"autoscaling/{version}"
+        meta = {"name": "a", **metadata}
+        return {"apiVersion": api_version, "kind": "HorizontalPodAutoscaler", "metadata": meta, "spec": spec}
+
+    api.ok("PATCH", f"/apis/autoscaling/v2{path}", autoscaler("v2", labels={"a": "b"}), **kind)
+    found = api.ok("PATCH", f"/apis/autoscaling/v1{path}", autoscaler("v1"), **kind)
+    assert "labels" not in found["metadata"]
+    assert found["spec"]["maxReplicas"] == 3
