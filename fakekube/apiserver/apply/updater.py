@@ -218,9 +218,9 @@ class Updater:
     def _covers(self, fields: Tree, last: VersionedSet, managers: Managers) -> bool:
         """Whether an apply has all fields of the last one, so that it prunes nothing.
 
-        The values of built-in kinds conform to their schemas; those of others are walked, as that can fail.
+        Values that need not conform to the schema are walked, as that can fail.
         """
-        if self.reconciles or any(owned.version != self.version for owned in (last, *managers.values())):
+        if self.check_live is not None or any(owned.version != self.version for owned in (last, *managers.values())):
             return False
         return fieldset.covers(fields, last.fields)
 
