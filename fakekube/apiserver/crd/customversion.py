@@ -187,7 +187,7 @@ class CustomVersion:
         fresh = {
             key: value for key, value in obj.items() if key != "metadata" and storable.get(key, _ABSENT) is not value
         }
-        if not fresh:
+        if self.storage._is_unchanged(fresh):
             return obj
         kept = with_go_numbers(self.storage.pruned(fresh))
         return {key: kept.get(key, value) for key, value in obj.items() if key in kept or key not in fresh}

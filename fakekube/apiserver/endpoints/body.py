@@ -17,10 +17,10 @@ from fakekube.apiserver.wire.status import StatusError, bad_request
 Object = dict[str, Any]
 
 
-def decode_object(call: Call, *, field_validation: str, stored: Object | None = None, unwritten: str = "") -> Object:
+def decode_object(call: Call, *, field_validation: str, stored: Object | None = None) -> Object:
     """Decode the body of a create or an update. Returns it without apiVersion and kind. Raises 400, 413, 415.
 
-    `stored` is the object that an update replaces (None: not known), but for its field `unwritten`.
+    `stored` is the object that an update replaces (None: not known).
     """
     content_type = call.request.headers.get("content-type")
     strict = field_validation != "Ignore"
@@ -39,7 +39,7 @@ def decode_object(call: Call, *, field_validation: str, stored: Object | None = 
         if stored is None:
             obj = call.registration.decode(sent, unknown)
         else:
-            obj = call.registration.decode_changed(sent, stored, unknown, unwritten)
+            obj = call.registration.decode_changed(sent, stored, unknown)
     except WrongType as problem:
         why = _with_number_as_sent(call, decoded) or str(problem)
         raise _cannot_be_handled(version, kind, why, call.resource.kind) from None

@@ -162,13 +162,6 @@ def _validate_status(call: Call, obj: Object, old: Object) -> list[FieldError]:
 STATUS = Part(_prepare_status, _validate_status)
 
 
-def unwritten(call: Call) -> str:
-    """The large field of a built-in kind that the path of the request does not write ("": it may write all)."""
-    if call.info.subresource == "status":
-        return "spec"
-    return "status" if not call.info.subresource and "status" in call.resource.subresources else ""
-
-
 # --- other parts -----------------------------------------------------------------------------------------------------
 
 

@@ -10,7 +10,7 @@ from fakekube.apiserver.call import Call, Step
 from fakekube.apiserver.endpoints import ownership
 from fakekube.apiserver.endpoints.apply import apply
 from fakekube.apiserver.endpoints.body import check_place
-from fakekube.apiserver.endpoints.part import WHOLE, Part, unwritten
+from fakekube.apiserver.endpoints.part import WHOLE, Part
 from fakekube.apiserver.endpoints.write import Write, write
 from fakekube.apiserver.needs import Making
 from fakekube.apiserver.patch import json_patch, merge_patch, strategic
@@ -109,14 +109,13 @@ def patched(call: Call, kind: str, stored: Object, options: WriteOptions, warnin
 def _decoded(call: Call, result: Object, stored: Object, unknown: list[str], *, converted: bool) -> Object:
     """The result of a patch, decoded. Raises WrongType."""
     registration = call.registration
-    kept = unwritten(call)
     try:
-        return registration.decode_changed(result, stored, unknown, kept)
+        return registration.decode_changed(result, stored, unknown)
     except WrongType:
         if not converted or registration.schema is None:
             raise
     unknown.clear()
-    return registration.decode_changed(unstructured.converted(registration.schema, result), stored, unknown, kept)
+    return registration.decode_changed(unstructured.converted(registration.schema, result), stored, unknown)
 
 
 def _quoted(call: Call, current: Object, patch: Callable[[Object], Any]) -> str:
@@ -230,7 +229,7 @@ def _as_custom_resource(
         raise invalid_patch(shown(), why)
     unknown: list[str] = []
     try:
-        obj = call.registration.decode_changed(result, stored, unknown, "")
+        obj = call.registration.decode_changed(result, stored, unknown)
     except WrongType as problem:
         raise invalid_patch(shown(), str(problem)) from None
     return obj, codec.unknown_fields(unknown)

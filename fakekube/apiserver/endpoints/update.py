@@ -8,7 +8,7 @@ from typing import Any
 from fakekube.apiserver.call import Call, Step
 from fakekube.apiserver.endpoints import ownership
 from fakekube.apiserver.endpoints.body import check_place, decode_object
-from fakekube.apiserver.endpoints.part import WHOLE, Part, unwritten
+from fakekube.apiserver.endpoints.part import WHOLE, Part
 from fakekube.apiserver.endpoints.write import Write, parsed_version, write
 from fakekube.apiserver.wire.options import WriteOptions, parse_write_options
 from fakekube.apiserver.wire.status import StatusError, bad_request
@@ -30,10 +30,10 @@ def update(call: Call, part: Part = WHOLE) -> Step:
 def _decoded(call: Call, body: Call, part: Part, options: WriteOptions) -> Object:
     """The decoded body. If kube-apiserver has not registered its kind, all errors have one message (`ObjectKinds`)."""
     stored: Object | None = None
-    if body is call:
-        stored = entry.object if (entry := call.stored()) is not None else None
+    if body is call and call.converted is None and (entry := call.stored()) is not None:
+        stored = call.shown(entry)
     try:
-        return decode_object(body, field_validation=options.field_validation, stored=stored, unwritten=unwritten(call))
+        return decode_object(body, field_validation=options.field_validation, stored=stored)
     except StatusError as error:
         if error.code != 400 or not part.unregistered_in:
             raise

@@ -69,8 +69,8 @@ class Registration(Protocol):
         Appends the paths of unknown fields to `unknown`. Raises WrongType, or StatusError 400.
         """
 
-    def decode_changed(self, obj: Object, stored: Object, unknown: list[str], unwritten: str) -> Object:
-        """Decode what an update or a patch made of `stored`, whose field `unwritten` the request does not write."""
+    def decode_changed(self, obj: Object, stored: Object, unknown: list[str]) -> Object:
+        """Decode what an update or a patch made of `stored`, of which it has the fields that do not change."""
 
     def decode_applied(self, obj: Object) -> Object:
         """Decode the result of a server-side apply. Raises WrongType."""
@@ -205,20 +205,17 @@ class BuiltinRegistration:
     def decode(self, obj: Object, unknown: list[str]) -> Object:
         return self._decoded(obj, {}, unknown)
 
-    def decode_changed(self, obj: Object, stored: Object, unknown: list[str], unwritten: str) -> Object:
-        """If the field is that of `stored` itself, it is not decoded again, for speed."""
-        same = stored.get(unwritten)
-        if same is None or obj.get(unwritten) is not same or self._schemas.version != RECORDED:
+    def decode_changed(self, obj: Object, stored: Object, unknown: list[str]) -> Object:
+        """Fields that the request does not change are not decoded again, for speed."""
+        same = gojson.same_fields(obj, stored) if self._schemas.version == RECORDED else {}
+        if not same:
             return self.decode(obj, unknown)
-        try:
-            copy = codec.copied(same)  # defaults are set in place, and a stored object need not have all of them
+        try:  # defaults are set in place, of metadata in the map itself, and a stored object need not have all of them
+            done = {key: dict(value) if key == "metadata" else codec.copied(value) for key, value in same.items()}
         except TypeError:  # numbers that JSON of orjson does not have
             return self.decode(obj, unknown)
-        rest = {key: value for key, value in obj.items() if key != unwritten}
-        draft = self._decoded(rest, {unwritten: copy}, unknown)
-        if draft.get(unwritten) == same:
-            draft[unwritten] = same
-        return draft
+        draft = self._decoded({key: value for key, value in obj.items() if key not in same}, done, unknown)
+        return draft | {key: value for key, value in same.items() if draft.get(key) == value}
 
     def _decoded(self, obj: Object, done: Object, unknown: list[str]) -> Object:
         """`done`: fields of the object that are decoded. Their defaults are set in place."""

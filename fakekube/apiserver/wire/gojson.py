@@ -56,6 +56,11 @@ def go_json_ordered(value: Any) -> str:
     return json.dumps(value, separators=(",", ":"), ensure_ascii=False).translate(_HTML)
 
 
+def same_fields(obj: dict[str, Any], other: dict[str, Any]) -> dict[str, Any]:
+    """The fields of the other object that are maps or lists, and that both have as the same JSON."""
+    return {key: other[key] for key, value in obj.items() if key in other and is_same(value, other[key])}
+
+
 def is_same(value: Any, other: Any) -> bool:
     """Whether two maps or lists are one, or equal as JSON, where 1, 1.0 and true differ. For others it is false."""
     if value is other:

@@ -19,7 +19,7 @@ from fakekube.apiserver.resource import Resource
 from fakekube.apiserver.schema.model import Schema
 from fakekube.apiserver.schema.objectmeta import stored_layout, without_kind
 from fakekube.apiserver.storage.watch import Read, View
-from fakekube.apiserver.wire.gojson import encode, go_json, is_same, with_go_numbers
+from fakekube.apiserver.wire.gojson import encode, go_json, same_fields, with_go_numbers
 from fakekube.apiserver.wire.request import Request, RequestInfo
 from fakekube.apiserver.wire.status import (
     PlainAnswer,
@@ -70,14 +70,14 @@ class CustomRegistration:
         different = self._version.type_of(decoded)
         return {**stored_layout(decoded), **different}
 
-    def decode_changed(self, obj: Object, stored: Object, unknown: list[str], unwritten: str) -> Object:
+    def decode_changed(self, obj: Object, stored: Object, unknown: list[str]) -> Object:
         """Fields that the request does not change are not decoded again, for speed."""
         resource = self.resource
         if obj.get("kind") != resource.kind or obj.get("apiVersion") != resource.api_version:
             return self.decode(obj, unknown)
         # of another schema, what is stored would be decoded to something else
         known = stored if self.read is None else {"metadata": stored["metadata"]}
-        same = {key: known[key] for key, value in obj.items() if key in known and is_same(value, known[key])}
+        same = same_fields(obj, known)
         if not same:
             return self.decode(obj, unknown)
         made = self.decode({key: value for key, value in obj.items() if key not in same}, unknown) | same
