@@ -85,6 +85,8 @@ def covers(one: Tree, other: Tree) -> bool:
         if pe == SELF:
             continue
         have = one.get(pe)
+        if have == node:
+            continue
         if have is None or (is_member(node) and not is_member(have)) or (node and not covers(have, node)):
             return False
     return True
