@@ -44,8 +44,14 @@ def _merge_maps(live: Object, config: Object, schema: Schema) -> Object:
 def _merge_lists(live: list[Any], config: list[Any], schema: Schema) -> list[Any]:
     """Merges lists. The items of the configuration keep its order; other items keep their place if possible."""
     items = schema.items or ANY
-    mine = [(of_item(item, schema), item) for item in live if _can_be_named(item, schema)]
+    mine = [(element, item) for item in live if (element := _element(item, schema)) is not None]
     theirs = {of_item(item, schema): item for item in config}
+    if [element for element, _ in mine] == list(theirs):  # most lists have the same items
+        return [_merge(item, theirs[element], items) for element, item in mine]
+    return _interleaved(mine, theirs, items)
+
+
+def _interleaved(mine: list[tuple[str, Any]], theirs: dict[str, Any], items: Schema) -> list[Any]:
     counts: dict[str, int] = {}
     for element, _ in mine:
         counts[element] = counts.get(element, 0) + 1
@@ -89,12 +95,12 @@ def _merge_lists(live: list[Any], config: list[Any], schema: Schema) -> list[Any
     return out
 
 
-def _can_be_named(item: Any, schema: Schema) -> bool:
+def _element(item: Any, schema: Schema) -> str | None:
+    """The path element of an item; None if it cannot be named."""
     try:
-        of_item(item, schema)
+        return of_item(item, schema)
     except BadItem:
-        return False
-    return True
+        return None
 
 
 def remove(value: Object, tree: Tree, schema: Schema) -> Object:
@@ -129,7 +135,8 @@ def _remove_from_map(value: Object, tree: Tree, schema: Schema) -> Object | None
 def _remove_from_list(value: list[Any], tree: Tree, schema: Schema) -> list[Any] | None:
     out, entered = [], False
     for item in value:
-        node = tree.get(of_item(item, schema)) if _can_be_named(item, schema) else None
+        element = _element(item, schema)
+        node = None if element is None else tree.get(element)
         if node is None:
             out.append(item)
         elif not fieldset.is_member(node):
