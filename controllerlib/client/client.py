@@ -5,7 +5,7 @@ from typing import Any, Literal, Protocol
 
 from controllerlib.client.errors import from_status
 from controllerlib.client.listoptions import ListOptions
-from controllerlib.client.models import Writable, as_object
+from controllerlib.client.models import Writable, as_object, plain_copy
 from controllerlib.client.names import Object
 from controllerlib.client.resource import Resource, check_namespace
 from controllerlib.client.restmapper import RESTMapper
@@ -326,7 +326,9 @@ class Client:
 
     def _object(self, value: Any) -> Object:
         """The JSON object of what is written."""
-        return as_object(value) if self._copies or type(value) is not dict else value
+        if type(value) is not dict:
+            return as_object(value)
+        return (plain_copy(value) or as_object(value)) if self._copies else value
 
     async def _update(self, obj: Writable, subresource: str, field_manager: str, dry_run: bool) -> Object:
         body = self._object(obj)

@@ -1,6 +1,9 @@
 """Models of the official client: written as its serializer does, and read back equal."""
 
+import enum
+import uuid
 from datetime import UTC, date, datetime, timedelta, timezone
+from types import MappingProxyType
 from typing import Any
 
 import pytest
@@ -9,7 +12,7 @@ from hypothesis import strategies as st
 from kubernetes import client
 
 from controllerlib.client.client import Client
-from controllerlib.client.models import as_model, as_object, to_json
+from controllerlib.client.models import as_model, as_object, plain_copy, to_json
 from tests.controllerlib.fakeapi import FakeApi
 
 WHEN = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
@@ -187,3 +190,60 @@ def test_a_tuple_is_no_object_and_the_error_says_where_it_may_come_from() -> Non
         as_object([])
     with pytest.raises(TypeError, match=r"^cannot be written as JSON: object$"):
         as_object({"a": object()})
+
+
+class _Mapping(dict[str, Any]):
+    pass
+
+
+class _Text(str):
+    pass
+
+
+class _Phase(enum.Enum):
+    READY = "Ready"
+
+
+PLAIN = [
+    {},
+    {"a": {"b": [1, "x", {"c": None}], "d": True}, "e": 1.5},
+    {"a": float("inf"), "b": 2**70, "c": "\ud800"},
+    _Mapping(a=_Mapping(b="x")),
+]
+
+
+@pytest.mark.parametrize("value", PLAIN)
+def test_a_copy_of_plain_values_is_what_they_are_converted_to(value: dict[str, Any]) -> None:
+    found = plain_copy(value)
+    assert found == as_object(value)
+    assert type(found) is dict
+
+
+def test_a_plain_copy_shares_texts_and_no_maps_or_lists() -> None:
+    text = "-".join(["a", "text"])
+    value: dict[str, Any] = {"a": [{"b": text}]}
+    found = plain_copy(value)
+    assert found is not None
+    assert found["a"] is not value["a"]
+    assert found["a"][0] is not value["a"][0]
+    assert found["a"][0]["b"] is text
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        {1: "x"},
+        {"a": {1: "x"}},
+        {"a": datetime(2026, 1, 2, tzinfo=UTC)},
+        {"a": date(2026, 1, 2)},
+        {"a": [uuid.UUID(int=1)]},
+        {"a": b"x"},
+        {"a": {"x"}},
+        {"a": _Phase.READY},
+        {"a": _Text("x")},
+        {"a": object()},
+        {"a": MappingProxyType({"b": 1})},
+    ],
+)
+def test_other_values_are_left_to_the_conversion(value: dict[Any, Any]) -> None:
+    assert plain_copy(value) is None
