@@ -5,8 +5,8 @@ from typing import Any, Literal, Protocol
 
 from controllerlib.client.errors import from_status
 from controllerlib.client.listoptions import ListOptions
-from controllerlib.client.models import Writable, as_object, plain_copy
-from controllerlib.client.names import Object
+from controllerlib.client.models import Writable, as_object
+from controllerlib.client.names import Object, plain_copy
 from controllerlib.client.resource import Resource, check_namespace
 from controllerlib.client.restmapper import RESTMapper
 from controllerlib.client.transport import NO_HEADERS, Headers, Query, Transport, WatchStream

@@ -6,8 +6,6 @@ from collections.abc import Mapping
 from datetime import UTC, date, datetime
 from typing import Any, Protocol, TypeVar
 
-import msgspec
-
 M = TypeVar("M")
 
 #: Types that JSON represents as they are; almost every value in an object has one of them.
@@ -45,18 +43,6 @@ def as_object(value: Any) -> dict[str, Any]:
     if not isinstance(plain, dict):
         raise TypeError(f"not a Kubernetes object: {type(value).__name__}")
     return plain
-
-
-def plain_copy(obj: dict[str, Any]) -> dict[str, Any] | None:
-    """Copy an object whose values are equal to the JSON that represents them; return None for others.
-
-    Most objects that are written have such values. Their maps and lists are copied, texts stay the same objects.
-    """
-    try:
-        copy = msgspec.to_builtins(obj, str_keys=True)
-    except TypeError:
-        return None
-    return copy if copy == obj else None
 
 
 def to_json(value: Any) -> Any:

@@ -4,6 +4,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+import msgspec
+
 #: A Kubernetes object as JSON; this package never modifies one in place.
 Object = dict[str, Any]
 
@@ -134,12 +136,28 @@ def has_metadata(obj: object) -> bool:
     return isinstance(obj, Mapping) and isinstance(obj.get("metadata"), Mapping)
 
 
+def plain_copy(value: Any) -> Any:
+    """Copy a value that is equal to the JSON that represents it; return None for others.
+
+    Most values are. Maps and lists are copied, texts stay the same objects.
+    """
+    try:
+        copy = msgspec.to_builtins(value, str_keys=True)
+    except TypeError:
+        return None
+    return copy if copy == value else None
+
+
 def copy_json(value: Any) -> Any:
-    """Return a deep copy of a JSON value; several times faster than copy.deepcopy, which handles arbitrary objects."""
-    if type(value) is dict:
-        return {k: copy_json(v) if type(v) is dict or type(v) is list else v for k, v in value.items()}
-    if type(value) is list:
-        return [copy_json(v) if type(v) is dict or type(v) is list else v for v in value]
+    """Return a deep copy of a JSON value; many times faster than copy.deepcopy, which handles arbitrary objects."""
+    copy = plain_copy(value)
+    return copy if copy is not None else _copied(value)
+
+
+def _copied(value: Any) -> Any:
+    """As `copy_json`, for values that are not JSON's, which stay the same objects."""
     if isinstance(value, Mapping):
-        return {k: copy_json(v) for k, v in value.items()}
+        return {k: _copied(v) for k, v in value.items()}
+    if type(value) is list:
+        return [_copied(v) for v in value]
     return value

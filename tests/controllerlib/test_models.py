@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from kubernetes import client
 
 from controllerlib.client.client import Client
-from controllerlib.client.models import as_model, as_object, plain_copy, to_json
+from controllerlib.client.models import as_model, as_object, to_json
+from controllerlib.client.names import plain_copy
 from tests.controllerlib.fakeapi import FakeApi
 
 WHEN = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
