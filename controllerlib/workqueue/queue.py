@@ -208,7 +208,7 @@ class WorkQueue(Generic[T]):
         waiter = self._futures.new()
         self._waiters.append(waiter)
         self._waiting += 1
-        if self._waiting == 1:
+        if len(self._waiters) == 1:
             self._state.add_due(self._now())
             self._alarm.set(self._state.next_deadline())
         try:
@@ -234,11 +234,11 @@ class WorkQueue(Generic[T]):
         self._wake()
 
     def _wake(self) -> None:
-        """Wake the longest-waiting getter if an item is ready, and set the alarm for the next deadline."""
+        """Wake the longest-waiting getter if an item is ready, and set the alarm for the next deadline of others."""
         state = self._state
         if self._waiters and (self._gate is None or self._gate.is_open()) and state.is_ready():
             self._wake_one()
-        if self._waiting and not state.shutting_down:
+        if self._waiters and not state.shutting_down:
             self._alarm.set(state.next_deadline())
 
     def _wake_one(self) -> bool:
