@@ -118,9 +118,9 @@ def applied(call: Call, config: Object, current: Object | None, options: WriteOp
     yield from call.pause()
     entries = made["metadata"].get("managedFields")
     made = managedfields.without_entries(made)
-    if current is not None and made == managedfields.without_entries(current):
-        meta = {**made["metadata"], "managedFields": entries} if entries else made["metadata"]
-        return {**made, "metadata": meta}  # no defaults are set
+    if current is not None and made == (bare := managedfields.without_entries(current)):
+        meta = {**bare["metadata"], "managedFields": entries} if entries else bare["metadata"]
+        return {**bare, "metadata": meta}  # no defaults are set
     try:
         obj = _decoded(call, _with_kind(call, made))
     except WrongType as problem:
