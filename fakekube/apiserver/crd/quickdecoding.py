@@ -30,15 +30,16 @@ def _unchanged(schema: Structural | None) -> Test:
 
 def _fields_test(schema: Structural, tests: dict[str, Test]) -> Test:
     """The test of a map. `tests`: those of its fields, which are made when a field is used."""
+    others = _unpruned if schema.preserve else _none
+    if schema.has_additional:
+        others = _once(lambda: _unchanged(schema.additional))
 
     def test_of(key: str) -> Test:
-        if key in schema.properties or schema.has_additional:
-            test = _unchanged(schema.field(key))
-        else:
-            test = _unpruned if schema.preserve else _none
-        if key in schema.properties:  # others can be any number of keys
-            tests[key] = test
-        return test
+        field = schema.properties.get(key)
+        if field is None:
+            return others
+        tests[key] = _unchanged(field)
+        return tests[key]
 
     def test(value: Any) -> bool:
         for key, item in value.items():
