@@ -21,25 +21,25 @@ def unchanged_resource(schema: Structural) -> Test:
 def _unchanged(schema: Structural | None) -> Test:
     """The same for a value inside of a resource."""
     if schema is None:
-        return _value_test(_is_empty, _scalar)
+        return _value_test(_is_empty, lambda items: all(map(_scalar, items)))
     if schema.embedded:
         return _none
-    items = _none if schema.preserve else _once(lambda: _unchanged(schema.items))
-    return _value_test(_fields_test(schema, {}), items)
+    return _value_test(_fields_test(schema, {}), _none if schema.preserve else _items_test(schema))
 
 
 def _fields_test(schema: Structural, tests: dict[str, Test]) -> Test:
     """The test of a map. `tests`: those of its fields, which are made when a field is used."""
-    others = _unpruned if schema.preserve else _none
-    if schema.has_additional:
-        others = _once(lambda: _unchanged(schema.additional))
+    others: list[Test] = []  # one, once it is used
 
     def test_of(key: str) -> Test:
         field = schema.properties.get(key)
-        if field is None:
-            return others
-        tests[key] = _unchanged(field)
-        return tests[key]
+        if field is not None:
+            tests[key] = _unchanged(field)
+            return tests[key]
+        if not others:
+            unknown = _unpruned if schema.preserve else _none
+            others.append(_unchanged(schema.additional) if schema.has_additional else unknown)
+        return others[0]
 
     def test(value: Any) -> bool:
         for key, item in value.items():
@@ -51,27 +51,27 @@ def _fields_test(schema: Structural, tests: dict[str, Test]) -> Test:
     return test
 
 
-def _once(make: Callable[[], Test]) -> Test:
-    """A test that is made when it is used, as schemas can be large."""
+def _items_test(schema: Structural) -> Test:
+    """The test of a list. That of its items is made when it is used, as schemas can be large."""
     made: list[Test] = []
 
     def test(value: Any) -> bool:
         if not made:
-            made.append(make())
-        return made[0](value)
+            made.append(_unchanged(schema.items))
+        return all(map(made[0], value))
 
     return test
 
 
-def _value_test(fields: Test, items: Test) -> Test:
+def _value_test(of_map: Test, of_list: Test) -> Test:
     def test(value: Any) -> bool:
         form = type(value)
         if form is str:
             return True
         if form is dict:
-            return fields(value)
+            return of_map(value)
         if form is list:
-            return all(map(items, value))
+            return of_list(value)
         return _scalar(value)
 
     return test
@@ -100,4 +100,6 @@ def _none(value: Any) -> bool:
 
 
 #: Below x-kubernetes-preserve-unknown-fields, all is kept but for the form of numbers.
-_unpruned: Test = _value_test(lambda value: all(map(_unpruned, value.values())), lambda value: _unpruned(value))
+_unpruned: Test = _value_test(
+    lambda fields: all(map(_unpruned, fields.values())), lambda items: all(map(_unpruned, items))
+)
