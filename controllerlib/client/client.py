@@ -328,7 +328,10 @@ class Client:
         """The JSON object of what is written."""
         if type(value) is not dict:
             return as_object(value)
-        return (plain_copy(value) or as_object(value)) if self._copies else value
+        if not self._copies:
+            return value
+        copy: Object | None = plain_copy(value)
+        return copy if copy is not None else as_object(value)
 
     async def _update(self, obj: Writable, subresource: str, field_manager: str, dry_run: bool) -> Object:
         body = self._object(obj)

@@ -137,9 +137,9 @@ def has_metadata(obj: object) -> bool:
 
 
 def plain_copy(value: Any) -> Any:
-    """Copy a value that is equal to the JSON that represents it; return None for others.
+    """Copy a value deeply if it is equal to the JSON that represents it, as most are; None if it is not.
 
-    Most values are. Maps and lists are copied, texts stay the same objects.
+    Maps, lists and tuples are copied, texts stay the same objects.
     """
     try:
         copy = msgspec.to_builtins(value, str_keys=True)
@@ -155,7 +155,7 @@ def copy_json(value: Any) -> Any:
 
 
 def _copied(value: Any) -> Any:
-    """As `copy_json`, for values that are not JSON's, which stay the same objects."""
+    """As `copy_json`. Values that are not JSON's stay the same objects."""
     if isinstance(value, Mapping):
         return {k: _copied(v) for k, v in value.items()}
     if type(value) is list:

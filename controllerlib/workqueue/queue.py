@@ -58,7 +58,9 @@ class WorkQueue(Generic[T]):
         self._clock: Clock = clock or SystemClock()
         self._now = monotonic_reader(self._clock)
         self._gate, self.name = gate, name
+        #: those of the getters in `_wait` that have not been woken
         self._waiters: deque[asyncio.Future[None]] = deque()
+        #: how many getters are in `_wait`
         self._waiting = 0
         self._futures = Futures()
         self._alarm = Alarm(self._clock, self._rang)

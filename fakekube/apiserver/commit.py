@@ -10,6 +10,7 @@ from typing import Any
 from fakekube.apiserver.call import Call
 from fakekube.apiserver.registry.core.service import ipaddresses
 from fakekube.apiserver.storage.store import Entry, stamped
+from fakekube.apiserver.wire.gojson import is_same
 
 Object = dict[str, Any]
 
@@ -42,7 +43,7 @@ def update(
 ) -> Entry:
     """Store a changed object, which is in an API version (None: that of `before`). An unchanged one is not written."""
     version = before.version if version is None else version
-    if stored == before.object and version == before.version and (dry_run or not before.incomplete):
+    if is_same(stored, before.object) and version == before.version and (dry_run or not before.incomplete):
         return before
     if dry_run:
         return Entry(before.revision, stored, version)

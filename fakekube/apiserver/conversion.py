@@ -64,7 +64,8 @@ def between(call: Call, obj: Object, source: Registration, target: Registration)
 
 def converted(obj: Object, source: Registration, target: Registration) -> Object:
     """An object, or a part of one, of a built-in resource in another version."""
-    return _read(target, _write(source, {"metadata": {}, **obj}))  # Go's types always have metadata
+    obj = {**obj, "metadata": obj.get("metadata") or {}}  # Go's types always have metadata
+    return _read(target, _write(source, obj))
 
 
 def _write(source: Registration, obj: Object) -> Object:

@@ -194,3 +194,10 @@ def test_a_get_of_the_present_revision_is_answered_and_of_a_later_one_is_not(api
     code, reason, message = api.refused("GET", f"{path}/a?resourceVersion={api.revision + 1}")
     assert (code, reason) == (504, "Timeout")
     assert message.endswith(f"Too large resource version: {api.revision + 1}, current: {api.revision}")
+
+
+def test_the_series_of_an_event_has_its_count_also_if_it_is_zero(api):
+    about = {"involvedObject": {"kind": "Pod", "name": "p", "namespace": "default"}, "reason": "r", "message": "m"}
+    event = {"metadata": {"name": "e"}, "type": "Normal", "series": {}, **about}
+    api.ok("POST", "/api/v1/namespaces/default/events", event)
+    assert api.ok("GET", f"{EVENTS}/e")["series"] == {"count": 0, "lastObservedTime": None}

@@ -174,8 +174,12 @@ def test_a_value_without_such_numbers_is_returned_itself():
         ([1], [True], False),
         ({"a": 1}, {"a": 2}, False),
         ({}, [], False),
-        ([2**64], [2**64], False),
-        (1000, 10**3 + int("0"), False),
+        ([2**64], [2**64], True),
+        ([2**64], [2.0**64], False),
+        (1000, 10**3 + int("0"), True),
+        (1, 1.0, False),
+        (1, True, False),
+        (None, None, True),
     ],
 )
 def test_values_that_are_the_same_json(value, other, same):

@@ -249,3 +249,17 @@ def test_a_manager_that_applies_another_version_removes_what_it_has_applied_befo
     found = api.ok("PATCH", f"/apis/autoscaling/v1{path}", autoscaler("v1"), **kind)
     assert "labels" not in found["metadata"]
     assert found["spec"]["maxReplicas"] == 3
+
+
+def test_so_does_one_of_an_older_cluster_whose_labels_were_emptied_by_another() -> None:
+    api = Api(version="1.34")
+    path = "/namespaces/default/horizontalpodautoscalers/a?force=true&fieldManager"
+    kind = {"content_type": "application/apply-patch+yaml"}
+    spec = {"scaleTargetRef": {"kind": "Deployment", "name": "d", "apiVersion": "apps/v1"}, "maxReplicas": 3}
+    header = {"kind": "HorizontalPodAutoscaler", "metadata": {"name": "a"}}
+    marked, emptied = {"name": "a", "annotations": {"x": "1"}}, {"name": "a", "labels": {}}
+    v1, v2 = {"apiVersion": "autoscaling/v1", **header}, {"apiVersion": "autoscaling/v2", **header}
+    api.ok("PATCH", f"/apis/autoscaling/v2{path}=one", {**v2, "metadata": marked, "spec": spec}, **kind)
+    api.ok("PATCH", f"/apis/autoscaling/v2{path}=two", {**v2, "metadata": emptied}, **kind)
+    found = api.ok("PATCH", f"/apis/autoscaling/v1{path}=one", {**v1, "spec": spec}, **kind)
+    assert "annotations" not in found["metadata"]

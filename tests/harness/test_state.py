@@ -142,6 +142,19 @@ def pod(**more):
     return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p"}, "spec": {"containers": [container]}, **more}
 
 
+def test_numbers_of_a_forced_custom_resource_are_those_of_a_stored_one(kube):
+    backups = definition()
+    schema = backups["spec"]["versions"][0]["schema"]["openAPIV3Schema"]
+    rules = [{"rule": "self.size < 5"}]
+    spec = {"type": "object", "properties": {"size": {"type": "integer"}}, "x-kubernetes-validations": rules}
+    schema["properties"] = {"spec": spec}
+    kube.apply(backups)
+    kube.state.force({**BACKUP, "spec": {"size": 1.0}})
+    kube.patch("example.com/v1", "Backup", "nightly", {"metadata": {"labels": {"a": "b"}}})
+    with pytest.raises(ApiError, match=r"self.size < 5"):
+        kube.patch("example.com/v1", "Backup", "nightly", {"spec": {"size": 5}})
+
+
 def test_a_forced_object_keeps_its_status_and_metadata(kube):
     meta = {
         "name": "p",

@@ -11,6 +11,7 @@ from fakekube.apiserver.apply.typed import ABSENT, ANY, child_schema, indexed, i
 from fakekube.apiserver.resource import Object
 from fakekube.apiserver.resultsbytext import Remembered
 from fakekube.apiserver.schema.model import Schema
+from fakekube.apiserver.wire.gojson import is_same
 from fakekube.struct import Struct
 
 
@@ -63,7 +64,7 @@ def _compare(old: Any, new: Any, schema: Schema) -> _Nodes:
         return _whole(new, schema), None, None
     if new is ABSENT:
         return None, None, _whole(old, schema)
-    if old is new or (old == new and type(old) is type(new)):
+    if is_same(old, new):
         return _SAME
     if schema.type == "any" and isinstance(old, dict) is not isinstance(new, dict) and None not in (old, new):
         return _other_type(old, new) if schema.map_type != "atomic" else _MODIFIED

@@ -25,6 +25,7 @@ from fakekube.apiserver.apply.pathelement import encoded, shown
 from fakekube.apiserver.apply.updater import Conflict, Conflicts, Manager, Updater, VersionedSet
 from fakekube.apiserver.resource import Object
 from fakekube.apiserver.schema.model import Schema
+from fakekube.apiserver.wire.gojson import is_same
 from fakekube.apiserver.wire.goprint import go_quote
 from fakekube.apiserver.wire.status import StatusError
 from fakekube.struct import Struct, replace
@@ -303,7 +304,7 @@ def keep_times(new: Object, old: Object) -> Object:
         if one is not other and _timeless(one) != _timeless(other):
             return new
     kept = {**new, "metadata": {**new["metadata"], "managedFields": before}}
-    return kept if kept == old else new
+    return kept if is_same(kept, old) else new
 
 
 def _timeless(entry: ManagedFieldsEntry) -> ManagedFieldsEntry:

@@ -52,6 +52,7 @@ def _merge_lists(live: list[Any], config: list[Any], schema: Schema) -> list[Any
 
 
 def _interleaved(mine: list[tuple[str, Any]], theirs: dict[str, Any], items: Schema) -> list[Any]:
+    """Merges the named items of the live list with those of the configuration."""
     counts: dict[str, int] = {}
     for element, _ in mine:
         counts[element] = counts.get(element, 0) + 1

@@ -218,7 +218,7 @@ class Updater:
     def _covers(self, fields: Tree, last: VersionedSet, managers: Managers) -> bool:
         """Whether an apply has all fields of the last one, so that it prunes nothing.
 
-        Values that need not conform to the schema are walked, as that can fail.
+        Where objects need not conform to the schema (`check_live`), they are walked, as that can fail.
         """
         if self.check_live is not None or any(owned.version != self.version for owned in (last, *managers.values())):
             return False

@@ -84,7 +84,8 @@ class CustomVersion:
         #: Whether valid objects may not conform to the schema for server-side apply.
         self.nonconforming: bool = self.changed or has_unmergeable_sets(openapi)
         self._meta = meta
-        #: Fields of the object that was decoded last of which it is known that they are stored as they are.
+        #: Fields of the object that was decoded last that are stored as they are. `write` looks for the objects
+        #: themselves, so that it does not matter of which request they are: values are never changed in place.
         self.storable: Object = {}
         subresources = version.get("subresources") or {}
         self.has_status: bool = subresources.get("status") is not None
@@ -183,14 +184,18 @@ class CustomVersion:
 
     def write(self, obj: Object) -> Object:
         """An object of this version in the storage version. Not to be used if a webhook converts."""
-        storable = self.storage.storable
-        fresh = {
-            key: value for key, value in obj.items() if key != "metadata" and storable.get(key, _ABSENT) is not value
+        return self.storage._stored_form(obj)
+
+    def _stored_form(self, obj: Object) -> Object:
+        known = self.storable
+        others = {
+            key: value for key, value in obj.items() if key != "metadata" and known.get(key, _ABSENT) is not value
         }
-        if self.storage._is_unchanged(fresh):
+        if self._is_unchanged(others):
             return obj
-        kept = with_go_numbers(self.storage.pruned(fresh))
-        return {key: kept.get(key, value) for key, value in obj.items() if key in kept or key not in fresh}
+        kept = with_go_numbers(self.pruned(others))
+        # of the others, those that are not kept are pruned
+        return {key: kept.get(key, value) for key, value in obj.items() if key in kept or key not in others}
 
     def decoded(self, stored: Object) -> Object:
         """A stored object decoded in this version."""

@@ -1,4 +1,4 @@
-"""Predicates that recognise values quickly that decoding leaves as they are: they are True only for those."""
+"""Predicates that tell quickly whether decoding leaves a value as it is: they are True only if it certainly does."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ INT64 = 2**63
 def unchanged_resource(schema: Structural) -> Test:
     """Whether pruning, the removal of nulls and the conversion of numbers leave a resource as it is, apart from its
     metadata."""
-    return _none if schema.embedded else _fields_test(schema, dict.fromkeys(META_FIELDS, _any))
+    return _never if schema.embedded else _fields_test(schema, dict.fromkeys(META_FIELDS, _always))
 
 
 def _unchanged(schema: Structural | None) -> Test:
     """The same for a value inside of a resource."""
-    if schema is None:
+    if schema is None:  # all fields are pruned
         return _value_test(_is_empty, lambda items: all(map(_scalar, items)))
     if schema.embedded:
-        return _none
-    return _value_test(_fields_test(schema, {}), _none if schema.preserve else _items_test(schema))
+        return _never
+    return _value_test(_fields_test(schema, {}), _never if schema.preserve else _items_test(schema))
 
 
 def _fields_test(schema: Structural, tests: dict[str, Test]) -> Test:
@@ -37,7 +37,7 @@ def _fields_test(schema: Structural, tests: dict[str, Test]) -> Test:
             tests[key] = _unchanged(field)
             return tests[key]
         if not others:
-            unknown = _unpruned if schema.preserve else _none
+            unknown = _unpruned if schema.preserve else _never
             others.append(_unchanged(schema.additional) if schema.has_additional else unknown)
         return others[0]
 
@@ -91,11 +91,11 @@ def _is_empty(value: Any) -> bool:
     return not value
 
 
-def _any(value: Any) -> bool:
+def _always(value: Any) -> bool:
     return True
 
 
-def _none(value: Any) -> bool:
+def _never(value: Any) -> bool:
     return False
 
 

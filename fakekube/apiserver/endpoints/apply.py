@@ -20,7 +20,7 @@ from fakekube.apiserver.schema.objectmeta import without_kind
 from fakekube.apiserver.schema.wrongtype import WrongType
 from fakekube.apiserver.wire import codec
 from fakekube.apiserver.wire.codec import SyntaxProblem
-from fakekube.apiserver.wire.gojson import type_name
+from fakekube.apiserver.wire.gojson import is_same, type_name
 from fakekube.apiserver.wire.options import WriteOptions
 from fakekube.apiserver.wire.status import StatusError, bad_request, conflict, not_found
 
@@ -118,7 +118,7 @@ def applied(call: Call, config: Object, current: Object | None, options: WriteOp
     yield from call.pause()
     entries = made["metadata"].get("managedFields")
     made = managedfields.without_entries(made)
-    if current is not None and made == (bare := managedfields.without_entries(current)):
+    if current is not None and is_same(made, bare := managedfields.without_entries(current)):
         meta = {**bare["metadata"], "managedFields": entries} if entries else bare["metadata"]
         return {**bare, "metadata": meta}  # no defaults are set
     try:

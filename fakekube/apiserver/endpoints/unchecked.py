@@ -13,6 +13,7 @@ from fakekube.apiserver.resource import Resource
 from fakekube.apiserver.schema.objectmeta import tidy
 from fakekube.apiserver.storage.store import Entry, path_of
 from fakekube.apiserver.user import ADMIN
+from fakekube.apiserver.wire.gojson import with_go_numbers
 from fakekube.apiserver.wire.options import WriteOptions
 from fakekube.apiserver.wire.request import Request, parse
 from fakekube.apiserver.wire.status import bad_request
@@ -47,7 +48,9 @@ def write(server: Server, resource: Resource, obj: Object, context: RequestConte
             ownership.created(call, draft, _OPTIONS) if old is None else ownership.changed(call, draft, old, _OPTIONS)
         )
     version = "" if call.registration.version is None else resource.version
-    if not version and call.registration.write is not None:
+    if version:
+        draft = with_go_numbers(draft)
+    elif call.registration.write is not None:
         draft = call.registration.write(draft)
     store, name = server.store, resource.collection
     if existing is None:

@@ -271,8 +271,8 @@ def _has_version(obj: Object) -> bool:
 
 
 def is_finished(call: Call, obj: Object) -> bool:
-    """Whether the object is removed as soon as it has no finalizers: deleted, with no grace period left
-    (`rest.ShouldDeleteDuringUpdate`), and a namespace has none in its spec, either."""
+    """Whether the object is removed as soon as it has no finalizers: deleted, with no grace period left, and of a
+    namespace none in its spec, either (`rest.ShouldDeleteDuringUpdate`)."""
     meta = obj["metadata"]
     return (
         bool(meta.get("deletionTimestamp"))

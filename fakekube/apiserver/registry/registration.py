@@ -70,7 +70,7 @@ class Registration(Protocol):
         """
 
     def decode_changed(self, obj: Object, stored: Object, unknown: list[str]) -> Object:
-        """Decode what an update or a patch made of `stored`, of which it has the fields that do not change."""
+        """Decode the result of an update or a patch of `stored`, whose unchanged fields are taken over."""
 
     def decode_applied(self, obj: Object) -> Object:
         """Decode the result of a server-side apply. Raises WrongType."""
@@ -207,7 +207,8 @@ class BuiltinRegistration:
 
     def decode_changed(self, obj: Object, stored: Object, unknown: list[str]) -> Object:
         """Fields that the request does not change are not decoded again, for speed."""
-        same = gojson.same_fields(obj, stored) if self._schemas.version == RECORDED else {}
+        # what is read in another version, or decoded with another version's defaults, may be decoded differently
+        same = gojson.fields_kept(obj, stored) if self.read is None and self._schemas.version == RECORDED else {}
         if not same:
             return self.decode(obj, unknown)
         try:  # defaults are set in place, of metadata in the map itself, and a stored object need not have all of them

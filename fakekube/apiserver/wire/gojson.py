@@ -56,22 +56,28 @@ def go_json_ordered(value: Any) -> str:
     return json.dumps(value, separators=(",", ":"), ensure_ascii=False).translate(_HTML)
 
 
-def same_fields(obj: dict[str, Any], other: dict[str, Any]) -> dict[str, Any]:
-    """The fields of the other object that are maps or lists, and that both have as the same JSON."""
-    return {key: other[key] for key, value in obj.items() if key in other and is_same(value, other[key])}
+def fields_kept(obj: dict[str, Any], stored: dict[str, Any]) -> dict[str, Any]:
+    """The fields of a stored object that another object has as the same JSON."""
+    return {key: stored[key] for key, value in obj.items() if key in stored and is_same(value, stored[key])}
 
 
 def is_same(value: Any, other: Any) -> bool:
-    """Whether two maps or lists are one, or equal as JSON, where 1, 1.0 and true differ. For others it is false."""
+    """Whether two values are the same JSON, with the fields of maps in any order; 1, 1.0 and true differ."""
     if value is other:
         return True
     kind = type(value)
-    if (kind is not dict and kind is not list) or type(other) is not kind or value != other:
+    if kind is not type(other) or value != other:
         return False
+    # what is equal can still differ in the types of numbers
+    return (kind is not dict and kind is not list) or _in_order(value) == _in_order(other)
+
+
+def _in_order(value: Any) -> bytes | str:
+    """The value as JSON with sorted fields."""
     try:
-        return orjson.dumps(value, option=orjson.OPT_SORT_KEYS) == orjson.dumps(other, option=orjson.OPT_SORT_KEYS)
-    except TypeError:  # integers beyond 64 bits
-        return False
+        return orjson.dumps(value, option=orjson.OPT_SORT_KEYS)
+    except TypeError:  # integers beyond 64 bits, surrogates
+        return json.dumps(value, sort_keys=True)
 
 
 # --- numbers ---------------------------------------------------------------------------------------------------------
@@ -117,12 +123,12 @@ def _with_numbers(value: Any, whole: type[int]) -> Any:
                 changed[key] = new
         return {**value, **changed} if changed else value
     if kind is list:
-        items: list[Any] | None = None
-        for number, one in enumerate(value):
+        made: list[Any] | None = None
+        for i, one in enumerate(value):
             if type(one) not in _NO_NUMBERS and (new := _with_numbers(one, whole)) is not one:
-                items = value.copy() if items is None else items
-                items[number] = new
-        return value if items is None else items
+                made = made if made is not None else list(value)
+                made[i] = new
+        return value if made is None else made
     if (
         kind is float and value.is_integer() and -(2.0**63) < value < 2.0**63
     ):  # Go writes -2**63 as -9223372036854776000

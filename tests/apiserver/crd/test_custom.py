@@ -418,6 +418,25 @@ def test_a_whole_float_is_stored_as_an_integer(api: Api) -> None:
     assert api.ok("PATCH", f"{target}=another", b'{"metadata": {"labels": {"a": "b"}}}', **merge) == before
 
 
+@pytest.mark.parametrize(
+    ("before", "after"), [(1, True), (0, False), (True, 1), ([1], [True]), ({"a": 0}, {"a": False})]
+)
+def test_a_boolean_in_place_of_an_equal_number_is_a_change(api: Api, before: Any, after: Any) -> None:
+    schema = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+    api.ok("POST", CRDS, widgets(version(schema=schema, subresources={})))
+    api.ok("POST", f"{WIDGETS}?fieldManager=one", widget(spec={"x": before}))
+    merge = {"content_type": "application/merge-patch+json"}
+    found = api.ok("PATCH", f"{WIDGETS}/w?fieldManager=two", {"spec": {"x": after}}, **merge)
+    assert str(found["spec"]["x"]) == str(after)
+    assert found["metadata"]["generation"] == 2
+    assert "two" in [one["manager"] for one in found["metadata"]["managedFields"]]
+    applied = {**widget(spec={"x": before}), "metadata": {"name": "w"}}
+    apply = {"content_type": "application/apply-patch+yaml"}
+    assert api.call("PATCH", f"{WIDGETS}/w?fieldManager=three", applied, **apply)[0] == 409
+    forced = api.ok("PATCH", f"{WIDGETS}/w?fieldManager=three&force=true", applied, **apply)
+    assert str(forced["spec"]["x"]) == str(before)
+
+
 # --- discovery -------------------------------------------------------------------------------------------------------
 
 

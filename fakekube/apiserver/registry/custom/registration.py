@@ -19,7 +19,7 @@ from fakekube.apiserver.resource import Resource
 from fakekube.apiserver.schema.model import Schema
 from fakekube.apiserver.schema.objectmeta import stored_layout, without_kind
 from fakekube.apiserver.storage.watch import Read, View
-from fakekube.apiserver.wire.gojson import encode, go_json, same_fields, with_go_numbers
+from fakekube.apiserver.wire.gojson import encode, fields_kept, go_json, is_same, with_go_numbers
 from fakekube.apiserver.wire.request import Request, RequestInfo
 from fakekube.apiserver.wire.status import (
     PlainAnswer,
@@ -75,13 +75,13 @@ class CustomRegistration:
         resource = self.resource
         if obj.get("kind") != resource.kind or obj.get("apiVersion") != resource.api_version:
             return self.decode(obj, unknown)
-        # of another schema, what is stored would be decoded to something else
-        known = stored if self.read is None else {"metadata": stored["metadata"]}
-        same = same_fields(obj, known)
+        # what was stored with another schema may be decoded differently
+        same = fields_kept(obj, stored if self.read is None else {"metadata": stored["metadata"]})
         if not same:
             return self.decode(obj, unknown)
         made = self.decode({key: value for key, value in obj.items() if key not in same}, unknown) | same
         self._version.storable = {**self._version.storable, **same}
+        # in the order in which all would have been decoded
         return {key: made[key] for key in {"metadata": None, **obj, **made} if key in made}
 
     def decode_applied(self, obj: Object) -> Object:
@@ -167,7 +167,8 @@ def _counts_update(resource: Resource) -> Callable[[Object, Object], bool]:
     ignored = {"metadata", "status"} if "status" in resource.subresources else {"metadata"}
 
     def counts(new: Object, old: Object) -> bool:
-        return {k: v for k, v in new.items() if k not in ignored} != {k: v for k, v in old.items() if k not in ignored}
+        fields = new.keys() - ignored
+        return fields != old.keys() - ignored or not all(is_same(new[key], old[key]) for key in fields)
 
     return counts
 

@@ -64,6 +64,8 @@ def from_core(event: Object) -> Object:
     for key in ("reportingController", "reportingInstance"):
         if not found.get(key):
             found.pop(key, None)
+    if isinstance(series := found.get("series"), dict):
+        found["series"] = {"count": 0, **series}
     return {**_NEW_ALWAYS, **found}
 
 

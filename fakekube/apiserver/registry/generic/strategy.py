@@ -13,6 +13,7 @@ from fakekube.apiserver import names
 from fakekube.apiserver.registry.generic.allocator import Allocator
 from fakekube.apiserver.resource import Resource
 from fakekube.apiserver.user import User
+from fakekube.apiserver.wire.gojson import is_same
 from fakekube.apiserver.wire.goprint import go_quote
 from fakekube.apiserver.wire.status import FieldError, StatusError, bad_request
 from fakekube.struct import Struct, field
@@ -225,7 +226,7 @@ def next_generation(strategy: Strategy, new: Object, old: Object) -> int | None:
         return (current or 0) + 1 if strategy.counts_update(new, old) else current or 0
     if not strategy.generation:
         return current
-    changed = any(new.get(part) != old.get(part) for part in strategy.generation)
+    changed = not all(is_same(new.get(part), old.get(part)) for part in strategy.generation)
     for counts, key in ((strategy.annotations_count, "annotations"), (strategy.labels_count, "labels")):
         if counts and not changed:
             changed = (new["metadata"].get(key) or {}) != (old["metadata"].get(key) or {})
