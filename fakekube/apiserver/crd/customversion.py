@@ -111,7 +111,7 @@ class CustomVersion:
         """Decodes a body and sets defaults. Paths of unknown fields are appended to `unknown`. Raises WrongType."""
         meta = self._decoded_metadata(with_body_numbers(obj.get("metadata")), unknown)
         unchanged = self._is_unchanged(obj)
-        found = obj if unchanged else self._without_unknown(with_body_numbers(obj), unknown)
+        found = obj if unchanged else self._without_unknown(obj, unknown)
         self.storable = obj if unchanged else {}
         if meta is not None:
             found = {**found, "metadata": meta}
@@ -123,7 +123,8 @@ class CustomVersion:
         return unchanged_resource(self.structural) if self.structural is not None else lambda obj: False
 
     def _without_unknown(self, obj: Object, unknown: list[str]) -> Object:
-        found: Object = defaulting.prune_nulls(pruning.prune(obj, self.structural, unknown), self.structural)
+        found: Object = pruning.prune(with_body_numbers(obj), self.structural, unknown)
+        found = defaulting.prune_nulls(found, self.structural)
         embedded: list[str] = []
         try:
             found = coerce(found, self.structural, self._meta, embedded)

@@ -55,11 +55,14 @@ def to_core(event: Object) -> Object:
     """Converts from the form of events.k8s.io/v1; an event in the stored form is returned as it is."""
     if "involvedObject" in event:
         return event
-    return {**_CORE_ALWAYS, **{RENAMED.get(key, key): value for key, value in event.items()}}
+    found = {RENAMED.get(key, key): value for key, value in event.items()}
+    if isinstance(series := found.get("series"), dict) and series.get("count") == 0:
+        found["series"] = {key: value for key, value in series.items() if key != "count"}
+    return {**_CORE_ALWAYS, **found}
 
 
 def from_core(event: Object) -> Object:
-    """Converts to the form of events.k8s.io/v1, which omits an empty reporter."""
+    """Converts to the form of events.k8s.io/v1, which omits an empty reporter and has the count of a series always."""
     found = {_BACK.get(key, key): value for key, value in event.items()}
     for key in ("reportingController", "reportingInstance"):
         if not found.get(key):
