@@ -4,7 +4,8 @@
         name: str
         lines: list[str] = field(default_factory=list)
 
-Options are `frozen`, `order`, `eq` and `kw_only`, as those of a dataclass. All else imports msgspec from here only.
+Options are `frozen`, `order`, `eq` and `kw_only`, as those of a dataclass. Nothing else in this
+package imports msgspec.
 """
 
 from __future__ import annotations
