@@ -79,7 +79,10 @@ class CorrelatedObject:
 
 
 def same(a: Any, b: Any) -> bool:
-    """Whether two values are deeply equal, with their types: 1 equals neither 1.0 nor true."""
+    """Whether two values are deeply equal, with their types: 1 equals neither 1.0 nor true.
+
+    A `WholeFloat` of the new value differs from an int, too, which `gojson.is_same` does not see.
+    """
     if type(a) is not type(b):
         return False
     if isinstance(a, dict):

@@ -64,7 +64,7 @@ def _default_object(value: Object, schema: Structural) -> Object:
                 made = made if made is not None else dict(value)
                 made[key] = filled
     additional = schema.additional
-    if additional is not None and (additional.has_defaults or additional.default is not None):
+    if additional is not None and additional.has_defaults:
         for key, item in value.items():
             if key in schema.properties:
                 continue

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from fakekube.apiserver.crd.quickvalidation import INT64
 from fakekube.apiserver.crd.structural import META_FIELDS, Structural
 
 Test = Callable[[Any], bool]
-
-INT64 = 2**63
 
 
 def unchanged_resource(schema: Structural) -> Test:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from functools import cached_property
 from typing import Any
 
@@ -58,13 +58,13 @@ class Structural:
 
     @cached_property
     def has_defaults(self) -> bool:
-        """Whether a descendant has a default."""
-        return any(self.traits.of(one) & DEFAULT for one in _below(self.node))
+        """Whether it or a descendant has a default."""
+        return bool(self.traits.of(self.node) & DEFAULT)
 
     @cached_property
     def filled(self) -> Mapping[str, Structural]:
         """The properties that have a default, or a descendant with one."""
-        return {key: one for key, one in self.properties.items() if one.default is not None or one.has_defaults}
+        return {key: one for key, one in self.properties.items() if one.has_defaults}
 
     @cached_property
     def has_keys(self) -> bool:
@@ -85,15 +85,6 @@ class Structural:
         """The schema of the value of a key."""
         found = self.properties.get(name)
         return found if found is not None or not self.has_additional else self.additional
-
-
-def _below(node: Node) -> Iterator[Node]:
-    """The schemas of the properties, of the items and of additional properties."""
-    yield from (node.get("properties") or {}).values()
-    for key in ("items", "additionalProperties"):
-        child = node.get(key)
-        if isinstance(child, dict):
-            yield child
 
 
 def depth(node: Any, limit: int = DEPTH_LIMIT) -> int:

@@ -29,9 +29,8 @@ def update(call: Call, part: Part = WHOLE) -> Step:
 
 def _decoded(call: Call, body: Call, part: Part, options: WriteOptions) -> Object:
     """The decoded body. If kube-apiserver has not registered its kind, all errors have one message (`ObjectKinds`)."""
-    stored: Object | None = None
-    if body is call and call.converted is None and (entry := call.stored()) is not None:
-        stored = call.shown(entry)
+    entry = call.stored() if body is call else None
+    stored = entry.object if entry is not None else None
     try:
         return decode_object(body, field_validation=options.field_validation, stored=stored)
     except StatusError as error:
