@@ -234,17 +234,18 @@ def test_a3_what_is_owned_in_another_version_of_a_built_in_kind_is_compared_ther
     assert "f:maxReplicas" in creator["fieldsV1"]["f:spec"]
 
 
+AUTOSCALERS = "/namespaces/default/horizontalpodautoscalers"
+
+
+def autoscaler(version, *, spec=True, **metadata):
+    found = {"scaleTargetRef": {"kind": "Deployment", "name": "d", "apiVersion": "apps/v1"}, "maxReplicas": 3}
+    header = {"apiVersion": f"autoscaling/{version}", "kind": "HorizontalPodAutoscaler"}
+    return {**header, "metadata": {"name": "a", **metadata}, **({"spec": found} if spec else {})}
+
+
 def test_a_manager_that_applies_another_version_removes_what_it_has_applied_before(api: Api) -> None:
     """All metadata that is left when its labels are removed is the server's, which no manager owns."""
-    path = "/namespaces/default/horizontalpodautoscalers/a?fieldManager=m"
-    kind = {"content_type": "application/apply-patch+yaml"}
-
-    def autoscaler(version, **metadata):
-        spec = {"scaleTargetRef": {"kind": "Deployment", "name": "d", "apiVersion": "apps/v1"}, "maxReplicas": 3}
-        api_version = f"autoscaling/{version}"
-        meta = {"name": "a", **metadata}
-        return {"apiVersion": api_version, "kind": "HorizontalPodAutoscaler", "metadata": meta, "spec": spec}
-
+    path, kind = f"{AUTOSCALERS}/a?fieldManager=m", {"content_type": "application/apply-patch+yaml"}
     api.ok("PATCH", f"/apis/autoscaling/v2{path}", autoscaler("v2", labels={"a": "b"}), **kind)
     found = api.ok("PATCH", f"/apis/autoscaling/v1{path}", autoscaler("v1"), **kind)
     assert "labels" not in found["metadata"]
@@ -253,13 +254,8 @@ def test_a_manager_that_applies_another_version_removes_what_it_has_applied_befo
 
 def test_so_does_one_of_an_older_cluster_whose_labels_were_emptied_by_another() -> None:
     api = Api(version="1.34")
-    path = "/namespaces/default/horizontalpodautoscalers/a?force=true&fieldManager"
-    kind = {"content_type": "application/apply-patch+yaml"}
-    spec = {"scaleTargetRef": {"kind": "Deployment", "name": "d", "apiVersion": "apps/v1"}, "maxReplicas": 3}
-    header = {"kind": "HorizontalPodAutoscaler", "metadata": {"name": "a"}}
-    marked, emptied = {"name": "a", "annotations": {"x": "1"}}, {"name": "a", "labels": {}}
-    v1, v2 = {"apiVersion": "autoscaling/v1", **header}, {"apiVersion": "autoscaling/v2", **header}
-    api.ok("PATCH", f"/apis/autoscaling/v2{path}=one", {**v2, "metadata": marked, "spec": spec}, **kind)
-    api.ok("PATCH", f"/apis/autoscaling/v2{path}=two", {**v2, "metadata": emptied}, **kind)
-    found = api.ok("PATCH", f"/apis/autoscaling/v1{path}=one", {**v1, "spec": spec}, **kind)
+    path, kind = f"{AUTOSCALERS}/a?force=true&fieldManager", {"content_type": "application/apply-patch+yaml"}
+    api.ok("PATCH", f"/apis/autoscaling/v2{path}=one", autoscaler("v2", annotations={"x": "1"}), **kind)
+    api.ok("PATCH", f"/apis/autoscaling/v2{path}=two", autoscaler("v2", spec=False, labels={}), **kind)
+    found = api.ok("PATCH", f"/apis/autoscaling/v1{path}=one", autoscaler("v1"), **kind)
     assert "annotations" not in found["metadata"]

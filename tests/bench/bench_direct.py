@@ -8,6 +8,7 @@ import itertools
 import pytest
 
 from fakekube import FakeKube
+from tests.harness.operators import definition
 
 BATCH = 200
 _numbers = itertools.count()
@@ -76,25 +77,8 @@ SCHEMA = of(
 )
 
 #: Of a custom resource with a schema like those of real operators.
-DEFINITION = {
-    "apiVersion": "apiextensions.k8s.io/v1",
-    "kind": "CustomResourceDefinition",
-    "metadata": {"name": "applications.example.com"},
-    "spec": {
-        "group": "example.com",
-        "scope": "Namespaced",
-        "names": {"plural": "applications", "singular": "application", "kind": "Application"},
-        "versions": [
-            {
-                "name": "v1",
-                "served": True,
-                "storage": True,
-                "subresources": {"status": {}},
-                "schema": {"openAPIV3Schema": SCHEMA},
-            }
-        ],
-    },
-}
+DEFINITION = definition("Application")
+DEFINITION["spec"]["versions"][0]["schema"] = {"openAPIV3Schema": SCHEMA}
 
 
 def application(name):
