@@ -57,7 +57,7 @@ def encoded(obj: Object, otherwise: Object) -> bytes:
     """An object in protobuf; another one if it has a value that its field cannot hold."""
     try:
         found = envelope.encode(obj)
-    except (TypeError, ValueError, AttributeError, KeyError, OverflowError, AssertionError):
+    except (TypeError, ValueError, AttributeError, LookupError, OverflowError, AssertionError):
         found = envelope.encode(otherwise)
     return found
 
