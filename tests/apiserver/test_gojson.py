@@ -180,6 +180,9 @@ def test_a_value_without_such_numbers_is_returned_itself():
         (1, 1.0, False),
         (1, True, False),
         (None, None, True),
+        (gojson.WholeFloat(1), 1, False),
+        ({"a": [gojson.WholeFloat(1)]}, {"a": [1]}, False),
+        ({"a": [gojson.WholeFloat(1)]}, {"a": [gojson.WholeFloat(1)]}, True),
     ],
 )
 def test_values_that_are_the_same_json(value, other, same):

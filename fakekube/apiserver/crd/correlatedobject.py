@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from fakekube.apiserver.crd.structural import Structural
+from fakekube.apiserver.wire.gojson import is_same
 
 #: Stands for a missing key of a list item.
 _NO_KEY = object()
@@ -72,24 +73,10 @@ class CorrelatedObject:
             if len(new) != len(old):
                 return False
             if self.schema.list_type != "map":
-                return same(new, old)
+                return is_same(new, old)
             items = [self.index(i) for i in range(len(new))]
             return all(child is not None and child.unchanged() for child in items)
-        return same(new, old)
-
-
-def same(a: Any, b: Any) -> bool:
-    """Whether two values are deeply equal, with their types: 1 equals neither 1.0 nor true.
-
-    A `WholeFloat` of the new value differs from an int, too, which `gojson.is_same` does not see.
-    """
-    if type(a) is not type(b):
-        return False
-    if isinstance(a, dict):
-        return len(a) == len(b) and all(key in b and same(value, b[key]) for key, value in a.items())
-    if isinstance(a, list):
-        return len(a) == len(b) and all(map(same, a, b))
-    return bool(a == b)
+        return is_same(new, old)
 
 
 def item_key(item: Any, keys: tuple[str, ...]) -> Any:

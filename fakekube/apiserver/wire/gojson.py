@@ -62,7 +62,10 @@ def fields_kept(obj: dict[str, Any], stored: dict[str, Any]) -> dict[str, Any]:
 
 
 def is_same(value: Any, other: Any) -> bool:
-    """Whether two values are the same JSON, with the fields of maps in any order; 1, 1.0 and true differ."""
+    """Whether two values are the same JSON, with the fields of maps in any order.
+
+    1, 1.0 and true differ, and so do 1 and `WholeFloat(1)`.
+    """
     if value is other:
         return True
     kind = type(value)
@@ -73,9 +76,9 @@ def is_same(value: Any, other: Any) -> bool:
 
 
 def _in_order(value: Any) -> bytes | str:
-    """The value as JSON with sorted fields."""
+    """The value as JSON with sorted fields, and with each `WholeFloat` as the float that it is."""
     try:
-        return orjson.dumps(value, option=orjson.OPT_SORT_KEYS)
+        return orjson.dumps(value, default=float, option=orjson.OPT_SORT_KEYS | orjson.OPT_PASSTHROUGH_SUBCLASS)
     except TypeError:  # integers beyond 64 bits, surrogates
         return json.dumps(value, sort_keys=True)
 

@@ -7,7 +7,7 @@ import pytest
 
 from fakekube import data
 from fakekube.apiserver.crd import embedded
-from fakekube.apiserver.crd.correlatedobject import CorrelatedObject, same
+from fakekube.apiserver.crd.correlatedobject import CorrelatedObject
 from fakekube.apiserver.crd.defaulting import default, prune_nulls
 from fakekube.apiserver.crd.listtypes import list_errors
 from fakekube.apiserver.crd.pruning import prune, prune_value
@@ -216,22 +216,6 @@ def test_items_have_a_correlation_in_lists_of_type_map_only() -> None:
     assert CorrelatedObject(new, old, Structural(PAIRS)).index(2) is None
     assert CorrelatedObject(new, "x", Structural(PAIRS)).index(0) is None
     assert CorrelatedObject(new, old, Structural(items(OPEN))).index(0) is None
-
-
-@pytest.mark.parametrize(
-    ("a", "b", "equal"),
-    [
-        ({"a": [1]}, {"a": [1]}, True),
-        ({"a": [1]}, {"a": [2]}, False),
-        ({"a": 1}, {"b": 1}, False),
-        ({"a": 1}, {}, False),
-        ([1], [1, 1], False),
-        (1, True, False),
-        (None, None, True),
-    ],
-)
-def test_values_are_the_same_with_their_types(a: Any, b: Any, equal: bool) -> None:
-    assert same(a, b) is equal
 
 
 MAPS = {"type": "object", "additionalProperties": {**items(INT), "x-kubernetes-list-type": "set"}}
