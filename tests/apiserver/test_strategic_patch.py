@@ -93,7 +93,6 @@ MADE = [
     pytest.param({"tags": ["a"]}, {"$setElementOrder/tags": [], "tags": ["d"]}, {"tags": ["d", "a"]}, id="an-empty-order-is-no-order"),
     pytest.param({"args": ["a", "b"]}, {"$setElementOrder/args": ["c"], "args": ["c"]}, {"args": ["c"]}, id="order-of-a-replaced-list"),
     pytest.param({"args": ["a", "b"]}, {"$setElementOrder/args": ["b", "a"]}, {"args": ["b", "a"]}, id="order-of-an-atomic-list"),
-    pytest.param({"ports": ports(1, 2)}, {"$setElementOrder/ports": ports(2, 1), "ports": ports(2, 2, 1)}, {"ports": ports(2, 1)}, id="an-item-twice-in-the-patch"),
     pytest.param({"a": "1", "tags": ["x"]}, {"$retainKeys": ["tags"], "$setElementOrder/tags": ["y", "x"], "tags": ["y"]}, {"tags": ["y", "x"]}, id="a-list-with-an-order-is-retained"),
     pytest.param({"a": "1", "tags": ["x"]}, {"$retainKeys": ["tags"], "$deleteFromPrimitiveList/tags": ["x"]}, {"tags": []}, id="a-list-with-deletions-is-retained"),
     pytest.param(
@@ -134,6 +133,14 @@ REFUSED = [
     pytest.param({}, {"$patch": 5}, 500, "unknown patch type: %!s(int64=5) in map: map[$patch:5]", id="a-number-as-directive"),
     pytest.param({}, {"$setElementOrder/ports": None}, 500, "expected a []interface {}, but received a %!s(<nil>)", id="null-as-order"),
     pytest.param({"ports": ports(1, 2)}, {"$setElementOrder/ports": ports(2, 1), "ports": ports(1, 2)}, 500, "The order in patch list:\n[map[port:1] map[port:2]]\n doesn't match $setElementOrder list:\n[map[port:2] map[port:1]]\n", id="another-order-of-existing-items"),
+    pytest.param({"ports": ports(1, 2)}, {"$setElementOrder/ports": ports(2, 1), "ports": ports(2, 2, 1)}, 500, "The order in patch list:\n[map[port:2] map[port:2] map[port:1]]\n doesn't match $setElementOrder list:\n[map[port:2] map[port:1]]\n", id="an-item-twice-in-the-patch"),
+    pytest.param({}, {"$setElementOrder/ports": ["a"], "ports": ports(1)}, 500, "expected a map[string]interface {}, but received a string", id="an-order-of-texts"),
+    pytest.param({}, {"$setElementOrder/ports": ports(1), "ports": ["a"]}, 500, "expected a map[string]interface {}, but received a string", id="texts-among-items"),
+    pytest.param({}, {"$setElementOrder/ports": [{"name": "a"}], "ports": ports(1)}, 500, "map: map[name:a] does not contain declared merge key: port", id="no-key-in-the-order"),
+    pytest.param({"ports": ports(1)}, {"$setElementOrder/ports": ["a"]}, 500, "value for key 0 is not a map", id="an-order-of-texts-for-existing-items"),
+    pytest.param({"ports": ports(1)}, {"$setElementOrder/ports": [*ports(1), "a"]}, 500, "expected a map[string]interface {}, but received a string", id="a-text-at-the-end-of-the-order"),
+    pytest.param({"ports": []}, {"$setElementOrder/ports": []}, 500, "no elements in any of the given slices", id="an-order-of-nothing"),
+    pytest.param({}, {"$setElementOrder/tags": [], "tags": ["x", {"$patch": "replace"}]}, 500, "list element types are not identical: [[] [x map[$patch:replace]]]", id="mixed-types-of-an-ordered-list"),
 ]  # fmt: skip
 
 
@@ -152,6 +159,7 @@ def test_a_patch_is_refused(document, patch, code, message):
             {"$retainKeys": [], "b": {"$setElementOrder/x": [], "$deleteFromPrimitiveList/y": [], "d": 1}},
             {"b": {"d": 1}},
         ),
+        ({"$setElementOrder/x": [], "x": [1], "y": [2]}, {"y": [2]}),
         ({"b": {"$patch": "replace", "d": {"$retainKeys": []}}}, {"b": {"d": {"$retainKeys": []}}}),
         ({"list": [{"$patch": "delete"}]}, {"list": [{"$patch": "delete"}]}),
         ([1], [1]),

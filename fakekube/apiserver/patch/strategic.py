@@ -51,6 +51,12 @@ def _check_list(value: Any) -> None:
         raise BadPatch(f"expected a []interface {{}}, but received a {what}")
 
 
+def _check_map(value: Any) -> None:
+    if not isinstance(value, dict):
+        what = "%!s(<nil>)" if value is None else goprint.type_of(value)
+        raise BadPatch(f"expected a map[string]interface {{}}, but received a {what}")
+
+
 def apply(document: Object, patch: Object, schema: Schema) -> Object:
     """Merges a patch into a document, whose other parts the result shares. Raises BadPatch."""
     return _merge_map(document, codec.copied(patch), schema)
@@ -62,10 +68,11 @@ def without_applied_directives(patch: Any) -> Any:
         return patch
     if PATCH in patch:
         return {key: value for key, value in patch.items() if key != PATCH}
+    ordered = {key.removeprefix(SET_ORDER) for key in patch if key.startswith(SET_ORDER)}
     return {
         key: without_applied_directives(value)
         for key, value in patch.items()
-        if key != RETAIN_KEYS and not key.startswith((SET_ORDER, DELETE_FROM))
+        if key != RETAIN_KEYS and key not in ordered and not key.startswith((SET_ORDER, DELETE_FROM))
     }
 
 
@@ -165,7 +172,7 @@ def _merge_ordered_lists(original: Object, patch: Object, schema: Schema | None)
         deletions = patch.pop(DELETE_FROM + name, None)
         present = original.get(name)
         if items is not None:
-            _check_order(items, order, field.merge_key, name)
+            _check_order(items, order, field.merge_key)
         if present is None and items is None:
             continue
         before = list(present or ())
@@ -179,26 +186,53 @@ def _merge_ordered_lists(original: Object, patch: Object, schema: Schema | None)
                 merged = items
             else:
                 merged = _merge_list(merged, items, field, False)
+        if field.merge_key:
+            _check_places(merged, order, field.merge_key)
+        if _item_type(before, items or []) is dict:
+            for one in order:
+                _check_map(one)
         original[name] = _in_order(merged, order, before, field.merge_key)
 
 
-def _check_order(items: list[Any], order: list[Any], merge_key: str, name: str) -> None:
-    """Raises BadPatch if the items of the patch are not in the specified order."""
-    if not order:
+def _check_order(items: list[Any], order: list[Any], merge_key: str) -> None:
+    """Raises BadPatch if the items of the patch are not in the specified order (`validatePatchWithSetOrderList`)."""
+    if not order or not items:
         return
-    keys = [_key_of(item, merge_key) for item in order]
-    last = -1
-    for item in items:
-        if isinstance(item, dict) and item.get(PATCH) is not None:
+    if merge_key:
+        for item in items:
+            _check_map(item)
+    kept = [item for item in items if not (merge_key and item.get(PATCH) == "delete")]
+    at, places = 0, iter(order)
+    while at < len(kept):
+        if isinstance(kept[at], dict) and PATCH in kept[at]:
+            at += 1
             continue
-        key = _key_of(item, merge_key)
-        position = keys.index(key) if key in keys else -1
-        if position < last or position < 0:
+        place: Any = next(places, _DIRECTIVE)
+        if place is _DIRECTIVE:
             raise BadPatch(
                 f"The order in patch list:\n{goprint.plain(items)}\n"
                 f" doesn't match $setElementOrder list:\n{goprint.plain(order)}\n"
             )
-        last = position
+        if merge_key:
+            _check_map(place)
+            for one in (kept[at], place):
+                if merge_key not in one:
+                    raise _no_merge_key(one, merge_key)
+        if _key_of(kept[at], merge_key) == _key_of(place, merge_key):
+            at += 1
+
+
+def _check_places(merged: list[Any], order: list[Any], merge_key: str) -> None:
+    """Raises BadPatch if items are looked for in an order that is no list of maps (`partitionMapsByPresentInList`)."""
+    for item in merged:
+        _check_map(item)
+        if merge_key not in item:
+            raise _no_merge_key(item, merge_key)
+        for i, place in enumerate(order):
+            if not isinstance(place, dict):
+                raise BadPatch(f"value for key {i} is not a map")
+            if merge_key in place and place[merge_key] == item[merge_key]:
+                break
 
 
 def _merge_list(original: list[Any], patch: list[Any], schema: Schema, deleting: bool) -> list[Any]:
@@ -235,7 +269,8 @@ def _item_type(original: list[Any], patch: list[Any]) -> type:
                 raise BadPatch("lists of lists are not supported", 422)
         elif type(item) is not found:
             raise BadPatch(f"list element types are not identical: {goprint.plain([original, patch])}")
-    assert found is not None, "original or patch has items"
+    if found is None:
+        raise BadPatch("no elements in any of the given slices")
     return found
 
 
