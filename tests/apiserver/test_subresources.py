@@ -105,7 +105,7 @@ def test_what_changes_nothing_writes_nothing(web):
             'Scale.autoscaling "web" is invalid: spec.replicas: Invalid value: -1: must be greater than or equal to 0', id="negative",
         ),
         pytest.param({"metadata": {"name": "web", "resourceVersion": "1"}}, 409, "the object has been modified", id="an-old-version"),
-        pytest.param({"metadata": {"name": "web", "uid": "x"}}, 409, 'deployments/scale.apps "web": Precondition failed', id="another-object"),
+        pytest.param({"metadata": {"name": "web", "uid": "x"}}, 409, 'deployments.apps "web": StorageError: invalid object, Code: 4', id="another-object"),
         pytest.param({"metadata": {"name": "web"}, "spec": {"replicas": "5"}}, 400, "cannot be handled as a Scale", id="a-text"),
         pytest.param(
             {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "web"}}, 400,
@@ -117,6 +117,12 @@ def test_scales_that_are_refused(web, body, code, message):
     found = web.refused("PUT", f"{DEPLOYMENTS}/web/scale", body)
     assert found[0] == code
     assert message in found[2]
+
+
+def test_a_patch_of_the_scale_of_another_object_is_refused(web):
+    """A patch has no precondition of the storage; the scale itself is checked."""
+    found = web.refused("PATCH", f"{DEPLOYMENTS}/web/scale", {"metadata": {"uid": "x"}}, **MERGE)
+    assert (found[0], 'deployments/scale.apps "web": Precondition failed' in found[2]) == (409, True)
 
 
 def test_a_scale_of_nothing(web):

@@ -60,8 +60,6 @@ class Part(Struct, frozen=True):
     """kube-apiserver cannot convert the result of an apply: it answers 500 unless there are conflicts."""
     unregistered_in: str = ""
     """The scheme of kube-apiserver's decoder, if it does not contain the kind of the bodies."""
-    checks_uid: bool = False
-    """`merged` checks the uid of the body, with its own error message."""
 
 
 # --- the object itself -----------------------------------------------------------------------------------------------

@@ -24,7 +24,7 @@ def update(call: Call, part: Part = WHOLE) -> Step:
     creates = call.strategy.create_on_update and (part.is_whole or call.info.subresource == "status")
     uid = obj["metadata"].get("uid") or ""
     produce = partial(_produced, body, obj, options)
-    return (yield from write(call, Write(options, produce, part, creates=creates, uid="" if part.checks_uid else uid)))
+    return (yield from write(call, Write(options, produce, part, creates=creates, uid=uid)))
 
 
 def _decoded(call: Call, body: Call, part: Part, options: WriteOptions) -> Object:

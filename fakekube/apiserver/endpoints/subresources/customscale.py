@@ -144,7 +144,6 @@ SCALE = replace(
     merged=_merged,
     answer=_answer,
     is_whole=False,
-    checks_uid=True,
     unconvertible=True,
     unregistered_in="k8s.io/apiextensions-apiserver/pkg/apiserver/customresource_handler.go:781",
 )

@@ -130,4 +130,4 @@ def _check(call: Call, scale: Object, existing: Entry) -> None:
         raise conflict(qualify(f"{call.resource.plural}/scale", call.resource.group), call.info.name, why)
 
 
-SCALE = replace(WHOLE, body=as_scale, shown=_shown, merged=_merged, answer=_answer, is_whole=False, checks_uid=True)
+SCALE = replace(WHOLE, body=as_scale, shown=_shown, merged=_merged, answer=_answer, is_whole=False)
