@@ -15,9 +15,11 @@ POD = {"metadata": {"name": "p"}, "spec": {"containers": [{"name": "c", "image":
 # --- deletions --------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("query", ["uid=other", "resourceVersion=1"])
+@pytest.mark.parametrize("query", ["uid=other", "resourceVersion={}"])
 def test_the_query_of_a_deletion_has_preconditions(api, query):
-    api.ok("POST", CONFIGMAPS, {"metadata": {"name": "c"}})
+    made = api.ok("POST", CONFIGMAPS, {"metadata": {"name": "c"}})
+    api.ok("PUT", f"{CONFIGMAPS}/c", {"metadata": {"name": "c"}, "data": {"a": "b"}})
+    query = query.format(made["metadata"]["resourceVersion"])
     assert api.refused("DELETE", f"{CONFIGMAPS}/c?{query}")[:2] == (409, "Conflict")
     assert api.refused("DELETE", f"{CONFIGMAPS}?{query}")[:2] == (409, "Conflict")
     api.ok("DELETE", f"{CONFIGMAPS}/c?{query}", {})  # the query does not count if there is a body

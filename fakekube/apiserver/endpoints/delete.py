@@ -19,9 +19,10 @@ from fakekube.apiserver.storage.store import Entry, path_of
 from fakekube.apiserver.wire import codec, gojson
 from fakekube.apiserver.wire.codec import SyntaxProblem
 from fakekube.apiserver.wire.goprint import go_quote
-from fakekube.apiserver.wire.options import DeleteOptions, delete_options, parse_list_options
+from fakekube.apiserver.wire.options import DeleteOptions, ListOptions, delete_options, parse_list_options
 from fakekube.apiserver.wire.protowire import Malformed
 from fakekube.apiserver.wire.status import StatusError, bad_request, conflict, not_found
+from fakekube.struct import replace
 
 Object = dict[str, Any]
 
@@ -312,8 +313,8 @@ def delete_collection(call: Call) -> Step:
     """Delete the selected objects one by one. The response lists them as they were before."""
     list_options = parse_list_options(call.request, watch=False)
     options = delete_options(_options_body(call), call.request)
+    page = yield from read_page(call, _in_pages(list_options))
     _warn(call, options)
-    page = yield from read_page(call, list_options)
     if call.converted is not None:
         yield from conversion.read(call, page.entries)
     for entry in page.entries:
@@ -323,6 +324,12 @@ def delete_collection(call: Call) -> Step:
         if existing is not None:
             delete_entry(call, path, existing, options)
     return shown_page(call, page)
+
+
+def _in_pages(options: ListOptions) -> ListOptions:
+    """Collections are deleted in pages, and a page of a resourceVersion shows the objects as they were then."""
+    exact = options.resource_version not in ("", "0") and not options.resource_version_match
+    return replace(options, resource_version_match="Exact") if exact else options
 
 
 def _announce(call: Call, path: str, existing: Entry, obj: Object | None, options: DeleteOptions) -> None:
