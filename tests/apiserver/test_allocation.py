@@ -396,4 +396,4 @@ def test_a_load_balancer_without_node_ports_gets_none_from_an_update():
     assert "nodePort" not in made["ports"][0]
     assert put(api, [{"name": "a", "port": 80}, {"name": "b", "port": 81}], **spec) == [None, None]
     assert put(api, [{"name": "a", "port": 80, "nodePort": 30777}], **spec) == [30777]
-    assert put(api, [{"name": "a", "port": 80}], **spec) == [30777]
+    assert put(api, [{"name": "a", "port": 80}], **spec) == [None]

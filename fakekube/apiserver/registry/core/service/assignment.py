@@ -51,7 +51,7 @@ def _keep_assigned(spec: Object, new: Object, old: Object) -> None:
             spec["clusterIP"] = before["clusterIP"]
         if not spec.get("clusterIPs") and before.get("clusterIPs"):
             spec["clusterIPs"] = before["clusterIPs"]
-    if needs_node_port(old) and needs_node_port(new):
+    if allocates_node_ports(old) and allocates_node_ports(new):
         used = node_ports(old) & node_ports(new)
         by_name = {port.get("name", ""): port.get("nodePort", 0) for port in before.get("ports") or ()}
         for port in spec.get("ports") or ():
@@ -115,12 +115,20 @@ def _address(allocator: Allocator, service: Object, addresses: list[str], i: int
 
 def _assign_ports(allocator: Allocator, spec: Object, service: Object, old: Object | None, key: str) -> None:
     if needs_node_port(service):
+        ports = spec.get("ports") or ()
         own = node_ports(old) if old is not None else set()
-        for i, port in enumerate(spec.get("ports") or ()):
-            _assign_port(allocator, spec["ports"], i, port, own, service, key)
+        for i, port in enumerate(ports):
+            if old is None and allocates_node_ports(service) and not port.get("nodePort"):
+                port["nodePort"] = _node_port_of(ports, port.get("port"))
+            _assign_port(allocator, i, port, own, service, key)
         if old is not None:
-            _check_distinct(spec.get("ports") or ())
+            _check_distinct(ports)
     _assign_health_port(allocator, spec, service, old, key)
+
+
+def _node_port_of(ports: Sequence[Object], number: int | None) -> int:
+    """The node port of a port number: a new service has one for all protocols (`initNodePorts`); 0: none yet."""
+    return next((one["nodePort"] for one in ports if one.get("port") == number and one.get("nodePort")), 0)
 
 
 def _check_distinct(ports: Sequence[Object]) -> None:
@@ -133,10 +141,8 @@ def _check_distinct(ports: Sequence[Object]) -> None:
         seen.add(found)
 
 
-def _assign_port(
-    allocator: Allocator, ports: list[Object], i: int, port: Object, own: set[int], service: Object, key: str
-) -> None:
-    """Assigns the port that it names, or that of the same port of another protocol, or the next one."""
+def _assign_port(allocator: Allocator, i: int, port: Object, own: set[int], service: Object, key: str) -> None:
+    """Assigns the port that it names, or the next one."""
     number = port.get("nodePort", 0)
     if number in own or number in allocator.ports:
         return
@@ -146,12 +152,8 @@ def _assign_port(
         except Unavailable as problem:
             raise refused(service, field_invalid(f"spec.ports[{i}].nodePort", number, str(problem))) from None
     elif allocates_node_ports(service):
-        twins = (
-            one for one in ports if one.get("port") == port.get("port") and one.get("protocol") != port["protocol"]
-        )
-        shared = next((one["nodePort"] for one in twins if one.get("nodePort") and not own), 0)
         try:
-            port["nodePort"] = shared or allocator.next_port(f"{key}/{i}")
+            port["nodePort"] = allocator.next_port(f"{key}/{i}")
         except Unavailable as problem:
             raise Unavailable(f"failed to allocate a nodePort: {problem}") from None
 

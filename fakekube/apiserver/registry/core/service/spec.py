@@ -41,8 +41,11 @@ def needs_node_port(service: Object) -> bool:
 
 
 def allocates_node_ports(service: Object) -> bool:
-    """A load balancer can do without node ports."""
-    return needs_node_port(service) and spec_of(service).get("allocateLoadBalancerNodePorts") is not False
+    """A load balancer can do without node ports (`shouldAllocateNodePorts`)."""
+    spec = spec_of(service)
+    return spec.get("type") == "NodePort" or (
+        is_load_balancer(service) and spec.get("allocateLoadBalancerNodePorts") is not False
+    )
 
 
 def node_ports(service: Object) -> set[int]:
