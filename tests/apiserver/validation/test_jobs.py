@@ -540,7 +540,7 @@ def test_changed_objects(kind, before, change, expected):
             [
                 "status.conditions: Invalid value: cannot disable the terminal Failed=True condition",
                 "status.conditions: Invalid value: cannot disable the terminal FailureTarget=True condition",
-                "status.startTime: Required value: startTime cannot be removed for unsuspended job",
+                "status.startTime: Invalid value: null: field is immutable for unsuspended job once set",
             ],
         ),
         (

@@ -76,7 +76,7 @@ STATUSES = [
         'status.conditions: Invalid value: cannot set Complete=True for Job with SuccessPolicy unless SuccessCriteriaMet=True',
     ]),
     ("Job", JOB, {"startTime": "2026-01-01T00:00:00Z", "completionTime": "2026-01-03T00:00:00Z", "conditions": [{"type": "Complete", "status": "True"}, {"type": "SuccessCriteriaMet", "status": "True"}]}, {"startTime": "2026-01-01T00:00:00Z", "completionTime": "2026-01-02T00:00:00Z", "conditions": [{"type": "Complete", "status": "True"}]}, [
-        'status.completionTime: Invalid value: "2026-01-03T00:00:00Z": completionTime cannot be mutated',
+        'status.completionTime: Invalid value: "2026-01-03T00:00:00Z": field is immutable',
         'status.conditions: Invalid value: cannot set SuccessCriteriaMet=True for Job already has Complete=true conditions',
     ]),
     ("Job", JOB, {"active": 1, "ready": 2, "uncountedTerminatedPods": {"succeeded": ["a", "a", ""]}}, None, [

@@ -3,6 +3,7 @@ apply only to what a write changes, so that a status with errors can still be wr
 
 from __future__ import annotations
 
+from fakekube.apiserver.features import since
 from fakekube.apiserver.registry.batch.job import indexes
 from fakekube.apiserver.registry.generic.validation.field import Field
 
@@ -147,9 +148,12 @@ def _validate_changes(spec: Field, status: Field, before: Field) -> None:
         if status[field].number < before[field].number:
             status[field].invalid(f"cannot decrease the {field} counter", status[field].number)
     if end and before["completionTime"].value not in (None, end.value):
-        end.invalid("completionTime cannot be mutated")
+        end.invalid("field is immutable" if since(36) else "completionTime cannot be mutated")
     if before["startTime"] and start.value != before["startTime"].value and not spec["suspend"]:
-        start.missing("startTime cannot be removed for unsuspended job")
+        if since(36):
+            start.invalid_go("field is immutable for unsuspended job once set")
+        else:
+            start.missing("startTime cannot be removed for unsuspended job")
     met = has_condition(status, SUCCESS)
     if has_condition(before, SUCCESS) and not met:
         conditions.invalid_omitted("cannot disable the SuccessCriteriaMet=True condition")
