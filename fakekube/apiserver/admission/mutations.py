@@ -28,6 +28,8 @@ from fakekube.struct import Struct, replace
 Object = dict[str, Any]
 Spec = Mapping[str, Any]
 
+_UNTYPED = "error applying patch: failed to convert patch object to typed object"
+
 _UNENCODABLE = "JSONPath valueExpression evaluated to a type that could not marshal to JSON"
 
 POLICIES, BINDINGS = f"mutatingadmissionpolicies.{GROUP}", f"mutatingadmissionpolicybindings.{GROUP}"
@@ -40,14 +42,14 @@ def mutate(attributes: Attributes, calls: Calls) -> Generator[Need, Any, Object]
         return attributes.obj
     refusals: list[Refusal] = []
     invocations = list(_invocations(attributes, refusals))
-    touched = False
+    touched, sent = False, attributes
     for invocation in invocations:
         applied, changed = yield from _changed_by(invocation, attributes, calls, refusals)
         touched |= applied
         attributes = replace(attributes, obj=changed)
     calls.end(attributes.obj, touched=touched)
     if refusals:
-        raise _refused(attributes, refusals)
+        raise _refused(sent, refusals)
     assert attributes.obj is not None
     return attributes.obj
 
@@ -154,6 +156,8 @@ def _mutated(
     if strict:
         result = _patched(made, versioned.obj)
     else:
+        check_names(made, "Object")
+        _check_published(attributes, versioned.obj)
         schema = admissionreview.registration_in(attributes, version).apply_schema
         result = _merged(made, versioned.obj, schema)
     try:
@@ -175,14 +179,23 @@ def _patched(operations: Any, obj: Object) -> Any:
         raise Failed(f"JSON Patch: {problem}") from None
 
 
+def _check_published(attributes: Attributes, obj: Object) -> None:
+    """Check that the OpenAPI document of the object's group version has its kind: that of the group autoscaling has no
+    Scale. Raises Failed."""
+    version, kind = obj["apiVersion"], obj["kind"]
+    served = attributes.call.server.catalog.resources()
+    if not any(one.api_version == version and one.kind == kind for one in served):
+        named = version if "/" in version else f"/{version}"
+        raise Failed(f"{_UNTYPED}: no corresponding type for {named}, Kind={kind}")
+
+
 def _merged(made: Any, obj: Object, schema: Schema) -> Object:
     """Merge an apply configuration, which must not contain atomic lists, maps or structs. Raises Failed."""
-    check_names(made, "Object")
     configuration = {key: value for key, value in plain(made).items() if key not in ("apiVersion", "kind")}
     try:
         values.check(configuration, schema)
     except values.Mismatch as problem:
-        raise Failed(f"error applying patch: failed to convert patch object to typed object: {problem}") from None
+        raise Failed(f"{_UNTYPED}: {problem}") from None
     whole = ", ".join(atomics(configuration, schema, ()))
     if whole:
         raise Failed(
