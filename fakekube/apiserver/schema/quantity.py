@@ -80,17 +80,38 @@ def as_read(text: str) -> str:
     return text if value != 0 and _passes_as_canonical(text) else _written(value, family)
 
 
+@lru_cache(maxsize=4096)
+def is_whole(text: str) -> bool:
+    """Whether a quantity is a whole number for Go, whose thousandths overflow (`MilliValue() % 1000`)."""
+    value, family = _parse(text)
+    with localcontext() as context:
+        context.prec = 200
+        thousandths = int((value * 1000).to_integral_value(rounding=ROUND_CEILING))
+    if -(2**63) <= thousandths < 2**63:
+        return thousandths % 1000 == 0
+    whole, fraction, _ = _digits_of(text)
+    if family == "binary" or len(whole + fraction) <= _DIGITS:
+        return True  # an int64 that overflows is 0; binary ones have a limit that is whole
+    return ((thousandths + 2**63) % 2**64 - 2**63) % 1000 == 0
+
+
 #: The number of digits that fit into an int64 (`maxInt64Factors`).
 _DIGITS = 18
 
 
-def _passes_as_canonical(text: str) -> bool:
-    """Whether `ParseQuantity` keeps the text: a signed or binary number by its digits only."""
+def _digits_of(text: str) -> tuple[str, str, str]:
+    """The digits of a quantity before and after the point, and its suffix."""
     match = _PATTERN.fullmatch(text)
     assert match is not None, "the text is a quantity"
     _, digits, suffix = match.groups()
     whole, _, fraction = digits.lstrip("0").partition(".")
-    shifted = (whole or "0") + fraction
+    return whole or "0", fraction, suffix
+
+
+def _passes_as_canonical(text: str) -> bool:
+    """Whether `ParseQuantity` keeps the text: a signed or binary number by its digits only."""
+    whole, fraction, suffix = _digits_of(text)
+    shifted = whole + fraction
     if suffix in BINARY:
         power = BINARY[suffix].bit_length() - 1
         # Go compares a number that it has not yet set with zero bits: the digits

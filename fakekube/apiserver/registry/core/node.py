@@ -28,7 +28,7 @@ from fakekube.apiserver.registry.generic.validation.content import (
     config_key_problems,
 )
 from fakekube.apiserver.registry.generic.validation.field import Field
-from fakekube.apiserver.registry.generic.validation.ip import cidr_family, cidr_problems
+from fakekube.apiserver.registry.generic.validation.ip import cidr_family, cidr_problems, cidr_warnings
 from fakekube.apiserver.registry.generic.validation.metadata import validate_metadata, validate_metadata_update
 from fakekube.apiserver.registry.generic.validation.rules import update_validator, validator
 from fakekube.apiserver.wire.goprint import go_quote
@@ -231,6 +231,18 @@ COLUMNS = columns(
 KERNEL = 8
 
 
+def node_warnings(node: Object) -> list[str]:
+    spec = node.get("spec") or {}
+    warnings = []
+    if spec.get("configSource") is not None:
+        warnings.append("spec.configSource: the feature is removed")
+    if spec.get("externalID"):
+        warnings.append("spec.externalID: this field is deprecated, and is unused by Kubernetes")
+    for i, one in enumerate(spec.get("podCIDRs") or ()):
+        warnings += cidr_warnings(one, f"spec.podCIDRs[{i}]")
+    return warnings
+
+
 KIND = Kind(
     "nodes",
     Strategy(
@@ -245,6 +257,7 @@ KIND = Kind(
         validate=validator(validate),
         validate_update=update_validator(validate_update),
         validate_status_update=update_validator(validate_status_update),
+        warnings=node_warnings,
     ),
     printer=Printer(COLUMNS, _node),
     printers_before={36: Printer(COLUMNS, _without_architecture)},

@@ -9,7 +9,7 @@ from functools import lru_cache
 
 from fakekube.apiserver.registry.generic.validation.content import NEGATIVE, qualified_name_problems
 from fakekube.apiserver.registry.generic.validation.field import Field
-from fakekube.apiserver.schema.quantity import InvalidQuantity, value_of
+from fakekube.apiserver.schema.quantity import InvalidQuantity, is_whole, value_of
 
 Quantities = Mapping[str, str]
 
@@ -81,10 +81,9 @@ def validate_container_resource_name(quantity: Field) -> None:
 
 def validate_quantity(quantity: Field, name: str) -> None:
     """Not negative, and whole if the resource is counted (`ValidateResourceQuantityValue`)."""
-    number = number_of(quantity.value)
-    if number < 0:
+    if number_of(quantity.value) < 0:
         quantity.invalid(NEGATIVE)
-    if number % 1 and (name in COUNTED or is_extended(name)):
+    if (name in COUNTED or is_extended(name)) and not is_whole(quantity.value):
         quantity.invalid("must be an integer")
 
 

@@ -6,9 +6,15 @@ from collections.abc import Sequence
 from typing import Any
 
 from fakekube.apiserver.registry.core.pod.defaults import round_up_all
-from fakekube.apiserver.registry.core.resourcenames import COMPUTE, HUGE_PAGES, name_problems, validate_quantity
+from fakekube.apiserver.registry.core.resourcenames import (
+    COMPUTE,
+    HUGE_PAGES,
+    name_problems,
+    number_of,
+    validate_quantity,
+)
 from fakekube.apiserver.registry.generic.kind import Kind
-from fakekube.apiserver.registry.generic.strategy import Strategy
+from fakekube.apiserver.registry.generic.strategy import Strategy, no_update_warnings
 from fakekube.apiserver.registry.generic.table.ages import Ages
 from fakekube.apiserver.registry.generic.table.columns import AGE, NAME, Printer, age_of, columns, get, name_of
 from fakekube.apiserver.registry.generic.validation.content import IMMUTABLE
@@ -151,6 +157,19 @@ def default_quota(obj: Object) -> None:
     round_up_all(obj.get("status") or {}, ("hard", "used"))
 
 
+def quota_warnings(quota: Object) -> list[str]:
+    """Warns about requests that may exceed the limits (`WarningsOnCreate`)."""
+    hard = (quota.get("spec") or {}).get("hard") or {}
+    warnings = []
+    for name in ("cpu", "memory", "storage", "ephemeral-storage"):
+        asked, limit = f"requests.{name}", f"limits.{name}"
+        if asked not in hard and name in ("cpu", "memory"):
+            asked = name
+        if asked in hard and limit in hard and number_of(hard[asked]) > number_of(hard[limit]):
+            warnings.append(f"ResourceQuota {asked} ({hard[asked]}) should be less than {limit} ({hard[limit]})")
+    return warnings
+
+
 KIND = Kind(
     "resourcequotas",
     Strategy(
@@ -159,6 +178,8 @@ KIND = Kind(
         validate=validator(validate),
         validate_update=update_validator(validate_update),
         validate_status_update=update_validator(validate_status_update),
+        warnings=quota_warnings,
+        update_warnings=no_update_warnings,
     ),
     printer=Printer(columns(NAME, "Request", "Limit", AGE), _quota),
 )

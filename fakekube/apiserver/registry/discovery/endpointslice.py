@@ -41,20 +41,22 @@ ADDRESS_TYPES = ("FQDN", "IPv4", "IPv6")
 MAX_ENDPOINTS, MAX_ADDRESSES, MAX_PORTS, MAX_TOPOLOGY, MAX_HINTS = 1000, 100, 20_000, 16, 8
 
 
-def validate(endpoint_slice: Field, known: Sequence[str] = ()) -> None:
-    """`known` are the addresses of the stored object, which stay valid."""
+def validate(endpoint_slice: Field, old: Field | None = None) -> None:
+    """Endpoints that are those of the stored object stay valid."""
     kind = endpoint_slice["addressType"].required().one_of(ADDRESS_TYPES)
+    endpoints = endpoint_slice["endpoints"]
     if since(33):
         _validate_ports(endpoint_slice["ports"])
-    for endpoint in endpoint_slice["endpoints"].limited(MAX_ENDPOINTS):
-        _validate_endpoint(endpoint, kind.text, known)
+    if old is None or not since(33) or (endpoints.value or []) != (old["endpoints"].value or []):
+        for endpoint in endpoints.limited(MAX_ENDPOINTS):
+            _validate_endpoint(endpoint, kind.text)
     if not since(33):
         _validate_ports(endpoint_slice["ports"])
 
 
 def validate_update(new: Field, old: Field) -> None:
     validate_metadata(new)
-    validate(new, [address for endpoint in old["endpoints"] for address in endpoint["addresses"].value or ()])
+    validate(new, old)
     new["addressType"].immutable_text(old["addressType"])
 
 
@@ -67,10 +69,10 @@ def _validate_ports(ports: Field) -> None:
         port.get("appProtocol").qualified_name()
 
 
-def _validate_endpoint(endpoint: Field, kind: str, known: Sequence[str]) -> None:
+def _validate_endpoint(endpoint: Field, kind: str) -> None:
     endpoint["addresses"].required("must contain at least 1 address").max_items(MAX_ADDRESSES)
     for address in endpoint["addresses"]:
-        _validate_address(address, kind, known, endpoint["addresses"])
+        _validate_address(address, kind, endpoint["addresses"])
     endpoint.get("nodeName").dns_subdomain()
     validate_labels(endpoint["deprecatedTopology"].max_items(MAX_TOPOLOGY))
     endpoint.get("hostname").dns_label()
@@ -80,7 +82,7 @@ def _validate_endpoint(endpoint: Field, kind: str, known: Sequence[str]) -> None
         _validate_hints(hints["forNodes"].limited(MAX_HINTS), dns_subdomain_problems)
 
 
-def _validate_address(address: Field, kind: str, known: Sequence[str], addresses: Field) -> None:
+def _validate_address(address: Field, kind: str, addresses: Field) -> None:
     """The error of an address of another family names the list."""
     if kind == "FQDN":
         _validate_full_name(address)
@@ -92,7 +94,7 @@ def _validate_address(address: Field, kind: str, known: Sequence[str], addresses
         else:
             address.check(special_problems)
     elif kind in ("IPv4", "IPv6"):
-        parsable = address.ip(known)
+        parsable = address.ip()
         if kind == "IPv6" and (shown := canonical_text(address.text)) not in ("", address.text):
             address.invalid(f"must be in canonical form ({go_quote(shown)})")
             return

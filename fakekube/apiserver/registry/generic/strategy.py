@@ -60,6 +60,11 @@ def _no_warnings(obj: Object) -> list[str]:
     return []
 
 
+def no_update_warnings(new: Object, old: Object) -> list[str]:
+    """The warnings of updates of a kind of which only a create has some."""
+    return []
+
+
 def never(obj: Object) -> bool:
     return False
 

@@ -11,7 +11,7 @@ from fakekube.apiserver.names import dns_subdomain_problems
 from fakekube.apiserver.registry.core.service.table import SHOWN, load_balancer_addresses
 from fakekube.apiserver.registry.core.service.validation import load_balancer_ips, validate_host
 from fakekube.apiserver.registry.generic.kind import Kind
-from fakekube.apiserver.registry.generic.strategy import Strategy
+from fakekube.apiserver.registry.generic.strategy import Strategy, no_update_warnings
 from fakekube.apiserver.registry.generic.table.ages import Ages
 from fakekube.apiserver.registry.generic.table.columns import AGE, NAME, Printer, age_of, columns, get, joined, name_of
 from fakekube.apiserver.registry.generic.validation.content import (
@@ -169,11 +169,6 @@ def ingress_warnings(ingress: Object) -> list[str]:
     return []
 
 
-def no_warnings(new: Object, old: Object) -> list[str]:
-    """An update has no warnings; only a create has."""
-    return []
-
-
 def _hosts(rules: Sequence[Object]) -> str:
     """Returns the first hosts; the number of the others counts all rules, with a host or without one."""
     shown: list[str] = []
@@ -204,7 +199,7 @@ KIND = Kind(
         validate_update=update_validator(validate_update),
         validate_status_update=update_validator(validate_status_update),
         warnings=ingress_warnings,
-        update_warnings=no_warnings,
+        update_warnings=no_update_warnings,
     ),
     printer=Printer(columns(NAME, "Class", "Hosts", "Address", "Ports", AGE), _ingress),
 )

@@ -14,7 +14,7 @@ from fakekube.apiserver.crd.structural import META_FIELDS, Structural
 from fakekube.apiserver.crd.validationresult import field_errors
 from fakekube.apiserver.crd.validationrules import RuleValidator
 from fakekube.apiserver.schema.model import Schema
-from fakekube.apiserver.wire.gojson import go_json, go_json_ordered
+from fakekube.apiserver.wire.gojson import go_json, go_json_ordered, with_body_numbers
 from fakekube.apiserver.wire.status import FieldError
 
 Surround = Callable[[Any], Any]
@@ -81,7 +81,7 @@ def _as_resource(schema: Structural) -> Structural:
 
 
 def _own_errors(schema: Structural, path: str, meta: Schema) -> list[FieldError]:
-    value, errors = schema.default, []
+    value, errors = with_body_numbers(schema.default), []
     if pruning.prune_value(value, schema) != value:
         errors.append(
             FieldError(path, "FieldValueInvalid", f"Invalid value: {go_json(value)}: must not have unknown fields")

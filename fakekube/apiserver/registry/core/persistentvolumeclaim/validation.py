@@ -63,7 +63,12 @@ def _requested(claim: Field) -> str:
 
 
 def _tidy(spec: Object) -> Object:
-    return {key: value for key, value in spec.items() if value not in (None, {}, [])}
+    """Without fields that Go does not tell from absent ones; an empty selector or data source is a pointer."""
+    return {
+        key: value
+        for key, value in spec.items()
+        if value not in (None, []) and not (key == "resources" and value == {})
+    }
 
 
 def _allow_changes(after: Object, before: Object, new: Field, old: Field) -> None:

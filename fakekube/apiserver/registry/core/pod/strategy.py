@@ -15,7 +15,7 @@ from fakekube.apiserver.registry.core.pod.validation import pod as pods
 from fakekube.apiserver.registry.generic.gatedfields import without_disabled
 from fakekube.apiserver.registry.generic.kind import Kind
 from fakekube.apiserver.registry.generic.selectablefields import string_at
-from fakekube.apiserver.registry.generic.strategy import Strategy
+from fakekube.apiserver.registry.generic.strategy import Strategy, no_update_warnings
 
 Object = dict[str, Any]
 
@@ -160,11 +160,6 @@ POD_FIELDS: dict[str, Callable[[Object], str]] = {
 }
 
 
-def no_warnings(new: Object, old: Object) -> list[str]:
-    """Updates of pods have no warnings: they are rarely made by users."""
-    return []
-
-
 KIND = Kind(
     "pods",
     Strategy(
@@ -179,7 +174,7 @@ KIND = Kind(
         status_keeps=("generation", "ownerReferences"),
         validate=pods.validate,
         warnings=warnings.pod_warnings,
-        update_warnings=no_warnings,
+        update_warnings=no_update_warnings,
         validate_update=pods.validate_update,
         validate_status_update=pods.validate_status_update,
     ),

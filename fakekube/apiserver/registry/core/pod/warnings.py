@@ -9,10 +9,10 @@ from fakekube.apiserver.names import dns_label_problems
 from fakekube.apiserver.registry.core.pod.validation.affinity import POD_AFFINITIES, PREFERRED, REQUIRED
 from fakekube.apiserver.registry.core.pod.validation.podoptions import all_containers
 from fakekube.apiserver.registry.core.pod.validation.securitycontext import APPARMOR, SECCOMP_CONTAINER, SECCOMP_POD
-from fakekube.apiserver.registry.core.resourcenames import number_of
 from fakekube.apiserver.registry.generic.validation import content
 from fakekube.apiserver.registry.generic.validation.field import Field, Object
 from fakekube.apiserver.registry.generic.validation.ip import ip_warnings
+from fakekube.apiserver.schema.quantity import is_whole
 from fakekube.apiserver.wire.goprint import go_quote
 
 Warnings = list[str]
@@ -144,7 +144,7 @@ def _volume_warnings(volume: Field) -> None:
 
 def claim_warnings(spec: Object, path: str, found: Warnings) -> None:
     size = Field(spec, path, found)["resources"]["requests"].entry("storage")
-    if size.value is not None and number_of(size.value) % 1:
+    if size.value is not None and not is_whole(size.value):
         size.warn(_not_whole(size.value))
 
 
@@ -215,7 +215,7 @@ def _repeated(fields: Iterable[Field]) -> Iterator[Field]:
 
 def _fractional_warning(holder: Field, quantities: str, name: str) -> None:
     value = (holder.value.get(quantities) or {}).get(name)
-    if value is not None and value[-1:] in "mun" and number_of(value) % 1:
+    if value is not None and (value[-1:] in "mun" or len(value) > 15) and not is_whole(value):
         holder[quantities].entry(name).warn(_not_whole(value))
 
 

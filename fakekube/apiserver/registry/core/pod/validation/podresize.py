@@ -30,7 +30,8 @@ def validate_resize(new: Object, old: Object) -> Errors:
     running = [one for one in stored.find("status.containerStatuses") if one.find("state.running").value is not None]
     if running and running[0]["resources"].value is None:
         spec.forbidden("Pod running on node without support for resize")
-    if any(one["resources"][kind] for one in (old_spec, spec) for kind in QUANTITIES):
+    own = any(one["resources"][kind] for one in (old_spec, spec) for kind in QUANTITIES)
+    if own:
         if not enabled("InPlacePodLevelResourcesVerticalScaling"):
             why = "resize of pods with pod-level resources is forbidden when "
             root.forbidden(why + "InPlacePodLevelResourcesVerticalScalingEnabled feature gate is disabled")
@@ -39,7 +40,7 @@ def validate_resize(new: Object, old: Object) -> Errors:
     if stored.find("status.nodeAllocatableResourceClaimStatuses"):
         spec.forbidden("pods with node allocatable resource claims cannot be resized")
     if _validate_order(spec, old_spec):
-        _validate_containers(spec, old_spec)
+        _validate_containers(spec, old_spec, own=own)
     return root.errors
 
 
@@ -68,7 +69,8 @@ def _validate_order(spec: Field, old_spec: Field) -> bool:
     return len(spec.errors) == before
 
 
-def _validate_containers(spec: Field, old_spec: Field) -> None:
+def _validate_containers(spec: Field, old_spec: Field, *, own: bool) -> None:
+    """`own`: the pod as a whole has resources, which are validated already."""
     pairs = {kind: list(zip(spec[kind], old_spec[kind], strict=True)) for kind in KINDS}
     for container, old in pairs["initContainers"] + pairs["containers"]:
         _validate_kept(container["resources"], old["resources"])
@@ -77,9 +79,9 @@ def _validate_containers(spec: Field, old_spec: Field) -> None:
             spec.forbidden(NOT_MUTABLE)
     for container, old in pairs["initContainers"]:
         _validate_init_container(container, old)
-    kept = (*KINDS, "resources") if old_spec["resources"].value is not None else KINDS
-    rest = {**spec.value, **{kind: old_spec[kind].value for kind in kept if kind in spec.value}}
-    if not spec.errors and rest != old_spec.value:
+    changed = (*KINDS, "resources") if own else KINDS
+    rest, old_rest = ({k: v for k, v in one.value.items() if k not in changed} for one in (spec, old_spec))
+    if not spec.errors and rest != old_rest:
         spec.forbidden(NOT_MUTABLE)
 
 

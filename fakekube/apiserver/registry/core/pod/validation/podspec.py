@@ -135,7 +135,7 @@ def _validate_pod_resources(pod: Pod) -> None:
     if spec.find("os.name").value == "windows":
         whole.forbidden("may not be set for a windows pod")
         return
-    whole["claims"].optional().forbidden("claims may not be set for Resources at pod-level")
+    whole.get("claims").forbidden("claims may not be set for Resources at pod-level")
     whole_pages = not pod.options.partial_pages
     validate_requirements(whole, pod.claims, whole_pages=whole_pages, validate_name=validate_pod_resource_name)
     limits = whole["limits"].value or {}
