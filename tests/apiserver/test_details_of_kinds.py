@@ -147,6 +147,36 @@ def test_resources_of_a_pod_as_a_whole_are_added_by_a_resize(api: Api) -> None:
     assert found["spec"]["resources"]["requests"] == {"cpu": "2"}
 
 
+def test_states_of_devices_are_validated(api: Api) -> None:
+    claims = "/apis/resource.k8s.io/v1/namespaces/default/resourceclaims"
+    api.ok("POST", claims, {"metadata": {"name": "a"}, "spec": {}})
+    network = {
+        "interfaceName": "x" * 257,
+        "hardwareAddress": "x" * 129,
+        "ips": ["1.2.3.4", "10.0.0.1/24", "FD00::1/64"],
+    }
+    device = {"driver": "d", "pool": "p", "device": "e", "shareID": "x", "data": ["a"], "networkData": network}
+    _, shown = api.call("PATCH", f"{claims}/a/status", {"status": {"devices": [device, device]}}, **MERGE)
+    first = [one for one in shown["details"]["causes"] if "devices[0]" in one["field"] and one["field"][-1] != "]"]
+    assert [(one["field"].removeprefix("status.devices[0]."), one["message"]) for one in first] == [
+        ("shareID", 'Invalid value: "x": error validating uid: invalid UUID length: 1'),
+        ("data", 'Invalid value: "<value omitted>": must be a valid JSON object'),
+        ("networkData.interfaceName", "Too long: may not be more than 256 bytes"),
+        ("networkData.hardwareAddress", "Too long: may not be more than 128 bytes"),
+    ]
+    errors = [
+        one["message"]
+        for one in shown["details"]["causes"]
+        if one["field"].startswith("status.devices[0].networkData.ips[")
+    ]
+    assert errors == [
+        'Invalid value: "1.2.3.4": must be a valid address in CIDR form, (e.g. 10.9.8.7/24 or 2001:db8::1/64)',
+        'Invalid value: "FD00::1/64": must be in canonical form ("fd00::1/64")',
+    ]
+    twice = 'Duplicate value: {"Driver":"d","Pool":"p","Device":"e","ShareID":"x"}'
+    assert [one["message"] for one in shown["details"]["causes"] if one["field"] == "status.devices[1]"][-1] == twice
+
+
 ADMISSION = "/apis/admissionregistration.k8s.io/v1"
 
 

@@ -9,7 +9,7 @@ from typing import Any
 from fakekube.apiserver import commit, conversion
 from fakekube.apiserver.call import Call, Step
 from fakekube.apiserver.endpoints import representation, write
-from fakekube.apiserver.endpoints.list import read_page, shown_page
+from fakekube.apiserver.endpoints.list import read_page, selection_of, shown_page
 from fakekube.apiserver.features import since
 from fakekube.apiserver.registry.core.pod.strategy import grace_period
 from fakekube.apiserver.registry.generic.strategy import Strategy
@@ -313,8 +313,9 @@ def delete_collection(call: Call) -> Step:
     """Delete the selected objects one by one. The response lists them as they were before."""
     list_options = parse_list_options(call.request, watch=False)
     options = delete_options(_options_body(call), call.request)
-    page = yield from read_page(call, _in_pages(list_options))
+    selection_of(call, list_options)  # its errors come before the warning
     _warn(call, options)
+    page = yield from read_page(call, _in_pages(list_options))
     if call.converted is not None:
         yield from conversion.read(call, page.entries)
     for entry in page.entries:
@@ -327,9 +328,12 @@ def delete_collection(call: Call) -> Step:
 
 
 def _in_pages(options: ListOptions) -> ListOptions:
-    """Collections are deleted in pages, and a page of a resourceVersion shows the objects as they were then."""
-    exact = options.resource_version not in ("", "0") and not options.resource_version_match
-    return replace(options, resource_version_match="Exact") if exact else options
+    """Collections are deleted in pages: those of a resourceVersion show the objects as they were then. One object that a
+    selector names is in no page, and is read as it is."""
+    if options.limit or options.resource_version_match or options.resource_version in ("", "0"):
+        return options
+    named = options.fields.required("metadata.name") is not None
+    return replace(options, limit=1) if named else replace(options, resource_version_match="Exact")
 
 
 def _announce(call: Call, path: str, existing: Entry, obj: Object | None, options: DeleteOptions) -> None:

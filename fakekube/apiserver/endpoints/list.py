@@ -23,7 +23,7 @@ from fakekube.apiserver.wire import gojson
 from fakekube.apiserver.wire.gobase64 import URL_SAFE, illegal_byte
 from fakekube.apiserver.wire.options import ListOptions, parse_list_options, parse_resource_version
 from fakekube.apiserver.wire.status import StatusError, bad_request, expired, too_large_resource_version
-from fakekube.struct import Struct
+from fakekube.struct import Struct, replace
 
 Object = dict[str, Any]
 
@@ -83,13 +83,15 @@ class Page(Struct, frozen=True):
 def read_page(call: Call, options: ListOptions) -> Generator[Need, Any, Page]:
     """The selected objects, or one page of them."""
     selection, store = selection_of(call, options), call.server.store
-    limit = options.limit
-    start, revision = _begin(call, options)
+    single = bool(selection.name)  # one object is read, in no page (`MatchesSingle`)
+    if single:
+        options = replace(options, continue_token="")
+    limit = 0 if single else options.limit
+    start, revision = _begin(call, options, single=single)
     if call.stale is not None and not options.continue_token and not revision:
         revision = store.cached(call.stale)
-    if selection.name:
-        limit = 0  # one object is read, and there is no further page (`MatchesSingle`)
-    if call.strategy.watch_cached and not options.continue_token and options.resource_version == "0":
+    cached = call.strategy.watch_cached and (since(34) or not options.continue_token)
+    if cached and options.resource_version == "0":
         limit = 0
     exact = revision if revision else None
     shown = revision or store.revision
@@ -110,7 +112,7 @@ def read_page(call: Call, options: ListOptions) -> Generator[Need, Any, Page]:
     return Page(entries, shown, continue_token(following, selection.prefix, shown), remaining)
 
 
-def _begin(call: Call, options: ListOptions) -> tuple[str, int]:
+def _begin(call: Call, options: ListOptions, *, single: bool) -> tuple[str, int]:
     """The first key of the page ("": the first page), and the revision to read (0: the current one)."""
     store = call.server.store
     if options.continue_token:
@@ -133,9 +135,10 @@ def _begin(call: Call, options: ListOptions) -> tuple[str, int]:
     if revision > store.revision:
         if not since(34) and not _from_cache(call, options):
             raise StatusError(500, "", FUTURE)
-        raise too_large_resource_version(revision, store.revision, cached=call.strategy.watch_cached)
+        cached = call.strategy.watch_cached and not (single and options.limit)
+        raise too_large_resource_version(revision, store.revision, cached=cached)
     match = options.resource_version_match
-    if match == "Exact" or (not match and revision and options.limit):
+    if match == "Exact" or (not match and revision and options.limit and not single):
         if not store.readable(revision):
             raise expired(LIST_EXPIRED)
         return "", revision

@@ -54,6 +54,9 @@ Object = dict[str, Any]
 #: The number of attempts to generate a name that is not in use (`maxNameGenerationCreateAttempts`).
 NAME_ATTEMPTS = 8
 
+#: The characters of a generated name at most, also where a kind's names may be longer (`simpleNameGenerator`).
+GENERATED_LENGTH = 63
+
 
 class Write(NamedTuple):
     """A create, update, patch or apply.
@@ -321,10 +324,10 @@ def _precondition_failed(call: Call, wanted: str, have: str) -> str:
 def generated_name(call: Call, obj: Object) -> str:
     """The object's generateName, truncated if necessary, with a random suffix of five characters ("": it has none)."""
     prefix = obj["metadata"].get("generateName") or ""
-    if not prefix:
-        return ""
+    if not prefix or not call.strategy.completes_names:
+        return prefix
     suffix = call.context.suffix(f"{call.resource.collection}/{path_of(call.namespace, prefix)}")
-    return prefix[: call.strategy.name_limit - len(suffix)] + suffix
+    return prefix[: GENERATED_LENGTH - len(suffix)] + suffix
 
 
 def _completed(call: Call, obj: Object, name: str, *, dry_run: bool) -> Object:

@@ -202,7 +202,6 @@ KIND = Kind(
         generation=("spec",),
         default=default_stateful_set,
         name_check=names.dns_label_problems,
-        name_limit=63,
         validate=spec_validator(_validate_spec),
         warnings=stateful_set_warnings,
         update_warnings=where_changed(stateful_set_warnings),

@@ -102,7 +102,6 @@ KIND = Kind(
     Strategy(
         subresource_resets={"finalize": ("status",)},
         name_check=names.dns_label_problems,
-        name_limit=63,
         returns_deleted=True,
         fields={"status.phase": _phase},
         fields_message="label",

@@ -85,8 +85,8 @@ class Strategy(Struct, frozen=True):
     """
 
     name_check: names.NameCheck = names.dns_subdomain_problems
-    name_limit: int = 253
-    """The maximum length of a name; generateName is truncated to it, less the random suffix."""
+    completes_names: bool = True
+    """Whether a name that is generated from generateName gets a random suffix."""
     generation: tuple[str, ...] = ()
     annotations_count: bool = False
     labels_count: bool = False

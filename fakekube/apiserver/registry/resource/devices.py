@@ -16,7 +16,7 @@ MOST_REQUESTS, MOST_CONSTRAINTS, MOST_CONFIGS = 32, 32, 32
 
 MOST_SELECTORS, MOST_ALTERNATIVES, MOST_BINDING_CONDITIONS = 32, 8, 4
 
-LONGEST_PARAMETERS = 10 * 1024
+LONGEST_RAW_OBJECT = 10 * 1024
 
 LONGEST_NAME, LONGEST_POOL = 32, 253
 
@@ -158,15 +158,16 @@ def validate_config(config: Field, known: Mapping[str, set[str]] | None = None) 
         _validate_references(config["requests"], known)
     opaque = config["opaque"].specified()
     validate_csi_driver_name(opaque["driver"])
-    _validate_parameters(opaque["parameters"].specified())
+    validate_raw_object(opaque["parameters"].specified())
 
 
-def _validate_parameters(parameters: Field) -> None:
-    text = json.dumps(parameters.value, separators=(",", ":"), ensure_ascii=False)
-    if len(text.encode()) > LONGEST_PARAMETERS:
-        parameters.too_long(LONGEST_PARAMETERS)
-    elif not isinstance(parameters.value, dict):
-        parameters.invalid("must be a valid JSON object", "<value omitted>")
+def validate_raw_object(field: Field) -> None:
+    """JSON of a driver (`validateRawExtension`)."""
+    text = json.dumps(field.value, separators=(",", ":"), ensure_ascii=False)
+    if len(text.encode()) > LONGEST_RAW_OBJECT:
+        field.too_long(LONGEST_RAW_OBJECT)
+    elif not isinstance(field.value, dict):
+        field.invalid("must be a valid JSON object", "<value omitted>")
 
 
 # --- conditions that devices wait for --------------------------------------------------------------------------------

@@ -24,6 +24,7 @@ from fakekube.apiserver.registry.generic.table.columns import (
 )
 from fakekube.apiserver.registry.generic.validation.conditions import validate_conditions
 from fakekube.apiserver.registry.generic.validation.field import Field
+from fakekube.apiserver.registry.generic.validation.ip import interface_address_problems
 from fakekube.apiserver.registry.generic.validation.metadata import validate_metadata
 from fakekube.apiserver.registry.generic.validation.rules import update_validator, validator
 from fakekube.apiserver.registry.resource.devices import (
@@ -35,6 +36,7 @@ from fakekube.apiserver.registry.resource.devices import (
     validate_config,
     validate_devices,
     validate_pool_name,
+    validate_raw_object,
     validate_reference,
 )
 from fakekube.apiserver.wire.goprint import go_quote
@@ -62,6 +64,9 @@ def default_claim(obj: Object) -> None:
 
 
 MOST_RESULTS, MOST_CONSUMERS = 32, 256
+
+#: Of the status of a device.
+MOST_CONDITIONS, MOST_ADDRESSES, LONGEST_INTERFACE, LONGEST_HARDWARE_ADDRESS = 8, 16, 256, 128
 
 SOURCES = ("FromClaim", "FromClass")
 
@@ -99,6 +104,10 @@ def _device_id(device: Field) -> tuple[str, ...]:
     return tuple(device[field].text for field in ("driver", "pool", "device", "shareID"))
 
 
+def _shown_id(device: Field) -> Object:
+    return dict(zip(("Driver", "Pool", "Device", "ShareID"), _device_id(device), strict=True))
+
+
 def _validate_device(device: Field) -> None:
     validate_csi_driver_name(device["driver"])
     validate_pool_name(device["pool"])
@@ -109,10 +118,26 @@ def _validate_device_states(devices: Field, allocation: Field) -> None:
     allocated = {_device_id(one) for one in allocation["devices"]["results"]}
     for device in devices:
         _validate_device(device)
+        device.get("shareID").check(_uid_problems)
         if _device_id(device) not in allocated:
-            shown = dict(zip(("Driver", "Pool", "Device", "ShareID"), _device_id(device), strict=True))
-            device.with_value(shown).invalid_go("must be an allocated device in the claim")
-        validate_conditions(device["conditions"])
+            device.with_value(_shown_id(device)).invalid_go("must be an allocated device in the claim")
+        validate_conditions(device["conditions"].max_items(MOST_CONDITIONS))
+        if device["data"].value is not None:
+            validate_raw_object(device["data"])
+        network = device["networkData"]
+        network["interfaceName"].max_bytes(LONGEST_INTERFACE)
+        network["hardwareAddress"].max_bytes(LONGEST_HARDWARE_ADDRESS)
+        each_once(
+            network["ips"],
+            MOST_ADDRESSES,
+            lambda address: address.check(interface_address_problems),
+            lambda address: address.value,
+        )
+    seen: set[tuple[str, ...]] = set()
+    for device in devices:
+        if _device_id(device) in seen:
+            device.duplicate_go(_shown_id(device))
+        seen.add(_device_id(device))
 
 
 #: The shapes that Go's uuid package accepts.

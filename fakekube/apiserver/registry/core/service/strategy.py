@@ -70,7 +70,6 @@ KIND = Kind(
     Strategy(
         default=default_service,
         name_check=_name_problems,
-        name_limit=63,
         create_on_update=True,
         returns_deleted=True,
         fields={"spec.clusterIP": string_at("spec", "clusterIP"), "spec.type": string_at("spec", "type")},

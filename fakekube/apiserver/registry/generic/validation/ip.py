@@ -74,6 +74,19 @@ def parse_cidr(value: str) -> tuple[Address, Network] | None:
     return address, ipaddress.ip_network((address, int(length)), strict=False)
 
 
+def interface_address_problems(value: str) -> list[str]:
+    """An address with the length of its network (`IsValidInterfaceAddress`)."""
+    parsed = parse_cidr(value)
+    if parsed is None:
+        return ["must be a valid address in CIDR form, (e.g. 10.9.8.7/24 or 2001:db8::1/64)"]
+    address, network = parsed
+    length = network.prefixlen
+    if mapped(address) is not address and length > 32:
+        length -= 96
+    right = f"{canonical(address)}/{length}"
+    return [] if value == right else [f"must be in canonical form ({go_quote(right)})"]
+
+
 def cidr_problems(value: str) -> list[str]:
     """A range in one of the older fields (`IsValidCIDRForLegacyField`, strict)."""
     parsed = parse_cidr(value)
