@@ -62,13 +62,25 @@ def test_a_collection_of_a_resource_version_is_deleted_as_it_was_then(api: Api) 
     assert [one["metadata"]["name"] for one in api.ok("GET", CONFIGMAPS)["items"]] == ["b"]
 
 
-def test_a_whole_float_in_place_of_an_integer_is_a_new_generation(api: Api) -> None:
-    """Go reads 1.0 from a body as a float64 and 1 from storage as an int64."""
-    node = {"type": "object", "properties": {"spec": {"type": "object", "properties": {"n": {"type": "number"}}}}}
+def definition(leaf: Any) -> Any:
+    """A definition of things with the field `spec.n`."""
+    node = {"type": "object", "properties": {"spec": {"type": "object", "properties": {"n": leaf}}}}
     version = {"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": node}}
     names = {"plural": "things", "kind": "Thing"}
     spec = {"group": "example.com", "scope": "Namespaced", "names": names, "versions": [version]}
-    api.ok("POST", CRDS, {"metadata": {"name": "things.example.com"}, "spec": spec})
+    return {"metadata": {"name": "things.example.com"}, "spec": spec}
+
+
+def test_a_blank_message_of_a_rule_is_its_name_in_errors(api: Api) -> None:
+    rule = {"rule": "int(self) > 0", "message": " "}
+    leaf = {"type": "string", "default": "a", "x-kubernetes-validations": [rule]}
+    _, _, message = api.refused("POST", CRDS, definition(leaf))
+    assert "type conversion error from 'string' to 'int' evaluating rule: ," in message
+
+
+def test_a_whole_float_in_place_of_an_integer_is_a_new_generation(api: Api) -> None:
+    """Go reads 1.0 from a body as a float64 and 1 from storage as an int64."""
+    api.ok("POST", CRDS, definition({"type": "number"}))
     things = "/apis/example.com/v1/namespaces/default/things"
     kind = {"apiVersion": "example.com/v1", "kind": "Thing"}
     api.ok("POST", things, {**kind, "metadata": {"name": "a"}, "spec": {"n": 1}})
@@ -82,11 +94,7 @@ def test_a_whole_float_in_place_of_an_integer_is_a_new_generation(api: Api) -> N
 
 def test_a_default_beyond_int64_is_a_float(api: Api) -> None:
     leaf = {"type": "integer", "format": "int32", "default": 2**63}
-    node = {"type": "object", "properties": {"spec": {"type": "object", "properties": {"n": leaf}}}}
-    version = {"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": node}}
-    names = {"plural": "things", "kind": "Thing"}
-    spec = {"group": "example.com", "scope": "Namespaced", "names": names, "versions": [version]}
-    _, _, message = api.refused("POST", CRDS, {"metadata": {"name": "things.example.com"}, "spec": spec})
+    _, _, message = api.refused("POST", CRDS, definition(leaf))
     assert 'default: Invalid value: "float64":  in body must be of type int32: "float64"' in message
 
 
@@ -211,3 +219,24 @@ def test_a_policy_cannot_apply_to_a_kind_that_its_group_does_not_publish(api: Ap
     mutate(api, "deployments/scale", "Object{spec: Object.spec{replicas: 3}}")
     _, _, message = api.refused("PATCH", f"{DEPLOYMENTS}/web/scale", {"spec": {"replicas": 2}}, **MERGE)
     assert message.endswith("typed object: no corresponding type for autoscaling/v1, Kind=Scale")
+
+
+def test_the_error_of_a_variable_names_it(api: Api) -> None:
+    rule = {"apiGroups": [""], "apiVersions": ["v1"], "operations": ["*"], "resources": ["configmaps"]}
+    spec = {
+        "matchConstraints": {"resourceRules": [rule]},
+        "variables": [{"name": "n", "expression": "object.data.none"}],
+        "validations": [{"expression": "variables.n == 'x'"}],
+    }
+    api.ok("POST", f"{ADMISSION}/validatingadmissionpolicies", {"metadata": {"name": "v"}, "spec": spec})
+    binding = {"metadata": {"name": "v"}, "spec": {"policyName": "v", "validationActions": ["Deny"]}}
+    api.ok("POST", f"{ADMISSION}/validatingadmissionpolicybindings", binding)
+    _, _, message = api.refused("POST", CONFIGMAPS, {"metadata": {"name": "a"}, "data": {"b": "c"}})
+    assert message.endswith('resulted in error: composited variable "n" fails to evaluate: no such key: none')
+
+
+@pytest.mark.parametrize(("query", "prefix"), [("", "/registry"), ("?dryRun=All", "")])
+def test_a_dry_run_names_a_key_without_the_prefix_of_etcd(api: Api, query: str, prefix: str) -> None:
+    api.ok("POST", CONFIGMAPS, {"metadata": {"name": "a"}})
+    _, _, message = api.refused("PUT", f"{CONFIGMAPS}/a{query}", {"metadata": {"name": "a", "uid": "x"}})
+    assert f"Key: {prefix}/configmaps/default/a, " in message

@@ -14,6 +14,7 @@ from fakekube.apiserver.cel.environment import CompilationError, Environment, co
 from fakekube.apiserver.cel.library.authorization import AuthorizationCheck, AuthorizationDecision, Authorizer
 from fakekube.apiserver.cel.values import CelError
 from fakekube.apiserver.user import AUTHENTICATED, User
+from fakekube.apiserver.wire.goprint import go_quote
 from fakekube.apiserver.wire.request import RequestInfo
 from fakekube.apiserver.wire.status import together
 from fakekube.struct import replace
@@ -42,7 +43,10 @@ class Variables(dict[str, Any]):
             i = self._places[name]
             environment = Environment("any", self._scope.takes_params, variables=self._expressions[:i])
             program, _ = compiled(self._expressions[i][1], environment)
-            self[name] = program(self._scope.names(), CALL_LIMIT)[0]
+            try:
+                self[name] = program(self._scope.names(), CALL_LIMIT)[0]
+            except CelError as problem:
+                raise CelError(f"composited variable {go_quote(name)} fails to evaluate: {problem}") from None
         return dict.__getitem__(self, name)
 
 

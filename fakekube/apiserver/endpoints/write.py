@@ -135,7 +135,8 @@ def _check_target(call: Call, operation: Write, existing: Entry | None) -> None:
     if operation.uid:
         have = existing.object["metadata"]["uid"] if existing is not None else ""
         if operation.uid != have:
-            raise conflict(call.resource.qualified, call.info.name, _precondition_failed(call, operation.uid, have))
+            why = _precondition_failed(call, operation.uid, have, dry_run=operation.options.dry_run)
+            raise conflict(call.resource.qualified, call.info.name, why)
 
 
 def _attributes(call: Call, body: Call, obj: Object, old: Object | None, options: WriteOptions) -> Attributes:
@@ -312,8 +313,9 @@ def parsed_version(text: str) -> int:
         raise StatusError(500, "", f"strconv.ParseUint: parsing {go_quote(text)}: {problem}") from None
 
 
-def _precondition_failed(call: Call, wanted: str, have: str) -> str:
-    key = f"/registry/{call.registration.storage_prefix}/{call.path}"
+def _precondition_failed(call: Call, wanted: str, have: str, *, dry_run: bool) -> str:
+    """A dry run names the key without the prefix of etcd."""
+    key = f"{'' if dry_run else '/registry'}/{call.registration.storage_prefix}/{call.path}"
     why = f"Precondition failed: UID in precondition: {wanted}, UID in object meta: {have}"
     return f"StorageError: invalid object, Code: 4, Key: {key}, ResourceVersion: 0, AdditionalErrorMsg: {why}"
 
