@@ -328,8 +328,8 @@ def delete_collection(call: Call) -> Step:
 
 
 def _in_pages(options: ListOptions) -> ListOptions:
-    """Collections are deleted in pages: those of a resourceVersion show the objects as they were then. One object that a
-    selector names is in no page, and is read as it is."""
+    """Collections are deleted in pages: those of a resourceVersion show the objects as they were then. One object that
+    a selector names is in no page, and is read as it is."""
     if options.limit or options.resource_version_match or options.resource_version in ("", "0"):
         return options
     named = options.fields.required("metadata.name") is not None
