@@ -215,18 +215,20 @@ class ApiServer:
     def _denied_subject(info: RequestInfo) -> tuple[str, str]:
         return (info.qualified, info.name) if info.is_resource else ("", "")
 
-    def user_of(self, authorization: str | None, now: str) -> User:
+    def user_of(self, authorization: str | None, context: RequestContext) -> User:
         """The user of an Authorization header. Raises 401 for an invalid token."""
         token = authentication.bearer_token(authorization)
         if not token:
             return ANONYMOUS
         try:
-            user, _ = self.user_of_token(token, now)
+            user, _ = self.user_of_token(token, context)
         except (jsonwebtoken.BadToken, StatusError):
             raise unauthorized() from None
         return user
 
-    def user_of_token(self, token: str, now: str, audiences: Sequence[str] = ()) -> tuple[User, list[str]]:
+    def user_of_token(
+        self, token: str, context: RequestContext, audiences: Sequence[str] = ()
+    ) -> tuple[User, list[str]]:
         """The user of a static or service account token, and the requested audiences that it is valid for. Raises
         BadToken, or StatusError 404 if the service account does not exist."""
         user, own = self.tokens.get(token), self.issuer.own_audiences
@@ -234,7 +236,7 @@ class ApiServer:
         if user is not None and good:
             return user, good
         if self.issuer.issued(token):
-            moment = serviceaccounttoken.unix(now)
+            moment = serviceaccounttoken.unix(context.now)
             return serviceaccounttoken.user_of(self.issuer, self.store, token, moment, audiences)
         raise jsonwebtoken.BadToken("invalid bearer token")
 

@@ -85,7 +85,9 @@ class Server(Protocol):
     def on_commit(self) -> Callable[[Change], None]:
         """Called with each change after it is stored."""
 
-    def user_of_token(self, token: str, now: str, audiences: Sequence[str] = ()) -> tuple[User, list[str]]:
+    def user_of_token(
+        self, token: str, context: RequestContext, audiences: Sequence[str] = ()
+    ) -> tuple[User, list[str]]:
         """The user of a token, and those of the audiences that it is valid for. Raises 401 for an invalid one."""
 
     def rules_for(self, user: User, namespace: str) -> Rules:

@@ -146,7 +146,7 @@ class ServerRunner:
         valid = certificate is None or certificate.is_valid(self.clock.now())
         if valid and certificate is not None and certificate.user is not None:
             return certificate.user
-        user = self.apiserver.user_of(authorization, self._context.now) if authorization else ANONYMOUS
+        user = self.apiserver.user_of(authorization, self._context) if authorization else ANONYMOUS
         if user is ANONYMOUS and not valid:
             raise unauthorized()
         return user

@@ -302,7 +302,7 @@ class RuleValidator:
 
 def _called(rule: CompiledRule) -> str:
     """The name of a rule in errors."""
-    return (rule.rule.get("message") or rule.rule["rule"]).strip()
+    return str(rule.rule.get("message") or rule.rule["rule"]).strip()
 
 
 def _message(rule: CompiledRule, variables: dict[str, Any], found: RuleResults) -> str:

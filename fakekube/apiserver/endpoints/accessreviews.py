@@ -157,7 +157,7 @@ def token_review(call: Call, review: Object, options: WriteOptions) -> Response:
     spec = review.get("spec") or {}
     token, audiences = spec.get("token") or "", spec.get("audiences") or []
     try:
-        user, good = call.server.user_of_token(token, call.context.now, audiences)
+        user, good = call.server.user_of_token(token, call.context, audiences)
     except (BadToken, StatusError) as problem:
         return _answer(call, review, {"user": {}, "error": together(["invalid bearer token", str(problem)])})
     return _answer(call, review, {"authenticated": True, "user": _shown_user(user), "audiences": good})

@@ -212,10 +212,10 @@ def test_a_pod_of_another_account(accounts):
 def test_a_request_with_an_expired_token_is_unauthorized(accounts):
     made = token(accounts, expirationSeconds=600)
     apiserver, now = accounts.apiserver, accounts.context
-    assert apiserver.user_of(f"Bearer {made}", now.now).name == "system:serviceaccount:default:a"
+    assert apiserver.user_of(f"Bearer {made}", now).name == "system:serviceaccount:default:a"
     later(accounts, 661)
     with pytest.raises(StatusError) as refused:
-        apiserver.user_of(f"Bearer {made}", now.now)
+        apiserver.user_of(f"Bearer {made}", now)
     assert refused.value.code == 401
 
 

@@ -72,7 +72,11 @@ class Cluster:
         path, _, query = target.partition("?")
         sent = {name.replace("_", "-"): value for name, value in headers.items()}
         request = Request(method, path, parse_qs(query, keep_blank_values=True), sent, body)
-        request = request._replace(user=self.api.apiserver.user_of(None, "")) if request.user is None else request
+        request = (
+            request._replace(user=self.api.apiserver.user_of(None, self.api.context))
+            if request.user is None
+            else request
+        )
         found: Response = self._completed(
             self.api.apiserver.answer(request, parse(request), request.user, self.api.context)
         )
