@@ -51,11 +51,9 @@ from fakekube.struct import Struct
 
 Object = dict[str, Any]
 
-#: The number of attempts to generate a name that is not in use (`maxNameGenerationCreateAttempts`).
-NAME_ATTEMPTS = 8
-
-#: The characters of a generated name at most, also where a kind's names may be longer (`simpleNameGenerator`).
-GENERATED_LENGTH = 63
+#: The number of attempts to generate a name that is not in use (`maxNameGenerationCreateAttempts`), and the characters
+#: of such a name at most, also where a kind's names may be longer (`simpleNameGenerator`).
+NAME_ATTEMPTS, GENERATED_LENGTH = 8, 63
 
 
 class Write(NamedTuple):
@@ -135,8 +133,7 @@ def _check_target(call: Call, operation: Write, existing: Entry | None) -> None:
     if operation.uid:
         have = existing.object["metadata"]["uid"] if existing is not None else ""
         if operation.uid != have:
-            why = _precondition_failed(call, operation.uid, have, dry_run=operation.options.dry_run)
-            raise conflict(call.resource.qualified, call.info.name, why)
+            raise conflict(call.resource.qualified, call.info.name, _precondition_failed(call, operation, have))
 
 
 def _attributes(call: Call, body: Call, obj: Object, old: Object | None, options: WriteOptions) -> Attributes:
@@ -313,10 +310,10 @@ def parsed_version(text: str) -> int:
         raise StatusError(500, "", f"strconv.ParseUint: parsing {go_quote(text)}: {problem}") from None
 
 
-def _precondition_failed(call: Call, wanted: str, have: str, *, dry_run: bool) -> str:
-    """A dry run names the key without the prefix of etcd."""
-    key = f"{'' if dry_run else '/registry'}/{call.registration.storage_prefix}/{call.path}"
-    why = f"Precondition failed: UID in precondition: {wanted}, UID in object meta: {have}"
+def _precondition_failed(call: Call, operation: Write, have: str) -> str:
+    prefix = "" if operation.options.dry_run else "/registry"  # of etcd, which a dry run does not reach
+    key = f"{prefix}/{call.registration.storage_prefix}/{call.path}"
+    why = f"Precondition failed: UID in precondition: {operation.uid}, UID in object meta: {have}"
     return f"StorageError: invalid object, Code: 4, Key: {key}, ResourceVersion: 0, AdditionalErrorMsg: {why}"
 
 
