@@ -28,6 +28,20 @@ def test_a_new_service_has_one_node_port_for_a_port_number(api: Api) -> None:
     assert "spec.ports[1].nodePort: Duplicate value: " in message
 
 
+@pytest.mark.parametrize(
+    ("asked", "refused"),
+    [((30501, 30501, 0), None), ((30501, 0, 30501), "spec.ports[2]"), ((30501, 30502, 30502), "spec.ports[2]")],
+)
+def test_a_new_service_shares_node_ports_of_one_port_number_only(api: Api, asked: Any, refused: str | None) -> None:
+    ports = [{**DNS[0]}, {**DNS[1]}, {"name": "s", "port": 54, "protocol": "SCTP"}]
+    sent = service("a", *({**port, "nodePort": one} if one else port for port, one in zip(ports, asked, strict=True)))
+    sent["spec"]["type"] = "NodePort"
+    code, shown = api.call("POST", SERVICES, sent)
+    assert (code, shown["details"]["causes"][0]["field"] if code == 422 else None) == (
+        (422, f"{refused}.nodePort") if refused else (201, None)
+    )
+
+
 def test_a_changed_service_has_a_node_port_for_each_of_its_ports(api: Api) -> None:
     api.ok("POST", SERVICES, service("a", *DNS))
     ports = api.ok("PATCH", f"{SERVICES}/a", {"spec": {"type": "NodePort"}}, **MERGE)["spec"]["ports"]
@@ -78,6 +92,11 @@ def test_a_blank_message_of_a_rule_is_its_name_in_errors(api: Api) -> None:
     assert "type conversion error from 'string' to 'int' evaluating rule: ," in message
 
 
+def test_the_token_of_a_page_counts_for_one_name_too(api: Api) -> None:
+    api.ok("POST", CONFIGMAPS, {"metadata": {"name": "a"}})
+    assert api.refused("GET", f"{CONFIGMAPS}?fieldSelector=metadata.name%3Da&continue=abc")[0] == 400
+
+
 def test_a_whole_float_in_place_of_an_integer_is_a_new_generation(api: Api) -> None:
     """Go reads 1.0 from a body as a float64 and 1 from storage as an int64."""
     api.ok("POST", CRDS, definition({"type": "number"}))
@@ -113,10 +132,13 @@ def test_an_empty_selector_of_a_claim_is_not_an_absent_one(api: Api) -> None:
     [
         ("1", True), ("1500m", False), ("1e-9", False), ("1Gi", True), ("0.5Ki", True), ("1.3Ki", False),
         ("9223372036854775", True),
-        ("9223372036854776", True),  # 16 digits are an int64, whose overflow is 0
-        (HUGE, False),  # 20 digits are not: their overflow is cut
+        ("9223372036854776", False),  # its thousandths overflow as an int64
+        ("100000000000000001", False),
+        ("1000P", True),  # the overflow of 10**18 is cut to 0
+        (HUGE, False),
         ("10000000000000000000000", False),
-        ("8Ei", True), ("1e30", True),
+        ("9Pi", False), ("1Ei", False), ("8Ei", True), ("16Ei", True), ("100000000000000.5Ki", False),
+        ("1E", True), ("1e30", True),
     ],
 )  # fmt: skip
 def test_whole_quantities_overflow_as_those_of_go(text: str, whole: bool) -> None:

@@ -183,6 +183,7 @@ def test_a_value_without_such_numbers_is_returned_itself():
         (gojson.WholeFloat(1), 1, False),
         ({"a": [gojson.WholeFloat(1)]}, {"a": [1]}, False),
         ({"a": [gojson.WholeFloat(1)]}, {"a": [gojson.WholeFloat(1)]}, True),
+        ([gojson.WholeFloat(1), 2**64], [1, 2**64], False),
     ],
 )
 def test_values_that_are_the_same_json(value, other, same):

@@ -171,9 +171,7 @@ STATUS_RESETS = {
         ),
         pytest.param(lambda rules: rules.graceful, {"pods"}, id="RESTGracefulDeleteStrategy"),
         pytest.param(lambda rules: rules.status_on_create, {"nodes"}, id="a status on create"),
-        pytest.param(
-            lambda rules: not rules.completes_names, {"ipaddresses.networking.k8s.io"}, id="no suffix of names"
-        ),
+        pytest.param(lambda rules: not rules.random_suffix, {"ipaddresses.networking.k8s.io"}, id="no suffix of names"),
         pytest.param(lambda rules: "spec" in rules.generation, OF_SPEC, id="a generation of the spec"),
         pytest.param(
             lambda rules: rules.generation == ("webhooks",),

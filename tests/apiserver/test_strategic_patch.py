@@ -141,6 +141,9 @@ REFUSED = [
     pytest.param({"ports": ports(1)}, {"$setElementOrder/ports": [*ports(1), "a"]}, 500, "expected a map[string]interface {}, but received a string", id="a-text-at-the-end-of-the-order"),
     pytest.param({"ports": []}, {"$setElementOrder/ports": []}, 500, "no elements in any of the given slices", id="an-order-of-nothing"),
     pytest.param({}, {"$setElementOrder/tags": [], "tags": ["x", {"$patch": "replace"}]}, 500, "list element types are not identical: [[] [x map[$patch:replace]]]", id="mixed-types-of-an-ordered-list"),
+    pytest.param({"ports": ports(1)}, {"$setElementOrder/ports": ports(1), "ports": [*ports(1), {"$patch": "replace"}]}, 500, "The order in patch list:\n[map[port:1] map[$patch:replace]]\n doesn't match $setElementOrder list:\n[map[port:1]]\n", id="a-directive-after-the-order"),
+    pytest.param({"ports": {}}, {"$setElementOrder/ports": ports(1)}, 500, "expected a []interface {}, but received a map[string]interface {}", id="an-order-of-a-map"),
+    pytest.param({}, {"$patch": None}, 500, "unknown patch type: %!s(<nil>) in map: map[$patch:<nil>]", id="null-as-directive"),
 ]  # fmt: skip
 
 

@@ -100,7 +100,7 @@ CONSTANTS = {
     "DeviceSelectorsMaxSize": ("registry.resource.devices", "MOST_SELECTORS", 32),
     "FirstAvailableDeviceRequestMaxSize": ("registry.resource.devices", "MOST_ALTERNATIVES", 8),
     "BindingConditionsMaxSize": ("registry.resource.devices", "MOST_BINDING_CONDITIONS", 4),
-    "OpaqueParametersMaxLength": ("registry.resource.devices", "LONGEST_PARAMETERS", 10 * KIB),
+    "OpaqueParametersMaxLength": ("registry.resource.devices", "LONGEST_RAW_OBJECT", 10 * KIB),
     "DeviceMaxIDLength": ("registry.resource.devices", "LONGEST_NAME", 32),
     "PoolNameMaxLength": ("registry.resource.devices", "LONGEST_POOL", 253),
     "AllocationResultsMaxSize": ("registry.resource.resourceclaim", "MOST_RESULTS", 32),

@@ -293,7 +293,7 @@ class RuleValidator:
             shown = f": {goprint.number(value) if isinstance(value, float) else quoted(value)}"
         if reason == "FieldValueDuplicate":
             return FieldError(path, "FieldValueDuplicate", f"Duplicate value{shown}")
-        return FieldError(path, "FieldValueInvalid", f"Invalid value{shown}: {message}")
+        return FieldError(path, "FieldValueInvalid", f"Invalid value{shown}{f': {message}' if message else ''}")
 
     def _invalid_type(self, path: str, message: str) -> FieldError:
         text = f"Invalid value: {quoted(self.schema.type)}: {message}"
@@ -326,5 +326,5 @@ def _message(rule: CompiledRule, variables: dict[str, Any], found: RuleResults) 
     text = made.strip() if isinstance(made, str) else ""
     if text and "\n" not in text and len(text.encode()) <= MESSAGE_LIMIT:
         return text
-    written = (rule.rule.get("message") or "").strip()
-    return written or f"failed rule: {rule.rule['rule'].strip()}"
+    written = rule.rule.get("message")
+    return str(written).strip() if written else f"failed rule: {rule.rule['rule'].strip()}"

@@ -328,8 +328,10 @@ def delete_collection(call: Call) -> Step:
 
 
 def _in_pages(options: ListOptions) -> ListOptions:
-    """Collections are deleted in pages: those of a resourceVersion show the objects as they were then. One object that
-    a selector names is in no page, and is read as it is."""
+    """A collection is deleted page by page (`DeleteCollection`); pages of a resourceVersion are read as of then.
+
+    One object that a selector names is no page: the limit only makes etcd answer instead of the watch cache.
+    """
     if options.limit or options.resource_version_match or options.resource_version in ("", "0"):
         return options
     named = options.fields.required("metadata.name") is not None

@@ -23,7 +23,7 @@ from fakekube.apiserver.wire import gojson
 from fakekube.apiserver.wire.gobase64 import URL_SAFE, illegal_byte
 from fakekube.apiserver.wire.options import ListOptions, parse_list_options, parse_resource_version
 from fakekube.apiserver.wire.status import StatusError, bad_request, expired, too_large_resource_version
-from fakekube.struct import Struct, replace
+from fakekube.struct import Struct
 
 Object = dict[str, Any]
 
@@ -83,9 +83,7 @@ class Page(Struct, frozen=True):
 def read_page(call: Call, options: ListOptions) -> Generator[Need, Any, Page]:
     """The selected objects, or one page of them."""
     selection, store = selection_of(call, options), call.server.store
-    single = bool(selection.name)  # one object is read, in no page (`MatchesSingle`)
-    if single:
-        options = replace(options, continue_token="")
+    single = bool(selection.name) and not options.continue_token  # one object is read, not a page (`MatchesSingle`)
     limit = 0 if single else options.limit
     start, revision = _begin(call, options, single=single)
     if call.stale is not None and not options.continue_token and not revision:
@@ -135,7 +133,8 @@ def _begin(call: Call, options: ListOptions, *, single: bool) -> tuple[str, int]
     if revision > store.revision:
         if not since(34) and not _from_cache(call, options):
             raise StatusError(500, "", FUTURE)
-        cached = call.strategy.watch_cached and not (single and options.limit)
+        delegated = single and (options.limit or options.resource_version_match == "Exact")
+        cached = call.strategy.watch_cached and not delegated
         raise too_large_resource_version(revision, store.revision, cached=cached)
     match = options.resource_version_match
     if match == "Exact" or (not match and revision and options.limit and not single):

@@ -323,10 +323,10 @@ def _precondition_failed(call: Call, operation: Write, have: str) -> str:
 def generated_name(call: Call, obj: Object) -> str:
     """The object's generateName, truncated if necessary, with a random suffix of five characters ("": it has none)."""
     prefix = obj["metadata"].get("generateName") or ""
-    if not prefix or not call.strategy.completes_names:
+    if not prefix or not call.strategy.random_suffix:
         return prefix
     suffix = call.context.suffix(f"{call.resource.collection}/{path_of(call.namespace, prefix)}")
-    return prefix[: GENERATED_LENGTH - len(suffix)] + suffix
+    return prefix.encode()[: GENERATED_LENGTH - len(suffix)].decode(errors="replace") + suffix
 
 
 def _completed(call: Call, obj: Object, name: str, *, dry_run: bool) -> Object:

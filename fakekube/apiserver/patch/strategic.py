@@ -41,7 +41,12 @@ def _no_merge_key(item: Object, merge_key: str) -> BadPatch:
 
 def _unknown_directive(item: Object) -> BadPatch:
     directive = item[PATCH]
-    shown = directive if isinstance(directive, str) else f"%!s({goprint.type_of(directive)}={goprint.plain(directive)})"
+    if directive is None:
+        shown = "%!s(<nil>)"
+    elif isinstance(directive, str):
+        shown = directive
+    else:
+        shown = f"%!s({goprint.type_of(directive)}={goprint.plain(directive)})"
     return BadPatch(f"unknown patch type: {shown} in map: {goprint.plain(item)}")
 
 
@@ -166,8 +171,9 @@ def _merge_ordered_lists(original: Object, patch: Object, schema: Schema | None)
         _check_list(order)
         name = key.removeprefix(SET_ORDER)
         field = _field(schema, name, None)
-        if name in patch:
-            _check_list(patch[name])
+        for side in (original, patch):
+            if name in side:
+                _check_list(side[name])
         items = patch.pop(name, None)
         deletions = patch.pop(DELETE_FROM + name, None)
         present = original.get(name)
@@ -186,11 +192,9 @@ def _merge_ordered_lists(original: Object, patch: Object, schema: Schema | None)
                 merged = items
             else:
                 merged = _merge_list(merged, items, field, False)
-        if field.merge_key:
-            _check_places(merged, order, field.merge_key)
+        _check_ordered(merged, order, field.merge_key)
         if _item_type(before, items or []) is dict:
-            for one in order:
-                _check_map(one)
+            _check_maps(order)
         original[name] = _in_order(merged, order, before, field.merge_key)
 
 
@@ -199,32 +203,37 @@ def _check_order(items: list[Any], order: list[Any], merge_key: str) -> None:
     if not order or not items:
         return
     if merge_key:
-        for item in items:
-            _check_map(item)
+        _check_maps(items)
     kept = [item for item in items if not (merge_key and item.get(PATCH) == "delete")]
-    at, places = 0, iter(order)
-    while at < len(kept):
-        if isinstance(kept[at], dict) and PATCH in kept[at]:
+    at = 0
+    for place in order:
+        while at < len(kept) and isinstance(kept[at], dict) and PATCH in kept[at]:
             at += 1
-            continue
-        place: Any = next(places, _DIRECTIVE)
-        if place is _DIRECTIVE:
-            raise BadPatch(
-                f"The order in patch list:\n{goprint.plain(items)}\n"
-                f" doesn't match $setElementOrder list:\n{goprint.plain(order)}\n"
-            )
+        if at == len(kept):
+            return
         if merge_key:
             _check_map(place)
             for one in (kept[at], place):
                 if merge_key not in one:
                     raise _no_merge_key(one, merge_key)
-        if _key_of(kept[at], merge_key) == _key_of(place, merge_key):
+        item, wanted = (one[merge_key] if merge_key else one for one in (kept[at], place))
+        if type(item) is type(wanted) and item == wanted:
             at += 1
+    if at < len(kept):
+        raise BadPatch(
+            f"The order in patch list:\n{goprint.plain(items)}\n"
+            f" doesn't match $setElementOrder list:\n{goprint.plain(order)}\n"
+        )
 
 
-def _check_places(merged: list[Any], order: list[Any], merge_key: str) -> None:
+def _check_maps(values: list[Any]) -> None:
+    for value in values:
+        _check_map(value)
+
+
+def _check_ordered(merged: list[Any], order: list[Any], merge_key: str) -> None:
     """Raises BadPatch if items are looked for in an order that is no list of maps (`partitionMapsByPresentInList`)."""
-    for item in merged:
+    for item in merged if merge_key else ():
         _check_map(item)
         if merge_key not in item:
             raise _no_merge_key(item, merge_key)

@@ -82,17 +82,26 @@ def as_read(text: str) -> str:
 
 @lru_cache(maxsize=4096)
 def is_whole(text: str) -> bool:
-    """Whether a quantity is a whole number for Go, whose thousandths overflow (`MilliValue() % 1000`)."""
-    value, family = _parse(text)
+    """Whether a quantity is a whole number for Go, whose thousandths may overflow (`MilliValue() % 1000`)."""
+    whole, fraction, suffix = _digits_of(text)
+    number = int(whole + fraction)
+    if suffix not in BINARY and len(whole + fraction) <= _DIGITS:
+        places = _exponent_of(suffix) - len(fraction) + 3
+        if -6 <= places < 0:
+            return -(-number // int(10**-places)) % 1000 == 0
+        if places >= 0:
+            thousandths = number * 10**places
+            # Go returns what is left of the overflow of these powers of ten, and 0 for others
+            vanishes = thousandths >= 2**63 and places not in (1, 2, 3, 6, 9)
+            return vanishes or _int64(thousandths) % 1000 == 0
     with localcontext() as context:
         context.prec = 200
-        thousandths = int((value * 1000).to_integral_value(rounding=ROUND_CEILING))
-    if -(2**63) <= thousandths < 2**63:
-        return thousandths % 1000 == 0
-    whole, fraction, _ = _digits_of(text)
-    if family == "binary" or len(whole + fraction) <= _DIGITS:
-        return True  # an int64 that overflows is 0; binary ones have a limit that is whole
-    return ((thousandths + 2**63) % 2**64 - 2**63) % 1000 == 0
+        return _int64(int((_parse(text)[0] * 1000).to_integral_value(rounding=ROUND_CEILING))) % 1000 == 0
+
+
+def _int64(number: int) -> int:
+    """The number as an int64 has it after an overflow."""
+    return (number + 2**63) % 2**64 - 2**63
 
 
 #: The number of digits that fit into an int64 (`maxInt64Factors`).
@@ -108,6 +117,11 @@ def _digits_of(text: str) -> tuple[str, str, str]:
     return whole or "0", fraction, suffix
 
 
+def _exponent_of(suffix: str) -> int:
+    """The power of ten of a suffix that is not binary."""
+    return DECIMAL[suffix] if suffix in DECIMAL else int(suffix[1:])
+
+
 def _passes_as_canonical(text: str) -> bool:
     """Whether `ParseQuantity` keeps the text: a signed or binary number by its digits only."""
     whole, fraction, suffix = _digits_of(text)
@@ -116,7 +130,7 @@ def _passes_as_canonical(text: str) -> bool:
         power = BINARY[suffix].bit_length() - 1
         # Go compares a number that it has not yet set with zero bits: the digits
         return not fraction and 15 - len(whole) - int(power * 3 / 10) - 1 >= 0 and int(shifted) & 7 != 0
-    scale = (DECIMAL[suffix] if suffix in DECIMAL else int(suffix[1:])) - len(fraction)
+    scale = _exponent_of(suffix) - len(fraction)
     fits = _DIGITS - len(shifted) >= 0 and scale >= -9 and scale % 3 == 0
     return fits and not shifted.endswith("000") and not shifted.startswith("0")
 

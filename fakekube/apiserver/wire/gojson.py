@@ -75,12 +75,19 @@ def is_same(value: Any, other: Any) -> bool:
     return (kind is not dict and kind is not list) or _in_order(value) == _in_order(other)
 
 
-def _in_order(value: Any) -> bytes | str:
-    """The value as JSON with sorted fields, and with each `WholeFloat` as the float that it is."""
+def _in_order(value: Any) -> Any:
+    """The value as JSON with sorted fields, and with each `WholeFloat` as the float that it is, or what is as exact."""
     try:
         return orjson.dumps(value, default=float, option=orjson.OPT_SORT_KEYS | orjson.OPT_PASSTHROUGH_SUBCLASS)
     except TypeError:  # integers beyond 64 bits, surrogates
-        return json.dumps(value, sort_keys=True)
+        return _with_types(value)
+
+
+def _with_types(value: Any) -> Any:
+    """The value with the type of each scalar."""
+    if isinstance(value, dict):
+        return {key: _with_types(one) for key, one in value.items()}
+    return [_with_types(one) for one in value] if isinstance(value, list) else (type(value), value)
 
 
 # --- numbers ---------------------------------------------------------------------------------------------------------

@@ -65,7 +65,8 @@ def ports(*numbers):
         pytest.param(("TCP", 80, 30001), ("UDP", 80, 30001), [], id="both-numbers-for-two-protocols"),
         pytest.param(("TCP", 80, 30001), ("TCP", 81, 30002), [], id="two-of-each"),
         pytest.param(
-            ("TCP", 80, 30001), ("TCP", 81, 30001), ["spec.ports[1].nodePort: Duplicate value: 30001"], id="node-port"
+            ("TCP", 80, 30001), ("TCP", 81, 30001),
+            ["spec.ports[1].nodePort: Invalid value: 30001: provided port is already allocated"], id="node-port",
         ),
         pytest.param(
             ("SCTP", 80, 30001), ("SCTP", 80, 30002),

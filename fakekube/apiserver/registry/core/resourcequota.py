@@ -157,11 +157,15 @@ def default_quota(obj: Object) -> None:
     round_up_all(obj.get("status") or {}, ("hard", "used"))
 
 
+#: The resources whose requests are compared with their limits (`knownResourceNames`).
+COMPARED = ("cpu", "memory", "storage", "ephemeral-storage")
+
+
 def quota_warnings(quota: Object) -> list[str]:
     """Warns about requests that may exceed the limits (`WarningsOnCreate`)."""
     hard = (quota.get("spec") or {}).get("hard") or {}
     warnings = []
-    for name in ("cpu", "memory", "storage", "ephemeral-storage"):
+    for name in COMPARED:
         asked, limit = f"requests.{name}", f"limits.{name}"
         if asked not in hard and name in ("cpu", "memory"):
             asked = name

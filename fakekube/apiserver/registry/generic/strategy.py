@@ -85,7 +85,7 @@ class Strategy(Struct, frozen=True):
     """
 
     name_check: names.NameCheck = names.dns_subdomain_problems
-    completes_names: bool = True
+    random_suffix: bool = True
     """Whether a name that is generated from generateName gets a random suffix."""
     generation: tuple[str, ...] = ()
     annotations_count: bool = False

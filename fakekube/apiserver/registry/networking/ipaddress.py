@@ -62,7 +62,7 @@ KIND = Kind(
     "ipaddresses.networking.k8s.io",
     Strategy(
         name_check=address_name_problems,
-        completes_names=False,
+        random_suffix=False,
         validate=validator(validate),
         validate_update=update_validator(validate_update),
     ),

@@ -215,7 +215,7 @@ def _repeated(fields: Iterable[Field]) -> Iterator[Field]:
 
 def _fractional_warning(holder: Field, quantities: str, name: str) -> None:
     value = (holder.value.get(quantities) or {}).get(name)
-    if value is not None and (value[-1:] in "mun" or len(value) > 15) and not is_whole(value):
+    if value is not None and not is_whole(value):
         holder[quantities].entry(name).warn(_not_whole(value))
 
 

@@ -116,19 +116,62 @@ def _address(allocator: Allocator, service: Object, addresses: list[str], i: int
 def _assign_ports(allocator: Allocator, spec: Object, service: Object, old: Object | None, key: str) -> None:
     if needs_node_port(service):
         ports = spec.get("ports") or ()
-        own = node_ports(old) if old is not None else set()
-        for i, port in enumerate(ports):
-            if old is None and allocates_node_ports(service) and not port.get("nodePort"):
-                port["nodePort"] = _node_port_of(ports, port.get("port"))
-            _assign_port(allocator, i, port, own, service, key)
-        if old is not None:
+        if old is None:
+            _assign_new_ports(allocator, ports, service, key)
+        else:
+            _assign_changed_ports(allocator, ports, service, node_ports(old), key)
             _check_distinct(ports)
     _assign_health_port(allocator, spec, service, old, key)
 
 
-def _node_port_of(ports: Sequence[Object], number: int | None) -> int:
-    """The node port of a port number: a new service has one for all protocols (`initNodePorts`); 0: none yet."""
-    return next((one["nodePort"] for one in ports if one.get("port") == number and one.get("nodePort")), 0)
+def _assign_new_ports(allocator: Allocator, ports: Sequence[Object], service: Object, key: str) -> None:
+    """Assigns one node port to each port number of a new service, for all protocols (`initNodePorts`)."""
+    assigned: dict[int, int] = {}
+    for i, port in enumerate(ports):
+        number, own = port.get("port", 0), port.get("nodePort", 0)
+        if not own and not allocates_node_ports(service):
+            continue
+        known = assigned.get(number, 0)
+        if not known:
+            asked = own or next((one["nodePort"] for one in ports if _asks(one, number)), 0)
+            _take(allocator, i, asked, service)
+            port["nodePort"] = assigned[number] = asked or _next(allocator, f"{key}/{i}")
+        elif own not in (0, known):
+            _take(allocator, i, own, service)
+        else:
+            port["nodePort"] = known
+
+
+def _asks(port: Object, number: int) -> bool:
+    return port.get("port", 0) == number and bool(port.get("nodePort"))
+
+
+def _assign_changed_ports(
+    allocator: Allocator, ports: Sequence[Object], service: Object, own: set[int], key: str
+) -> None:
+    """Assigns a node port to each port of a changed service, which holds `own` (`updateNodePorts`)."""
+    for i, port in enumerate(ports):
+        number = port.get("nodePort", 0)
+        if number and number not in own and number not in allocator.ports:
+            _take(allocator, i, number, service)
+        elif not number and allocates_node_ports(service):
+            port["nodePort"] = _next(allocator, f"{key}/{i}")
+
+
+def _take(allocator: Allocator, i: int, number: int, service: Object) -> None:
+    """Takes a port that the service names (0: it names none)."""
+    if number:
+        try:
+            allocator.take_port(number)
+        except Unavailable as problem:
+            raise refused(service, field_invalid(f"spec.ports[{i}].nodePort", number, str(problem))) from None
+
+
+def _next(allocator: Allocator, key: str) -> int:
+    try:
+        return allocator.next_port(key)
+    except Unavailable as problem:
+        raise Unavailable(f"failed to allocate a nodePort: {problem}") from None
 
 
 def _check_distinct(ports: Sequence[Object]) -> None:
@@ -139,23 +182,6 @@ def _check_distinct(ports: Sequence[Object]) -> None:
         if found[1] and found in seen:
             raise StatusError(500, "", f"duplicate nodePort: {{{found[0]} {found[1]}}}")
         seen.add(found)
-
-
-def _assign_port(allocator: Allocator, i: int, port: Object, own: set[int], service: Object, key: str) -> None:
-    """Assigns the port that it names, or the next one."""
-    number = port.get("nodePort", 0)
-    if number in own or number in allocator.ports:
-        return
-    if number:
-        try:
-            allocator.take_port(number)
-        except Unavailable as problem:
-            raise refused(service, field_invalid(f"spec.ports[{i}].nodePort", number, str(problem))) from None
-    elif allocates_node_ports(service):
-        try:
-            port["nodePort"] = allocator.next_port(f"{key}/{i}")
-        except Unavailable as problem:
-            raise Unavailable(f"failed to allocate a nodePort: {problem}") from None
 
 
 def _assign_health_port(allocator: Allocator, spec: Object, service: Object, old: Object | None, key: str) -> None:

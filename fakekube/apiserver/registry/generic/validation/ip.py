@@ -118,7 +118,7 @@ def canonical_cidr_problems(value: str) -> list[str]:
 
 def cidr_family(value: str) -> str:
     parsed = parse_cidr(value)
-    return "" if parsed is None else f"IPv{parsed[0].version}"
+    return "" if parsed is None else f"IPv{mapped(parsed[0]).version}"
 
 
 def ip_warnings(value: str, path: str) -> list[str]:

@@ -30,8 +30,8 @@ def validate_resize(new: Object, old: Object) -> Errors:
     running = [one for one in stored.find("status.containerStatuses") if one.find("state.running").value is not None]
     if running and running[0]["resources"].value is None:
         spec.forbidden("Pod running on node without support for resize")
-    own = any(one["resources"][kind] for one in (old_spec, spec) for kind in QUANTITIES)
-    if own:
+    pod_level = any(one["resources"][kind] for one in (old_spec, spec) for kind in QUANTITIES)
+    if pod_level:
         if not enabled("InPlacePodLevelResourcesVerticalScaling"):
             why = "resize of pods with pod-level resources is forbidden when "
             root.forbidden(why + "InPlacePodLevelResourcesVerticalScalingEnabled feature gate is disabled")
@@ -40,7 +40,7 @@ def validate_resize(new: Object, old: Object) -> Errors:
     if stored.find("status.nodeAllocatableResourceClaimStatuses"):
         spec.forbidden("pods with node allocatable resource claims cannot be resized")
     if _validate_order(spec, old_spec):
-        _validate_containers(spec, old_spec, own=own)
+        _validate_containers(spec, old_spec, pod_level=pod_level)
     return root.errors
 
 
@@ -69,8 +69,8 @@ def _validate_order(spec: Field, old_spec: Field) -> bool:
     return len(spec.errors) == before
 
 
-def _validate_containers(spec: Field, old_spec: Field, *, own: bool) -> None:
-    """`own`: the pod as a whole has resources, which are validated already."""
+def _validate_containers(spec: Field, old_spec: Field, *, pod_level: bool) -> None:
+    """`pod_level`: the pod as a whole has resources, which are validated already."""
     pairs = {kind: list(zip(spec[kind], old_spec[kind], strict=True)) for kind in KINDS}
     for container, old in pairs["initContainers"] + pairs["containers"]:
         _validate_kept(container["resources"], old["resources"])
@@ -79,7 +79,7 @@ def _validate_containers(spec: Field, old_spec: Field, *, own: bool) -> None:
             spec.forbidden(NOT_MUTABLE)
     for container, old in pairs["initContainers"]:
         _validate_init_container(container, old)
-    changed = (*KINDS, "resources") if own else KINDS
+    changed = (*KINDS, "resources") if pod_level else KINDS
     rest, old_rest = ({k: v for k, v in one.value.items() if k not in changed} for one in (spec, old_spec))
     if not spec.errors and rest != old_rest:
         spec.forbidden(NOT_MUTABLE)
