@@ -183,8 +183,7 @@ def _check_published(attributes: Attributes, obj: Object) -> None:
     """Check that the OpenAPI document of the object's group version has its kind: that of the group autoscaling has no
     Scale. Raises Failed."""
     version, kind = obj["apiVersion"], obj["kind"]
-    served = attributes.call.server.catalog.resources()
-    if not any(one.api_version == version and one.kind == kind for one in served):
+    if attributes.call.server.catalog.find_kind(version, kind) is None:
         named = version if "/" in version else f"/{version}"
         raise Failed(f"{_UNTYPED}: no corresponding type for {named}, Kind={kind}")
 
