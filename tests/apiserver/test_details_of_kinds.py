@@ -97,6 +97,23 @@ def test_the_token_of_a_page_counts_for_one_name_too(api: Api) -> None:
     assert api.refused("GET", f"{CONFIGMAPS}?fieldSelector=metadata.name%3Da&continue=abc")[0] == 400
 
 
+@pytest.mark.parametrize(
+    ("query", "again"),
+    [
+        ("", 1),
+        ("&limit=1", None),
+        ("&resourceVersionMatch=Exact", None),
+        ("&limit=1&resourceVersionMatch=NotOlderThan", 1),
+    ],
+)
+def test_one_name_at_a_future_version_is_asked_for_again_where_the_watch_cache_answers(
+    api: Api, query: str, again: int | None
+) -> None:
+    path = f"{CONFIGMAPS}?fieldSelector=metadata.name%3Da&resourceVersion=999999{query}"
+    code, shown = api.call("GET", path)
+    assert (code, shown["details"].get("retryAfterSeconds")) == (504, again)
+
+
 def test_a_whole_float_in_place_of_an_integer_is_a_new_generation(api: Api) -> None:
     """Go reads 1.0 from a body as a float64 and 1 from storage as an int64."""
     api.ok("POST", CRDS, definition({"type": "number"}))

@@ -133,8 +133,7 @@ def _begin(call: Call, options: ListOptions, *, single: bool) -> tuple[str, int]
     if revision > store.revision:
         if not since(34) and not _from_cache(call, options):
             raise StatusError(500, "", FUTURE)
-        delegated = single and (options.limit or options.resource_version_match == "Exact")
-        cached = call.strategy.watch_cached and not delegated
+        cached = _from_cache(call, options) if single else call.strategy.watch_cached
         raise too_large_resource_version(revision, store.revision, cached=cached)
     match = options.resource_version_match
     if match == "Exact" or (not match and revision and options.limit and not single):
