@@ -52,14 +52,17 @@ def _unknown_directive(item: Object) -> BadPatch:
 
 def _check_list(value: Any) -> None:
     if not isinstance(value, list):
-        what = "%!s(<nil>)" if value is None else goprint.type_of(value)
-        raise BadPatch(f"expected a []interface {{}}, but received a {what}")
+        raise _bad_type("[]interface {}", value)
 
 
 def _check_map(value: Any) -> None:
     if not isinstance(value, dict):
-        what = "%!s(<nil>)" if value is None else goprint.type_of(value)
-        raise BadPatch(f"expected a map[string]interface {{}}, but received a {what}")
+        raise _bad_type("map[string]interface {}", value)
+
+
+def _bad_type(expected: str, value: Any) -> BadPatch:
+    what = "%!s(<nil>)" if value is None else goprint.type_of(value)
+    return BadPatch(f"expected a {expected}, but received a {what}")
 
 
 def apply(document: Object, patch: Object, schema: Schema) -> Object:

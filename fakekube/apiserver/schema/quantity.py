@@ -93,13 +93,13 @@ def is_whole(text: str) -> bool:
             thousandths = number * 10**places
             # Go returns what is left of the overflow of these powers of ten, and 0 for others
             vanishes = thousandths >= 2**63 and places not in (1, 2, 3, 6, 9)
-            return vanishes or _int64(thousandths) % 1000 == 0
+            return vanishes or as_int64(thousandths) % 1000 == 0
     with localcontext() as context:
         context.prec = 200
-        return _int64(int((_parse(text)[0] * 1000).to_integral_value(rounding=ROUND_CEILING))) % 1000 == 0
+        return as_int64(int((_parse(text)[0] * 1000).to_integral_value(rounding=ROUND_CEILING))) % 1000 == 0
 
 
-def _int64(number: int) -> int:
+def as_int64(number: int) -> int:
     """The number as an int64 has it after an overflow."""
     return (number + 2**63) % 2**64 - 2**63
 

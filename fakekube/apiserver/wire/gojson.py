@@ -72,11 +72,11 @@ def is_same(value: Any, other: Any) -> bool:
     if kind is not type(other) or value != other:
         return False
     # what is equal can still differ in the types of numbers
-    return (kind is not dict and kind is not list) or _in_order(value) == _in_order(other)
+    return (kind is not dict and kind is not list) or _comparable(value) == _comparable(other)
 
 
-def _in_order(value: Any) -> Any:
-    """The value as JSON with sorted fields, and with each `WholeFloat` as the float that it is, or what is as exact."""
+def _comparable(value: Any) -> Any:
+    """What is equal for the same JSON only: JSON with sorted fields, in which each `WholeFloat` is a float."""
     try:
         return orjson.dumps(value, default=float, option=orjson.OPT_SORT_KEYS | orjson.OPT_PASSTHROUGH_SUBCLASS)
     except TypeError:  # integers beyond 64 bits, surrogates

@@ -9,7 +9,7 @@ from functools import lru_cache
 
 from fakekube.apiserver.registry.generic.validation.content import NEGATIVE, qualified_name_problems
 from fakekube.apiserver.registry.generic.validation.field import Field
-from fakekube.apiserver.schema.quantity import InvalidQuantity, is_whole, value_of
+from fakekube.apiserver.schema.quantity import InvalidQuantity, as_int64, is_whole, value_of
 
 Quantities = Mapping[str, str]
 
@@ -89,8 +89,7 @@ def validate_quantity(quantity: Field, name: str) -> None:
 
 def validate_basic_quantity(quantity: Field) -> None:
     """Not negative, in the words of storage (`validateBasicResource`)."""
-    number = math.ceil(number_of(quantity.value))
-    shown = (number + 2**63) % 2**64 - 2**63  # as Go's int64
+    shown = as_int64(math.ceil(number_of(quantity.value)))
     if shown < 0:
         quantity.invalid("must be a valid resource quantity", shown)
 

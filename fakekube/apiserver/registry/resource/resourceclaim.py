@@ -122,8 +122,7 @@ def _validate_device_states(devices: Field, allocation: Field) -> None:
         if _device_id(device) not in allocated:
             device.with_value(_shown_id(device)).invalid_go("must be an allocated device in the claim")
         validate_conditions(device["conditions"].max_items(MOST_CONDITIONS))
-        if device["data"].value is not None:
-            validate_raw_object(device["data"])
+        validate_raw_object(device.get("data"))
         network = device["networkData"]
         network["interfaceName"].max_bytes(LONGEST_INTERFACE)
         network["hardwareAddress"].max_bytes(LONGEST_HARDWARE_ADDRESS)

@@ -127,23 +127,19 @@ def _assign_ports(allocator: Allocator, spec: Object, service: Object, old: Obje
 def _assign_new_ports(allocator: Allocator, ports: Sequence[Object], service: Object, key: str) -> None:
     """Assigns one node port to each port number of a new service, for all protocols (`initNodePorts`)."""
     assigned: dict[int, int] = {}
+    requested = {port.get("port", 0): port["nodePort"] for port in reversed(ports) if port.get("nodePort")}
     for i, port in enumerate(ports):
         number, own = port.get("port", 0), port.get("nodePort", 0)
         if not own and not allocates_node_ports(service):
             continue
-        known = assigned.get(number, 0)
-        if not known:
-            asked = own or next((one["nodePort"] for one in ports if _asks(one, number)), 0)
+        if number not in assigned:
+            asked = requested.get(number, 0)
             _take(allocator, i, asked, service)
             port["nodePort"] = assigned[number] = asked or _next(allocator, f"{key}/{i}")
-        elif own not in (0, known):
+        elif own not in (0, assigned[number]):
             _take(allocator, i, own, service)
         else:
-            port["nodePort"] = known
-
-
-def _asks(port: Object, number: int) -> bool:
-    return port.get("port", 0) == number and bool(port.get("nodePort"))
+            port["nodePort"] = assigned[number]
 
 
 def _assign_changed_ports(
