@@ -120,13 +120,14 @@ async def listen(
         max_headers=MAX_HEADERS,
     )
     server.shortcut, server.held = Shortcut(runner), held
+    server.secured = tls.secured if tls is not None and not isinstance(tls, ssl.SSLContext) else None
     site_runner = web.ServerRunner(server, shutdown_timeout=SHUTDOWN_TIMEOUT)
     await site_runner.setup()
     try:
         if sock is None:
             sock = listening(host, port)
         # the loop closes the socket
-        await web.SockSite(site_runner, sock, ssl_context=tls).start()  # type: ignore[arg-type]
+        await web.SockSite(site_runner, sock, ssl_context=tls if isinstance(tls, ssl.SSLContext) else None).start()
         found = HttpServer(runner, host, sock.getsockname()[1], secure=tls is not None, server=server)
         runner.apiserver.address, runner.apiserver.secure = found.address, tls is not None
         yield found

@@ -243,8 +243,12 @@ class HttpProtocols(web.Server):
     #: Holds what connections send; None: everything is sent at once.
     held: HeldWrites | None = None
 
-    def __call__(self) -> HttpConnection:
-        return HttpConnection(self, loop=self._loop, shortcut=self.shortcut, held=self.held, **self._kwargs)
+    #: Puts TLS below a connection; None: the socket has it, or there is none.
+    secured: Callable[[HttpConnection], Any] | None = None
+
+    def __call__(self) -> Any:
+        made = HttpConnection(self, loop=self._loop, shortcut=self.shortcut, held=self.held, **self._kwargs)
+        return made if self.secured is None else self.secured(made)
 
 
 async def web_socket(

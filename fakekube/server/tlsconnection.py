@@ -1,16 +1,16 @@
 """TLS for a server that asks clients for certificates and verifies them after the handshake, as kube-apiserver does
 (`tls.RequestClientCert`), so that a certificate which is not valid gets an answer.
 
-Python's `ssl` module ends the handshake in that case. pyOpenSSL does not; this module gives it the interface of
-`ssl.SSLContext` and `ssl.SSLObject`, as far as asyncio uses them.
+Python's `ssl` module ends the handshake in that case. pyOpenSSL does not; this module makes it a transport of asyncio.
 """
 
 from __future__ import annotations
 
-import ssl
-from collections.abc import Sequence
+import asyncio
+import contextlib
+from collections.abc import Iterable, Sequence
 from functools import cached_property
-from typing import Any
+from typing import Any, cast
 
 from cryptography import x509
 from OpenSSL import SSL
@@ -20,9 +20,15 @@ from fakekube.apiserver.auth.clientcertificate import ClientCertificate, client_
 #: OpenSSL resumes sessions of clients with certificates only under a context with a name.
 _SESSIONS = b"fakekube"
 
-
 #: The size of a TLS record with its header.
 RECORD = 16 * 1024 + 256
+
+#: Seconds in which a client must complete the handshake (`tlsHandshakeTimeout`, of `ReadHeaderTimeout`).
+HANDSHAKE_TIMEOUT = 32.0
+
+#: How a client begins that does not know of TLS, and the answer of Go's server (`tlsRecordHeaderLooksLikeHTTP`).
+_HTTP = (b"GET /", b"HEAD ", b"POST ", b"PUT /", b"OPTIO")
+_NOT_HTTPS = b"HTTP/1.0 400 Bad Request\r\n\r\nClient sent an HTTP request to an HTTPS server.\n"
 
 
 class RequestingContext:
@@ -38,6 +44,7 @@ class RequestingContext:
         own, *others = (x509.load_pem_x509_certificate(one) for one in chain)
         context = self._context = SSL.Context(SSL.TLS_SERVER_METHOD)
         context.set_min_proto_version(SSL.TLS1_2_VERSION)
+        context.set_options(SSL.OP_NO_RENEGOTIATION)
         context.use_certificate(own)
         for one in others:
             context.add_extra_chain_cert(one)
@@ -48,14 +55,9 @@ class RequestingContext:
         for ca in client_cas:
             context.add_client_ca(ca)
 
-    def wrap_bio(
-        self,
-        incoming: ssl.MemoryBIO,
-        outgoing: ssl.MemoryBIO,
-        server_side: bool = False,
-        server_hostname: str | None = None,
-    ) -> Connection:
-        return Connection(self, self._context, incoming, outgoing)
+    def secured(self, protocol: asyncio.Protocol) -> TlsTransport:
+        """A connection of this server, whose `protocol` sees what TLS transports."""
+        return TlsTransport(self, SSL.Connection(self._context, None), protocol)
 
 
 def _accept(*_: Any) -> bool:
@@ -63,46 +65,23 @@ def _accept(*_: Any) -> bool:
     return True
 
 
-class Connection:
-    """One connection; the methods are those of `ssl.SSLObject`."""
+class TlsTransport(asyncio.Transport, asyncio.Protocol):
+    """The server's end of a connection with TLS: the transport of a protocol, and the protocol of the transport below.
 
-    context: RequestingContext
+    asyncio's own (`asyncio.sslproto`) makes several more calls for each record. Unlike there, what has arrived before
+    `pause_reading` is delivered after it, too.
+    """
 
-    def __init__(
-        self, owner: RequestingContext, context: SSL.Context, incoming: ssl.MemoryBIO, outgoing: ssl.MemoryBIO
-    ) -> None:
-        self.context, self._incoming, self._outgoing = owner, incoming, outgoing
-        self._tls = SSL.Connection(context, None)
-        self._tls.set_accept_state()
-        self._open = False
+    _below: asyncio.Transport
 
-    def do_handshake(self) -> None:
-        self._run(self._tls.do_handshake)
-        self._flush()
-        self._open = True
-
-    def read(self, size: int = 65536, buffer: Any = None) -> Any:
-        """Bytes, or their number if they are written to `buffer`; nothing at the end of the stream."""
-        data = self._run(self._tls.recv, min(size, RECORD))
-        if buffer is None:
-            return data
-        buffer[: len(data)] = data
-        return len(data)
-
-    def write(self, data: Any) -> int:
-        size = int(self._run(self._tls.send, data))
-        self._flush()
-        return size
-
-    def unwrap(self) -> None:
-        self._open = False
-        done = self._run(self._tls.shutdown)
-        self._flush()
-        if not done:
-            raise ssl.SSLWantReadError
-
-    def getpeercert(self, binary_form: bool = False) -> None:
-        """None: the handshake has not verified the certificate. See `client_certificate`."""
+    def __init__(self, context: RequestingContext, tls: SSL.Connection, protocol: asyncio.Protocol) -> None:
+        super().__init__()
+        self._context, self._tls, self._protocol = context, tls, protocol
+        tls.set_accept_state()
+        self._open = self._closing = False
+        self._due: asyncio.TimerHandle | None = None
+        #: The bytes of the last record that have not arrived, if the beginnings of records are known.
+        self._missing, self._aligned = 0, True
 
     @cached_property
     def client_certificate(self) -> ClientCertificate | None:
@@ -111,39 +90,164 @@ class Connection:
         if own is None:
             return None
         others = self._tls.get_peer_cert_chain(as_cryptography=True) or ()  # on a server without its own
-        return client_certificate((own, *others), self.context.client_cas)
+        return client_certificate((own, *others), self._context.client_cas)
 
-    def cipher(self) -> tuple[str | None, str | None, int | None]:
-        return self._tls.get_cipher_name(), self._tls.get_cipher_version(), self._tls.get_cipher_bits()
+    # --- the protocol of the transport below ------------------------------------------------------------------------
 
-    def compression(self) -> None:
-        """None: TLS is not compressed."""
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._below = cast("asyncio.Transport", transport)
+        self._due = asyncio.get_running_loop().call_later(HANDSHAKE_TIMEOUT, transport.close)
 
-    def _run(self, operation: Any, *arguments: Any) -> Any:
-        """Run an operation between the two buffers. Raises the errors of `ssl`."""
-        if self._incoming.pending:
-            self._tls.bio_write(self._incoming.read())
+    def data_received(self, data: bytes) -> None:
+        if self._closing:
+            return
+        self._tls.bio_write(data)
+        records = self._records(data)
+        if self._open:
+            self._deliver(records)
+        elif self._shaken(data):
+            self._deliver(None)
+
+    def _records(self, data: bytes) -> int | None:
+        """The number of records of which `data` has the end; None: it may end within one."""
+        if not self._aligned:
+            return None
+        at, count, size = self._missing, 1 if self._missing else 0, len(data)
+        while at + 5 <= size:
+            at += 5 + (data[at + 3] << 8 | data[at + 4])
+            count += 1
+        self._missing, self._aligned = at - size, at >= size
+        return count if at == size else None
+
+    def _deliver(self, records: int | None) -> None:
+        """Give the protocol what has arrived. `records`: as many reads suffice; None: until nothing is left."""
+        receive = self._tls.recv
         try:
-            result = operation(*arguments)
+            while records != 0 and not self._closing:
+                self._protocol.data_received(receive(RECORD))
+                records = records - 1 if records else None
         except SSL.WantReadError:
-            if not self._open:
-                self._flush()
-            raise ssl.SSLWantReadError from None
+            self._flush()  # a message of TLS itself may have an answer
         except SSL.ZeroReturnError:
-            return b""
-        except SSL.Error as error:
+            self._protocol.eof_received()
+            self.close()
+        except SSL.Error:
             self._flush()  # an alert
-            raise ssl.SSLError(1, _text(error)) from None
-        return result
+            self._below.close()
 
-    def _flush(self) -> None:
+    def _shaken(self, data: bytes) -> bool:
+        """Go on with the handshake. Returns whether it is complete."""
         try:
-            while self._outgoing.write(self._tls.bio_read(RECORD)) == RECORD:
-                pass
+            self._tls.do_handshake()
+        except SSL.WantReadError:
+            self._flush()
+            return False
+        except SSL.Error:
+            if data.startswith(_HTTP):
+                self._below.write(_NOT_HTTPS)
+            else:
+                self._flush()  # an alert
+            self._below.close()
+            return False
+        self._flush()
+        self._shook()
+        self._open = True
+        self._protocol.connection_made(self)
+        return True
+
+    def _shook(self) -> None:
+        if self._due is not None:
+            self._due.cancel()
+            self._due = None
+
+    def _flush(self, size: int = RECORD) -> None:
+        """Send what TLS has written: at most `size` bytes at once."""
+        try:
+            while True:
+                data = self._tls.bio_read(size)
+                self._below.write(data)
+                if len(data) < size:
+                    return
         except SSL.WantReadError:
             pass
 
+    def eof_received(self) -> None:
+        """Both directions end; one cannot be closed alone before TLS 1.3."""
+        if self._open:
+            self._protocol.eof_received()
 
-def _text(error: SSL.Error) -> str:
-    found = error.args[0] if error.args else ()
-    return ", ".join(" ".join(filter(None, one)) for one in found) if isinstance(found, list) else str(error)
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._closing = True
+        self._shook()
+        if self._open:
+            self._protocol.connection_lost(exc)
+
+    def pause_writing(self) -> None:
+        if self._open:
+            self._protocol.pause_writing()
+
+    def resume_writing(self) -> None:
+        if self._open:
+            self._protocol.resume_writing()
+
+    # --- the transport of the protocol ------------------------------------------------------------------------------
+
+    def write(self, data: bytes | bytearray | memoryview) -> None:
+        size = len(data)
+        if size and not self._closing:
+            self._tls.sendall(data)
+            self._flush(max(RECORD, size + (size >> 8) + 256))  # records make it longer by 1/300
+
+    def writelines(self, list_of_data: Iterable[bytes | bytearray | memoryview]) -> None:
+        self.write(b"".join(list_of_data))
+
+    def close(self) -> None:
+        if self._closing:
+            return
+        self._closing = True
+        with contextlib.suppress(SSL.Error):
+            self._tls.shutdown()
+        self._flush()
+        self._below.close()
+
+    def abort(self) -> None:
+        self._closing = True
+        self._below.abort()
+
+    def is_closing(self) -> bool:
+        return self._closing or self._below.is_closing()
+
+    def get_extra_info(self, name: str, default: Any = None) -> Any:
+        match name:
+            case "sslcontext":
+                return self._context
+            case "ssl_object":
+                return self
+        return self._below.get_extra_info(name, default)
+
+    def get_protocol(self) -> asyncio.BaseProtocol:
+        return self._protocol
+
+    def set_protocol(self, protocol: asyncio.BaseProtocol) -> None:
+        self._protocol = cast("asyncio.Protocol", protocol)
+
+    def is_reading(self) -> bool:
+        return self._below.is_reading()
+
+    def pause_reading(self) -> None:
+        self._below.pause_reading()
+
+    def resume_reading(self) -> None:
+        self._below.resume_reading()
+
+    def get_write_buffer_size(self) -> int:
+        return self._below.get_write_buffer_size()
+
+    def get_write_buffer_limits(self) -> tuple[int, int]:
+        return self._below.get_write_buffer_limits()
+
+    def set_write_buffer_limits(self, high: int | None = None, low: int | None = None) -> None:
+        self._below.set_write_buffer_limits(high, low)
+
+    def can_write_eof(self) -> bool:
+        return False

@@ -8,7 +8,6 @@ import aiohttp
 import pytest
 from aiohttp import HttpVersion10, HttpVersion11, hdrs, web
 from aiohttp.http import HttpProcessingError
-from OpenSSL import SSL
 
 from fakekube.apiserver.needs import Delay, Post, Reply, Service
 from fakekube.apiserver.serviceresolver import Unresolved
@@ -21,7 +20,6 @@ from fakekube.server.http import _addresses, _body, _reporting
 from fakekube.server.httpconnection import UPGRADED, HttpConnection
 from fakekube.server.runner import ServerRunner
 from fakekube.server.servercontext import ServerContext
-from fakekube.server.tlsconnection import _text
 from fakekube.server.watchstreams import WatchEnded, WatchStreams
 from fakekube.server.webhookclient import WebhookClient, go_message, trusting
 
@@ -219,21 +217,6 @@ def test_a_client_whose_process_was_killed_gets_no_answer(fenced):
             DirectTransport._kept(request, response, client)
     else:
         assert DirectTransport._kept(request, response, client) is response
-
-
-@pytest.mark.parametrize(
-    ("error", "text"),
-    [
-        (
-            SSL.Error([("SSL routines", "", "no shared cipher"), ("x", "y", "z")]),
-            "SSL routines no shared cipher, x y z",
-        ),
-        (SSL.Error("closed"), "closed"),
-        (SSL.Error(), ""),
-    ],
-)
-def test_the_text_of_an_error_of_tls(error, text):
-    assert _text(error) == text
 
 
 @pytest.mark.parametrize(
