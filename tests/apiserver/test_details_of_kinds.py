@@ -279,3 +279,65 @@ def test_a_dry_run_names_a_key_without_the_prefix_of_etcd(api: Api, query: str, 
     api.ok("POST", CONFIGMAPS, {"metadata": {"name": "a"}})
     _, _, message = api.refused("PUT", f"{CONFIGMAPS}/a{query}", {"metadata": {"name": "a", "uid": "x"}})
     assert f"Key: {prefix}/configmaps/default/a, " in message
+
+
+POLICIES = "/apis/networking.k8s.io/v1/namespaces/default/networkpolicies"
+
+
+@pytest.mark.parametrize(
+    ("spec", "counts"),
+    [
+        ({"podSelector": {}, "ingress": []}, True),
+        ({"podSelector": {"matchLabels": {}}}, True),
+        ({"podSelector": {}, "ingress": [{"from": []}]}, True),
+        ({"podSelector": {}, "egress": [{"to": [{"ipBlock": {"cidr": "10.0.0.0/8", "except": []}}]}]}, True),
+        ({"podSelector": {}, "ingress": [{}], "egress": [{"to": [{"podSelector": {}}]}]}, False),
+        ({"podSelector": {}, "policyTypes": [], "ingress": None, "egress": [{"ports": None}], "other": []}, False),
+        ({}, False),
+    ],
+)
+def test_each_update_with_an_empty_list_is_a_new_generation_of_a_network_policy(
+    api: Api, spec: dict[str, Any], counts: bool
+) -> None:
+    sent = {"metadata": {"name": "a"}, "spec": spec}
+    api.ok("POST", POLICIES, sent)
+    first = api.ok("PUT", f"{POLICIES}/a", sent)["metadata"]
+    put = api.ok("PUT", f"{POLICIES}/a", sent)["metadata"]
+    assert put["generation"] == first["generation"] + counts
+    assert (put["resourceVersion"] != first["resourceVersion"]) == counts
+    merged = api.ok("PATCH", f"{POLICIES}/a", {"spec": spec}, **MERGE)["metadata"]
+    assert merged["generation"] == put["generation"] + counts
+
+
+def test_each_apply_with_an_empty_list_is_a_new_generation_of_a_network_policy(api: Api) -> None:
+    spec = {"podSelector": {}, "ingress": []}
+    config = {"apiVersion": "networking.k8s.io/v1", "kind": "NetworkPolicy", "metadata": {"name": "a"}, "spec": spec}
+    target, apply = f"{POLICIES}/a?fieldManager=m", {"content_type": "application/apply-patch+yaml"}
+    made = [api.ok("PATCH", target, config, **apply)["metadata"] for _ in range(3)]
+    assert [one["generation"] for one in made] == [1, 2, 3]
+    assert "f:ingress" in made[-1]["managedFields"][0]["fieldsV1"]["f:spec"]
+    del spec["ingress"]
+    api.ok("PATCH", target, config, **apply)
+    assert api.ok("PATCH", target, config, **apply)["metadata"]["generation"] == 3
+
+
+@pytest.mark.parametrize("kind", ["validatingwebhookconfigurations", "mutatingwebhookconfigurations"])
+@pytest.mark.parametrize(
+    ("more", "counts"),
+    [
+        ({"rules": []}, True),
+        ({"matchConditions": []}, True),
+        ({"namespaceSelector": {"matchLabels": {}}}, True),
+        ({"namespaceSelector": {}}, False),
+        ({"rules": None}, False),
+    ],
+)
+def test_each_update_with_an_empty_list_is_a_new_generation_of_webhooks(
+    api: Api, kind: str, more: dict[str, Any], counts: bool
+) -> None:
+    target = f"/apis/admissionregistration.k8s.io/v1/{kind}"
+    hook = {"name": "a.b.c", "clientConfig": {"url": "https://a.b"}, "sideEffects": "None", **more}
+    sent = {"webhooks": [{**hook, "admissionReviewVersions": ["v1"]}]}
+    api.ok("POST", target, {"metadata": {"name": "a"}, **sent})
+    made = [api.ok("PATCH", f"{target}/a", sent, **MERGE)["metadata"]["generation"] for _ in range(2)]
+    assert made == ([2, 3] if counts else [1, 1])

@@ -78,7 +78,7 @@ def _prepare_whole(call: Call, obj: Object, old: Object, dry_run: bool) -> Objec
     if strategy.date is not None:
         merged = strategy.date(merged, call.context.now)
     merged = strategy.prepare_update(merged, old)
-    return _with_generation(merged, next_generation(strategy, merged, old))
+    return _with_generation(merged, next_generation(strategy, merged, old, has_empties=call.has_empties))
 
 
 def _with_generation(obj: Object, generation: int | None) -> Object:

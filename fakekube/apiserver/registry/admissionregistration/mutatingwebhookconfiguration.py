@@ -30,6 +30,7 @@ KIND = Kind(
         unconditional_update=False,
         repeats_metadata=False,
         generation=("webhooks",),
+        empties_count=True,
         default=default_mutating_webhooks,
         validate=validator(validate_webhooks),
         validate_update=update_validator(validate_webhooks_update),

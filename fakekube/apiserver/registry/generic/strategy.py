@@ -91,6 +91,9 @@ class Strategy(Struct, frozen=True):
     annotations_count: bool = False
     labels_count: bool = False
     constant_generation: bool = False
+    empties_count: bool = False
+    """An update with an empty list or map within the fields of `generation` always increments metadata.generation: it
+    differs from an absent one, as all are after storage (`reflect.DeepEqual` instead of `Semantic.DeepEqual`)."""
     first_generation: int | None = 1
     """The generation of a new object, if the kind has generations; None: none before the first change."""
     create_on_update: bool = False
@@ -224,14 +227,14 @@ def warnings_of_update(strategy: Strategy, new: Object, old: Object) -> list[str
     return strategy.warnings(new)
 
 
-def next_generation(strategy: Strategy, new: Object, old: Object) -> int | None:
-    """The generation after an update: incremented if a field that counts has changed."""
+def next_generation(strategy: Strategy, new: Object, old: Object, *, has_empties: bool = False) -> int | None:
+    """The generation after an update: incremented if a field that counts has changed, or has had `has_empties`."""
     current: int | None = old["metadata"].get("generation")
     if strategy.counts_update is not None:
         return (current or 0) + 1 if strategy.counts_update(new, old) else current or 0
     if not strategy.generation:
         return current
-    changed = not all(is_same(new.get(part), old.get(part)) for part in strategy.generation)
+    changed = has_empties or not all(is_same(new.get(part), old.get(part)) for part in strategy.generation)
     for counts, key in ((strategy.annotations_count, "annotations"), (strategy.labels_count, "labels")):
         if counts and not changed:
             changed = (new["metadata"].get(key) or {}) != (old["metadata"].get(key) or {})

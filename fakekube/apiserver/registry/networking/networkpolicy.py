@@ -129,6 +129,7 @@ KIND = Kind(
     Strategy(
         default=default_network_policy,
         generation=("spec",),
+        empties_count=True,
         validate=validator(validate),
         validate_update=update_validator(validate_update),
         warnings=network_policy_warnings,
