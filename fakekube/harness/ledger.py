@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import re
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import ExitStack
 from datetime import datetime
 from functools import partial
 from typing import Protocol
@@ -13,19 +11,15 @@ from typing import Protocol
 from controllerlib.controller import Run
 from controllerlib.observer import InformerEvent
 from fakekube.harness.records.entry import MICROSECOND, ObjectKey, Summary
+from fakekube.harness.records.finished import LIMIT, Finished
 from fakekube.harness.records.identity import CLUSTER, Identities, Identity
 from fakekube.harness.records.kept import Records
-from fakekube.harness.records.reconciles import Finished, Reconcile, Running
+from fakekube.harness.records.reconciles import Reconcile, Running
 from fakekube.harness.records.story import Story
 from fakekube.harness.timeline import Timeline
 
-#: The numbers of reconciles, of those that only renewed a lease or a node, and of informer events, that are kept.
-LIMIT, HEARTBEATS, INFORMER_LIMIT = 50_000, 1_000, 10_000
-
-#: The number of finished reconciles that are numbered and kept together.
-TOGETHER = 64
-
-_NEVER = (0, 0)
+#: The number of informer events that are kept.
+INFORMER_LIMIT = 10_000
 
 
 class OperatorObserver(Protocol):
@@ -53,11 +47,10 @@ class Ledger:
         self._timeline = timeline
         self.now: Callable[[], datetime] = now
         self.epoch: datetime = timeline.epoch
-        self._others: Finished = Finished(LIMIT)
-        self._heartbeats: Finished = Finished(HEARTBEATS)
         self._observers: list[OperatorObserver] = []
         self.informer_events: deque[InformerEvent] = deque(maxlen=INFORMER_LIMIT)
         self.identities: Identities = Identities()
+        self._finished: Finished = Finished(self.identities)
         self._inspected: set[str] = set()
         self.on_started: Callable[[Identity, str, str], None] | None = None
         """Called when a reconcile begins: the operator, the controller, the key."""
@@ -68,37 +61,23 @@ class Ledger:
         self.waiting_for: Callable[[Run], str] = _unknown
         """Returns where a reconcile in progress waits, if that is known."""
         self.next_serial: Callable[[], int] = serials.__next__
-        #: finished, and not kept yet
-        self._fresh: list[Running] = []
-        #: by operator, then by controller and key: how often it was reconciled, and the serial of the latest reconcile
-        self._latest: dict[Identity, dict[tuple[str, str], tuple[int, int]]] = {}
         #: the serial, the text and the exception of each failure of those that are kept
         self._failures: deque[tuple[int, str, BaseException]] = deque(maxlen=LIMIT + LIMIT // 8)
-        self._leave = ExitStack()
-        self._leave.callback(timeline.on_read(self._keep))
-        timeline.attach(_Rows(self._others, self._failures, self.identities, timeline.resource))
-        unfinished = _UnfinishedRows(self, timeline.resource)
-        timeline.attach(unfinished)
-        self._leave.callback(unfinished.retire)
+        timeline.attach(_Rows(self._finished, self._failures, self.identities, timeline.resource))
+        self._unfinished = _UnfinishedRows(self, timeline.resource)
+        timeline.attach(self._unfinished)
 
     def __iter__(self) -> Iterator[Reconcile]:
-        return iter(self._kept())
-
-    def _kept(self) -> Sequence[Reconcile]:
-        self._keep()
-        if not self._heartbeats:
-            return self._others.read()
-        return sorted([*self._others.read(), *self._heartbeats.read()], key=_finished)
+        return iter(self._finished.read())
 
     @property
     def dropped(self) -> int:
         """How many reconciles are no longer kept."""
-        self._keep()
-        return self._others.dropped + self._heartbeats.dropped
+        return self._finished.dropped
 
     def __len__(self) -> int:
         """How many reconciles have finished, whether they are kept or not."""
-        return self.dropped + len(self._others) + len(self._heartbeats)
+        return self._finished.total()
 
     def reconciles(
         self, controller: str | None = None, key: str | None = None, *, operator: str = "", incarnation: int = 0
@@ -109,7 +88,7 @@ class Ledger:
         """
         found = [
             r
-            for r in self._kept()
+            for r in self._finished.read()
             if (controller is None or r.controller == controller)
             and (key is None or r.key == key)
             and (not operator or r.operator == operator)
@@ -132,17 +111,16 @@ class Ledger:
 
     def counts(self, controller: str, *, operator: str = "", incarnation: int = 0) -> dict[str, int]:
         """How often each key was reconciled, in the order of their first reconcile; all count, kept or not."""
-        self._keep()
         found: dict[str, int] = {}
         for identity in (observer.identity for observer in self._matching(operator, incarnation)):
-            for (name, key), (times, _) in self._latest[identity].items():
+            for (name, key), (times, _) in self._finished.counts(identity).items():
                 if name == controller:
                     found[key] = found.get(key, 0) + times
         return found
 
     def lines(self, epoch: datetime) -> Iterator[tuple[int, str]]:
         """A line for each reconcile, with its serial: start (microseconds since the epoch), worker, key, result."""
-        for found in self._kept():
+        for found in self._finished.read():
             at, lane = (found.started - epoch) // MICROSECOND, _lane(self.identities, found)
             what = f"{lane}/{found.worker} {found.key} #{found.number} [{found.cause}] {_shown(found)}"
             yield found.serial, f"{at} {what}"
@@ -163,32 +141,27 @@ class Ledger:
 
     def kind(self, identity: Identity, controller: str) -> tuple[str, str] | None:
         """The apiVersion and kind of the keys of an operator's controller, if they are known."""
-        self._keep()
+        self._finished.complete()
         return self.identities.kind(identity, controller)
 
     def unfinished(self) -> Iterator[tuple[Running, int, int]]:
         """The reconciles that have not finished, each with its number and the serial of the one before it."""
-        self._keep()
         for observer in self._observers:
             for one in observer.unfinished():
-                times, previous = self._latest[one.identity].get((one.run.controller, str(one.run.request)), _NEVER)
+                times, previous = self._finished.before(one)
                 yield one, times + 1, previous
 
     def attach(self, observer: OperatorObserver) -> None:
         """Called by a new observer."""
         self._observers.append(observer)
-        self._latest[observer.identity] = {}
 
     def finished(self, running: Running) -> None:
         """Called by an observer: a reconcile has finished."""
-        self._fresh.append(running)
         error = running.outcome.error
         if error is None and self.on_finished is None:
-            if len(self._fresh) >= TOGETHER:
-                self._keep()
+            self._finished.add(running)
             return
-        self._keep()
-        found = (self._heartbeats if running.writes and _is_heartbeat(running) else self._others).latest()
+        found = self._finished.added(running)
         if self.on_finished is not None:
             self.on_finished(found)
         if error is not None:
@@ -196,32 +169,6 @@ class Ledger:
                 self.on_error(error)
             # formatted at once: the text of an exception may change
             self._failures.append((running.serial, _shown(found), error))
-
-    def _keep(self) -> None:
-        """Number and keep the reconciles that have finished: many at once, which takes less time than one at a time."""
-        fresh, self._fresh = self._fresh, []
-        others: list[tuple[Running, str, int, int]] = []
-        heartbeats: list[tuple[Running, str, int, int]] = []
-        for running in fresh:
-            run, latest = running.run, self._latest[running.identity]
-            key = str(run.request)
-            who = (run.controller, key)
-            times, previous = latest.get(who, _NEVER)
-            latest[who] = times + 1, running.serial
-            if not times:
-                self._first(running, key)
-            kept = heartbeats if running.writes and _is_heartbeat(running) else others
-            kept.append((running, key, times + 1, previous))
-        self._others.extend(others)
-        self._heartbeats.extend(heartbeats)
-
-    def _first(self, running: Running, key: str) -> None:
-        identity, controller = running.identity, running.run.controller
-        self.identities.has_controller(identity, controller)
-        for cause in running.run.causes:
-            if cause.name and key == (f"{cause.namespace}/{cause.name}" if cause.namespace else cause.name):
-                self.identities.reconciles(identity, controller, cause.api_version, cause.object_kind)
-                return
 
     def informer(self, event: InformerEvent) -> None:
         """Called by an observer: an event of an informer."""
@@ -235,8 +182,7 @@ class Ledger:
         Drops the tracebacks of recorded exceptions, too: their frames refer to their callers, up to the test, which
         would keep the cluster alive until a garbage collection (CPython 3.13 links them when a cancelled task ends).
         """
-        self._keep()
-        self._leave.close()
+        self._unfinished.retire()
         self.on_started = self.on_finished = self.on_error = None
         self.waiting_for = _unknown
         for observer in self._observers:
@@ -245,9 +191,6 @@ class Ledger:
         for error in (*(error for _, _, error in self._failures), *of_informers):
             _drop_tracebacks(error)
 
-
-#: The paths of leases, and of the statuses of nodes, which kubelets write every 5 minutes.
-_RENEWED = re.compile(r"/leases/|^/api/v1/nodes/[^/]+/status$")
 
 #: The kinds of causes that follow from the previous reconcile of the key.
 _OWN = frozenset({"requeue_after", "requeue", "retry"})
@@ -258,24 +201,24 @@ class _Rows:
 
     def __init__(
         self,
-        kept: Finished,
+        finished: Finished,
         failures: Iterable[tuple[int, str, BaseException]],
         identities: Identities,
         resource: Callable[[str, str, str, str], ObjectKey],
     ) -> None:
-        self._kept, self._failures, self._identities, self._resource = kept, failures, identities, resource
+        self._finished, self._failures, self._identities, self._resource = finished, failures, identities, resource
 
     def __len__(self) -> int:
-        return len(self._kept)
+        return len(self._finished)
 
     @property
     def dropped(self) -> int:
-        return self._kept.dropped
+        return self._finished.others_dropped
 
     def rows(self) -> Iterator[tuple[int, datetime, Callable[[], Summary]]]:
         """The serial and the time of each, and what formats it."""
         failures = {serial: text for serial, text, _ in self._failures}
-        for found in self._kept.read():
+        for found in self._finished.others:
             shown = failures.get(found.serial, "")
             yield found.serial, found.started, partial(_summary, self._identities, found, shown, self._resource)
 
@@ -357,23 +300,6 @@ def _summary(
         duration=found.duration,
         system=found.operator == CLUSTER,
     )
-
-
-def _finished(reconcile: Reconcile) -> datetime:
-    return reconcile.started + reconcile.duration
-
-
-def _is_heartbeat(found: Running) -> bool:
-    """Whether a periodic reconcile has only renewed a lease, or the heartbeat of a simulated node: their row counts it.
-
-    Other controllers may write the status of a node for other reasons.
-    """
-    _, path, *_ = found.writes
-    if "/leases/" not in path and found.identity.operator != CLUSTER:
-        return False
-    if found.outcome.error is not None or not all(cause.kind == "requeue_after" for cause in found.run.causes):
-        return False
-    return all(one.code == 200 and _RENEWED.search(one.path) and one.verb != "delete" for one in found.written())
 
 
 def _key(

@@ -8,7 +8,7 @@ from controllerlib import Result
 from fakekube import FakeKube, compare_timelines
 from fakekube.apiserver.requestlog import RequestLog
 from fakekube.harness import audit, ledger, timeline
-from fakekube.harness.records import objectversions
+from fakekube.harness.records import finished, objectversions
 from tests.harness.operators import config_map
 
 PAGE = Path(__file__).parents[2] / "docs" / "howto" / "timeline.md"
@@ -105,7 +105,7 @@ def test_the_page_tells_how_much_is_kept():
     requests = inspect.signature(RequestLog).parameters
     assert numbers == {
         "requests": [requests["limit"].default, requests["leases"].default],
-        "reconciles": [ledger.LIMIT, ledger.HEARTBEATS],
+        "reconciles": [finished.LIMIT, finished.HEARTBEATS],
         "stored changes": [objectversions.LIMIT // 2**20, objectversions.RENEWALS],
         "rows of the timeline": [timeline.LIMIT],
         "events of informers": [ledger.INFORMER_LIMIT],

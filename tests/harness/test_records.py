@@ -8,8 +8,8 @@ import pytest
 from fakekube import FakeKube
 from fakekube.apiserver.requestlog import RequestLog, RequestRecord
 from fakekube.apiserver.storage.store import Change, Entry
-from fakekube.harness import ledger
 from fakekube.harness.engine import engine_of
+from fakekube.harness.records import finished
 from fakekube.harness.records.fielddiff import changed_fields
 from fakekube.harness.records.kept import Bounded, Records
 from fakekube.harness.records.objectversions import (
@@ -94,7 +94,7 @@ def test_a_bounded_list_keeps_the_newest():
 
 
 def test_row10_reconciles_are_bounded_and_their_number_stays_exact(monkeypatch):
-    monkeypatch.setattr(ledger, "LIMIT", 16)
+    monkeypatch.setattr(finished, "LIMIT", 16)
     with FakeKube(wall_clock=False) as kube:
         kube.apply(config_map("a"))
         controller = kube.start(build(every(60)))["minder"]
@@ -116,7 +116,7 @@ def test_row10_reconciles_are_bounded_and_their_number_stays_exact(monkeypatch):
 
 
 def test_row10_keys_are_known_after_their_records_are_dropped(monkeypatch):
-    monkeypatch.setattr(ledger, "LIMIT", 8)
+    monkeypatch.setattr(finished, "LIMIT", 8)
     with FakeKube(wall_clock=False) as kube:
         kube.apply(*(config_map(f"m{i:02}") for i in range(30)))
         controller = kube.start(build(nothing))["minder"]

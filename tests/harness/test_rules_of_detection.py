@@ -26,7 +26,6 @@ from fakekube.harness.detectors.texts.unchanged import _is_ignored, _is_of_serve
 from fakekube.harness.driving.externalwait import _fuse
 from fakekube.harness.faultinjection.holds import Holds
 from fakekube.harness.faultinjection.watchhold import Hold
-from fakekube.harness.ledger import TOGETHER, Ledger
 from fakekube.harness.members import When, _refusals, label, members_of, unknown
 from fakekube.harness.pods.simulatedpods import SimulatedPods
 from fakekube.harness.records.entrykeys import _pinned
@@ -537,51 +536,6 @@ def test_the_desk_that_has_a_name_is_suggested(name, meant):
 
 
 # --- records and threads
-
-
-def test_finished_reconciles_and_heartbeats_are_in_the_order_of_their_ends():
-    def reconcile(name, started, duration):
-        return SimpleNamespace(name=name, started=started, duration=duration)
-
-    class Kept(list):
-        def read(self):
-            return list(self)
-
-    others = Kept([reconcile("a", 0, 9), reconcile("b", 5, 1)])
-    ledger = SimpleNamespace(_keep=lambda: None, _others=others, _heartbeats=Kept())
-    assert [one.name for one in Ledger._kept(ledger)] == ["a", "b"]
-    ledger._heartbeats.append(reconcile("beat", 3, 4))
-    assert [one.name for one in Ledger._kept(ledger)] == ["b", "beat", "a"]
-
-
-@pytest.mark.parametrize(
-    ("listened", "error", "before", "calls"),
-    [
-        (False, None, 0, []),
-        (False, None, TOGETHER - 2, []),
-        (False, None, TOGETHER - 1, ["kept"]),
-        (True, None, 0, ["kept", "finished"]),
-        (False, ValueError("it broke"), 0, ["kept", "it broke"]),
-        (True, ValueError("it broke"), 0, ["kept", "finished", "it broke"]),
-    ],
-)
-def test_reconciles_are_kept_many_at_once_unless_somebody_listens_or_one_fails(listened, error, before, calls):
-    log = []
-    kept = SimpleNamespace(latest=lambda: SimpleNamespace(controller="db", key="default/a", error=error, after=None))
-    ledger = SimpleNamespace(
-        _fresh=[None] * before,
-        _keep=lambda: log.append("kept"),
-        on_finished=(lambda found: log.append("finished")) if listened else None,
-        on_error=lambda error: log.append(str(error)),
-        _others=kept,
-        _heartbeats=None,
-        _failures=[],
-    )
-    running = SimpleNamespace(outcome=SimpleNamespace(error=error), writes=(), serial=7)
-    Ledger.finished(ledger, running)
-    assert log == calls
-    assert ledger._fresh[-1] is running
-    assert [(serial, found) for serial, _, found in ledger._failures] == ([(7, error)] if error else [])
 
 
 def test_pods_that_are_not_found_are_listed_in_order():

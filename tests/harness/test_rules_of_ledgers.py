@@ -14,13 +14,13 @@ from fakekube.harness.ledger import (
     Ledger,
     _drop_tracebacks,
     _informer_summary,
-    _is_heartbeat,
     _key,
     _shown,
     _summary,
 )
 from fakekube.harness.records import objectversions
 from fakekube.harness.records.entry import ObjectKey, Summary
+from fakekube.harness.records.finished import _is_heartbeat
 from fakekube.harness.records.identity import CLUSTER, Identity
 from fakekube.harness.records.kept import Bounded
 from fakekube.harness.records.objectversions import Versions
@@ -185,10 +185,9 @@ def test_reconciles_of_a_controller_a_key_or_an_operator(asked, serials):
 )  # fmt: skip
 def test_reconciles_say_how_many_are_no_longer_kept(asked, dropped):
     found = ledger()
-    found._others._kept = Bounded(2)
+    found._finished._others._kept = Bounded(2)
     for one in (running(1), running(2), running(3, controller="c"), running(4), running(5)):
         found.finished(one)
-    found._keep()
     assert [one.serial for one in found] == [4, 5]
     assert (found.dropped, len(found)) == (3, 5)
     assert found.reconciles(**asked).dropped == dropped
@@ -238,8 +237,7 @@ def test_reconciles_that_only_renew_are_kept_apart(options, heartbeat):
     assert bool(_is_heartbeat(one)) is heartbeat
     found = ledger(Observer(options.get("operator", "op")))
     found.finished(one)
-    found._keep()
-    assert (len(found._heartbeats), len(found._others)) == (heartbeat, not heartbeat)
+    assert (len(found), len(found._finished)) == (1, not heartbeat)
 
 
 def test_observers_are_called_with_a_reconcile_and_its_error():
@@ -392,7 +390,7 @@ def test_the_object_of_a_key(kind, key, found):
 
 def test_rows_that_are_dropped_are_counted():
     found = ledger()
-    found._others._kept = Bounded(1)
+    found._finished._others._kept = Bounded(1)
     for serial in (1, 2, 3):
         found.finished(running(serial, error=ValueError(str(serial))))
     assert (found._timeline.dropped, len(found._timeline)) == (2, 1)

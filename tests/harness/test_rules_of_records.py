@@ -1,5 +1,6 @@
 """The pure rules of records: rows, stories, documents, identities, reconciles, versions."""
 
+import itertools
 from datetime import UTC, datetime, timedelta
 
 import orjson
@@ -10,17 +11,21 @@ from controllerlib.controller import Outcome, Run
 from controllerlib.workqueue import Cause
 from fakekube.apiserver.requestlog import RequestRecord
 from fakekube.apiserver.storage.store import Change, Entry
+from fakekube.harness.ledger import Ledger
 from fakekube.harness.operators.reconcileobserver import _version
 from fakekube.harness.records import document as documents
+from fakekube.harness.records import finished
 from fakekube.harness.records.entry import ObjectKey, Summary, offset, stored_key
 from fakekube.harness.records.entrykeys import Side, actor_of, aligned, differ, is_mark
+from fakekube.harness.records.finished import Finished
 from fakekube.harness.records.identity import Identities, Identity, Trace, unique_name
 from fakekube.harness.records.objectversions import Versions, is_renewal
-from fakekube.harness.records.reconciles import Finished, Running, Write
+from fakekube.harness.records.reconciles import Running, Write
 from fakekube.harness.records.repetition import folded
 from fakekube.harness.records.requestrows import Actors, Renewals, change_summary, kind_of, request_summary
 from fakekube.harness.records.story import LONGEST, Joined
 from fakekube.harness.records.timelinecomparison import compare_timelines
+from fakekube.harness.timeline import Timeline
 
 EPOCH = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -295,10 +300,10 @@ def running(serial=1, *, error=None, after=None, due=1.0, began=3.5, finished=4.
 
 
 def test_a_reconcile_is_read_as_it_was_recorded():
-    kept, error = Finished(100), ValueError("no")
-    kept.extend([(running(1), "d/a", 1, 0), (running(2, error=error, after=0.5, due=9.0, causes=()), "d/a", 2, 1)])
-    assert (len(kept), kept.dropped) == (2, 0)
-    last = kept.latest()
+    kept, error = Finished(Identities()), ValueError("no")
+    kept.add(running(1))
+    last = kept.added(running(2, error=error, after=0.5, due=9.0, causes=()))
+    assert (len(kept), kept.total(), kept.dropped) == (2, 2, 0)
     one, other = kept.read()
     assert other == last
     assert kept.read()[0] is one
@@ -326,8 +331,70 @@ def test_a_reconcile_is_read_as_it_was_recorded():
     assert (other.cause, other.because, str(other)) == ("unknown", "unknown", "minder d/a #2 [unknown] ValueError: no")
     merged = one._replace(causes=(Cause("updated"), Cause("resync"), Cause("updated")))
     assert (merged.cause, merged.because) == ("updated+resync", "updated + resync")
-    with pytest.raises(IndexError):
-        Finished(1).latest()
+
+
+@pytest.mark.parametrize("reads", [0, 1, 3, 7])
+def test_reconciles_are_numbered_alike_however_often_they_are_read(reads, monkeypatch):
+    monkeypatch.setattr(finished, "TOGETHER", 5)
+    monkeypatch.setattr(finished, "LIMIT", 8)
+    monkeypatch.setattr(finished, "HEARTBEATS", 2)
+    kept, identity = Finished(Identities()), Identity("op", 2)
+    for serial in range(1, 41):
+        one = running(serial, causes=(Cause("requeue_after"),) if serial % 3 == 0 else ADDED)
+        one.run, one.started = one.run._replace(request=Request("d", "ab"[serial % 2])), EPOCH + timedelta(0, serial)
+        one.writes = ("update", "/x/leases/l", 200, "", "") if serial % 3 == 0 else ()
+        if serial % 10 == 0:
+            assert kept.added(one).number == serial // 2
+        else:
+            kept.add(one)
+        if reads and serial % reads == 0:
+            kept.read()
+    found = kept.read()
+    assert [one.serial for one in found] == sorted([one.serial for one in kept.others] + [36, 39])
+    assert [(one.number, one.previous) for one in found] == [((one.serial + 1) // 2, one.serial - 2) for one in found]
+    assert len(found) + kept.dropped == kept.total() == 40
+    assert len(kept) == len(kept.others) <= 9
+    assert kept.dropped - kept.others_dropped == 13 - (len(found) - len(kept))
+    assert dict(kept.counts(identity)) == {("minder", "d/b"): (20, 39), ("minder", "d/a"): (20, 40)}
+    assert kept.before(running(41)) == (20, 40)
+
+
+def test_reconciles_are_read_in_the_order_of_their_ends_when_some_only_renew():
+    kept = Finished(Identities())
+    for serial, finished_at in ((1, 9.0), (2, 4.0)):
+        kept.add(running(serial, finished=finished_at))
+    assert [one.serial for one in kept.read()] == [1, 2]
+    beat = running(3, finished=5.0, causes=(Cause("requeue_after"),))
+    beat.writes = ("update", "/x/leases/l", 200, "", "")
+    kept.add(beat)
+    assert [one.serial for one in kept.read()] == [2, 3, 1]
+
+
+@pytest.mark.parametrize(
+    ("listened", "error", "before", "waiting"),
+    [
+        (False, None, 0, 1),
+        (False, None, 3, 4),
+        (False, None, 4, 0),
+        (True, None, 0, 0),
+        (False, ValueError("it broke"), 0, 0),
+        (True, ValueError("it broke"), 3, 0),
+    ],
+)
+def test_reconciles_are_numbered_many_at_once_unless_somebody_listens_or_one_fails(
+    listened, error, before, waiting, monkeypatch
+):
+    monkeypatch.setattr(finished, "TOGETHER", 5)
+    log, serials = [], itertools.count(1)
+    ledger = Ledger(lambda: EPOCH, Timeline(EPOCH, serials, lambda *key: key), serials)
+    ledger.on_error = log.append
+    for serial in range(before):
+        ledger.finished(running(serial))
+    ledger.on_finished = (lambda found: log.append(found.number)) if listened else None
+    ledger.finished(running(9, error=error))
+    assert len(ledger._finished._fresh) == waiting
+    assert log == [*([before + 1] if listened else []), *([error] if error else [])]
+    assert len(ledger) == before + 1
 
 
 # --- documents

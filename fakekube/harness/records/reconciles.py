@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
-from typing import Any, NamedTuple, TypeVar, cast
+from typing import Any, NamedTuple, TypeVar
 
 from controllerlib import Result
 from controllerlib.controller import Outcome, Run
 from controllerlib.workqueue import Cause
 from fakekube.harness.records.identity import Identity, Trace
-from fakekube.harness.records.kept import Bounded
 
 T = TypeVar("T", bound=NamedTuple)
 
@@ -101,43 +100,9 @@ class Running:
         return _grouped(Write, self.writes)
 
 
-class Finished:
-    """The finished reconciles, oldest first: at least the last `limit`, and at most an eighth more.
-
-    Most are never read. Until then, each is one tuple of numbers and texts, which the garbage collector does not visit
-    again and again, as it does objects that refer to others.
-    """
-
-    def __init__(self, limit: int) -> None:
-        self._kept: Bounded[tuple[Any, ...]] = Bounded(limit)
-
-    def __len__(self) -> int:
-        """How many are kept."""
-        return len(self._kept.items)
-
-    @property
-    def dropped(self) -> int:
-        return self._kept.dropped
-
-    def extend(self, running: Sequence[tuple[Running, str, int, int]]) -> None:
-        """Add reconciles that have finished, each with `key`, `number` and `previous` as in `Reconcile`."""
-        self._kept.extend([_kept(*one) for one in running])
-
-    def latest(self) -> Reconcile:
-        """The one that was added last. Raises IndexError if there is none."""
-        return _reconcile(self._kept.items[-1])
-
-    def read(self) -> Sequence[Reconcile]:
-        """Those that are kept."""
-        items = self._kept.items
-        for number in range(len(items) - 1, -1, -1):
-            if isinstance(items[number], Reconcile):
-                break  # those before it were read together with it
-            items[number] = _reconcile(items[number])
-        return cast("list[Reconcile]", items)
-
-
-def _kept(running: Running, key: str, number: int, previous: int) -> tuple[Any, ...]:
+def compact(running: Running, key: str, number: int, previous: int) -> tuple[Any, ...]:
+    """A reconcile that has finished as one tuple of numbers and texts, which the garbage collector does not visit again
+    and again, as it does objects that refer to others. `key`, `number` and `previous`: as in `Reconcile`."""
     facts: tuple[Any, ...] = running.identity + running.run + running.outcome  # unpacked faster than read by name
     (
         operator, incarnation,
@@ -154,7 +119,8 @@ def _kept(running: Running, key: str, number: int, previous: int) -> tuple[Any, 
     return kept
 
 
-def _reconcile(kept: tuple[Any, ...]) -> Reconcile:
+def expanded(kept: tuple[Any, ...]) -> Reconcile:
+    """The reconcile of such a tuple."""
     (
         operator, incarnation, controller, key, number, previous, serial, worker, failures,
         started, due, began, finished, label, requeue_after, priority, requeue, error, after, writes, *causes
