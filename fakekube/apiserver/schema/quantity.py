@@ -126,13 +126,37 @@ def _passes_as_canonical(text: str) -> bool:
     """Whether `ParseQuantity` keeps the text: a signed or binary number by its digits only."""
     whole, fraction, suffix = _digits_of(text)
     shifted = whole + fraction
+    if not _fits(whole, fraction, suffix):
+        return False
+    if suffix in BINARY:
+        return int(shifted) & 7 != 0  # Go compares a number that it has not yet set with zero bits: the digits
+    scale = _exponent_of(suffix) - len(fraction)
+    return scale % 3 == 0 and not shifted.endswith("000") and not shifted.startswith("0")
+
+
+def _fits(whole: str, fraction: str, suffix: str) -> bool:
+    """Whether Go holds a quantity as an int64 and a scale, and not as a decimal number of any length."""
     if suffix in BINARY:
         power = BINARY[suffix].bit_length() - 1
-        # Go compares a number that it has not yet set with zero bits: the digits
-        return not fraction and 15 - len(whole) - int(power * 3 / 10) - 1 >= 0 and int(shifted) & 7 != 0
-    scale = _exponent_of(suffix) - len(fraction)
-    fits = _DIGITS - len(shifted) >= 0 and scale >= -9 and scale % 3 == 0
-    return fits and not shifted.endswith("000") and not shifted.startswith("0")
+        return not fraction and 15 - len(whole) - int(power * 3 / 10) - 1 >= 0
+    return len(whole + fraction) <= _DIGITS and _exponent_of(suffix) - len(fraction) >= -9
+
+
+def parts_of(text: str) -> tuple[int, int, bool]:
+    """A quantity as Go holds it: digits, a power of ten, and whether it is an int64 with a scale (`int64Amount`), not a
+    decimal number (`infDecAmount`). Raises InvalidQuantity."""
+    value, _ = _parse(text)
+    whole, fraction, suffix = _digits_of(text)
+    sign = -1 if text.startswith("-") else 1
+    if _fits(whole, fraction, suffix):
+        if suffix in BINARY:
+            return sign * int(whole) * BINARY[suffix], 0, True
+        return sign * int(whole + fraction), _exponent_of(suffix) - len(fraction), True
+    if abs(value) == _LIMIT and suffix in BINARY:
+        return int(value), 0, False
+    with localcontext() as context:
+        context.prec = 200
+        return int(value.scaleb(9)), -9, False
 
 
 @lru_cache(maxsize=4096)

@@ -107,8 +107,9 @@ def test_the_order_of_versions():
 @pytest.mark.parametrize(
     ("text", "integer"),
     [
-        ("0", 0), ("-5", -5), ("1Ki", 1024), ("1500m", None), ("9223372036854775807", 2**63 - 1), ("2000m", 2),
-        ("-9223372036854775808", -(2**63)), ("10E", None),
+        ("0", 0), ("-5", -5), ("1Ki", 1024), ("1500m", None), ("2000m", None), ("1.0", None), ("100k", 100_000),
+        ("999999999999999999", 10**18 - 1), ("1000000000000000000", None), ("1E", 10**18), ("10E", None), ("2Ei", None),
+        ("1e3", 1000), ("1.1M", 1_100_000), ("1.5Gi", None), ("-1Ki", -1024),
     ],
 )  # fmt: skip
 def test_quantities_as_integers(text, integer):
@@ -118,6 +119,37 @@ def test_quantities_as_integers(text, integer):
         assert refusal(kubernetes.as_integer, one) == "cannot convert value to integer"
     else:
         assert run("quantity_get_int", one) == integer
+
+
+@pytest.mark.parametrize(
+    ("text", "number"),
+    [
+        ("0.3", 0.30000000000000004), ("300m", 0.3), ("1.5", 1.5), ("0.50", 0.5), ("1.5Ki", 1536.0), ("0.1n", 1e-9),
+        ("1.23456789012", 1.234567891), ("16Ei", 2.0**63), ("-0.3", -0.30000000000000004), ("123456789012345678901", 1.2345678901234568e20),
+    ],
+)  # fmt: skip
+def test_quantities_as_numbers(text, number):
+    assert run("quantity_get_float", to_quantity(text)) == number
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "total", "difference"),
+    [
+        ("0.3", "100m", 0.4, 0.2), ("0.3", "0m", 0.30000000000000004, 0.30000000000000004), ("0", "0.3", 0.30000000000000004, -0.30000000000000004),
+        ("1.5", "100m", 1.6, 1.4000000000000001), ("1", "1Gi", 2.0**30 + 1, 1 - 2.0**30),
+    ],
+)  # fmt: skip
+def test_sums_have_the_smaller_scale(one, other, total, difference):
+    pair = to_quantity(one), to_quantity(other)
+    assert run("quantity_get_float", run("quantity_add", *pair)) == total
+    assert run("quantity_get_float", run("quantity_sub", *pair)) == difference
+
+
+def test_a_sum_beyond_an_int64_is_no_integer():
+    large = to_quantity("9E")
+    assert run("quantity_is_integer", run("quantity_add_int", large, 1))
+    assert not run("quantity_is_integer", run("quantity_add", large, large))
+    assert not run("quantity_is_integer", run("quantity_add", to_quantity("1Gi"), to_quantity("1e20")))
 
 
 def test_the_arithmetic_of_quantities():

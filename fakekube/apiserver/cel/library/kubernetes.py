@@ -7,13 +7,14 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import partial
 from typing import Any, ClassVar
 
 from fakekube.apiserver import names
 from fakekube.apiserver.cel.library.overload import Overload, overload
 from fakekube.apiserver.cel.values import NO_OVERLOAD, NONE, CelError, Optional
 from fakekube.apiserver.schema import stringformats
-from fakekube.apiserver.schema.quantity import InvalidQuantity, value_of
+from fakekube.apiserver.schema.quantity import InvalidQuantity, parts_of
 from fakekube.apiserver.wire import gonetip, gourl
 from fakekube.apiserver.wire.goprint import go_quote
 from fakekube.struct import Struct
@@ -39,16 +40,28 @@ def to_url(text: str) -> UrlValue:
 # --- quantities ------------------------------------------------------------------------------------------------------
 
 
-class Quantity(Struct, frozen=True):
-    """A quantity."""
+class Quantity(Struct, frozen=True, eq=False):
+    """A quantity as Go holds it: `digits` with a power of ten. `fits`: they are an int64, not of any length."""
 
-    amount: Fraction
+    digits: int
+    exponent: int = 0
+    fits: bool = True
     cel_type: ClassVar[str] = "kubernetes.Quantity"
+
+    @property
+    def amount(self) -> Fraction:
+        return self.digits * Fraction(10) ** self.exponent
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Quantity) and self.amount == other.amount
+
+    def __hash__(self) -> int:
+        return hash(self.amount)
 
 
 def to_quantity(text: str) -> Quantity:
     try:
-        return Quantity(Fraction(value_of(text)))
+        return Quantity(*parts_of(text))
     except InvalidQuantity as problem:
         raise CelError(str(problem)) from None
 
@@ -56,15 +69,36 @@ def to_quantity(text: str) -> Quantity:
 def as_integer(one: Quantity) -> int:
     if not is_integer(one):
         raise CelError("cannot convert value to integer")
-    return one.amount.numerator
+    return int(one.digits * 10**one.exponent)
 
 
 def is_integer(one: Quantity) -> bool:
-    return one.amount.denominator == 1 and -(2**63) <= one.amount < 2**63
+    """Whether it is an int64 without a fraction, as it was written: `1000m` is none (`Quantity.AsInt64`)."""
+    return one.fits and one.exponent >= 0 and _is_int64(one.digits * 10**one.exponent)
 
 
-def _amount(other: Quantity | int) -> Fraction:
-    return other.amount if isinstance(other, Quantity) else Fraction(other)
+def as_float(one: Quantity) -> float:
+    """`Quantity.AsApproximateFloat64`: a product, which is rounded."""
+    return float(one.digits) * float(f"1e{one.exponent}")
+
+
+def plus(one: Quantity, other: Quantity | int, sign: int = 1) -> Quantity:
+    """The sum, or the difference, with the scale that `Quantity.Add` gives it."""
+    if isinstance(other, int):
+        other = Quantity(other)
+    fits = one.fits and other.fits
+    if fits and not other.digits:
+        return one
+    if fits and not one.digits:
+        return Quantity(sign * other.digits, other.exponent)
+    exponent = min(one.exponent, other.exponent)
+    parts = [each.digits * 10 ** (each.exponent - exponent) for each in (one, other)]
+    total = parts[0] + sign * parts[1]
+    return Quantity(total, exponent, fits and all(map(_is_int64, (*parts, total))))
+
+
+def _is_int64(number: int) -> bool:
+    return -(2**63) <= number < 2**63
 
 
 # --- addresses -------------------------------------------------------------------------------------------------------
@@ -325,34 +359,32 @@ OVERLOADS: list[Overload] = [
     overload("isQuantity", "is_quantity_string", "(string) -> bool", _takes(to_quantity)),
     overload("sign", "quantity_sign", "(kubernetes.Quantity) -> int", lambda one: _order(one.amount, 0)),
     *_comparisons(_QUANTITY_TYPE, "quantity", lambda one: one.amount),
-    overload(
-        "asApproximateFloat", "quantity_get_float", "kubernetes.Quantity.() -> double", lambda one: float(one.amount)
-    ),
+    overload("asApproximateFloat", "quantity_get_float", "kubernetes.Quantity.() -> double", as_float),
     overload("asInteger", "quantity_get_int", "kubernetes.Quantity.() -> int", as_integer),
     overload("isInteger", "quantity_is_integer", "kubernetes.Quantity.() -> bool", is_integer),
     overload(
         "add",
         "quantity_add",
         "kubernetes.Quantity.(kubernetes.Quantity) -> kubernetes.Quantity",
-        lambda a, b: Quantity(a.amount + _amount(b)),
+        plus,
     ),
     overload(
         "add",
         "quantity_add_int",
         "kubernetes.Quantity.(int) -> kubernetes.Quantity",
-        lambda a, b: Quantity(a.amount + _amount(b)),
+        plus,
     ),
     overload(
         "sub",
         "quantity_sub",
         "kubernetes.Quantity.(kubernetes.Quantity) -> kubernetes.Quantity",
-        lambda a, b: Quantity(a.amount - _amount(b)),
+        partial(plus, sign=-1),
     ),
     overload(
         "sub",
         "quantity_sub_int",
         "kubernetes.Quantity.(int) -> kubernetes.Quantity",
-        lambda a, b: Quantity(a.amount - _amount(b)),
+        partial(plus, sign=-1),
     ),
     overload("ip", "string_to_ip", "(string) -> net.IP", to_ip),
     overload("ip", "cidr_ip", "net.CIDR.() -> net.IP", lambda one: Ip(one.network.ip)),
