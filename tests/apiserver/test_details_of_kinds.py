@@ -341,3 +341,23 @@ def test_each_update_with_an_empty_list_is_a_new_generation_of_webhooks(
     api.ok("POST", target, {"metadata": {"name": "a"}, **sent})
     made = [api.ok("PATCH", f"{target}/a", sent, **MERGE)["metadata"]["generation"] for _ in range(2)]
     assert made == ([2, 3] if counts else [1, 1])
+
+
+def test_a_status_of_a_pod_keeps_the_observed_generations_that_an_update_leaves_out(api: Api) -> None:
+    api.ok("POST", PODS, {"metadata": {"name": "a"}, "spec": {"containers": [{"name": "c", "image": "i"}]}})
+
+    def conditions(*generations: int | None) -> list[Any]:
+        made = [{"type": "PodScheduled" if i < 2 else "Ready", "status": "True"} for i in range(len(generations))]
+        return [{**one, "observedGeneration": n} if n else one for one, n in zip(made, generations, strict=True)]
+
+    def written(status: dict[str, Any]) -> tuple[Any, list[Any]]:
+        body = {"metadata": {"name": "a"}, "spec": {"containers": [{"name": "c", "image": "i"}]}, "status": status}
+        shown = api.ok("PUT", f"{PODS}/a/status", body)["status"]
+        observed = [one.get("observedGeneration") for one in shown.get("conditions", [])]
+        return shown.get("observedGeneration"), observed
+
+    assert written({"observedGeneration": 3, "conditions": conditions(1, 2, None)}) == (3, [1, 2, None])
+    assert written({"conditions": conditions(None, None, 7)}) == (3, [1, 2, 7])
+    assert written({"observedGeneration": 4, "conditions": conditions(None, 5, None)}) == (4, [1, 5, 7])
+    assert written({"observedGeneration": 0, "conditions": conditions()}) == (4, [])
+    assert written({"conditions": conditions(None, None, None)}) == (4, [None, None, None])

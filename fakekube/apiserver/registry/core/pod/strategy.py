@@ -114,14 +114,35 @@ def _merged(term: Object, labels: Object) -> Object:
 
 
 def prepare_pod_status(new: Object, old: Object) -> Object:
-    """Keeps the QoS class if the new status has none."""
+    """Keeps the QoS class and the observed generations if the new status has none."""
     new = without_disabled({"status.nodeAllocatableResourceClaimStatuses": "DRANodeAllocatableResources"}, new, old)
     status, before = new.get("status") or {}, old.get("status") or {}
-    if not since(32):
-        return new
-    if status.get("qosClass") or not before.get("qosClass"):
-        return new
-    return {**new, "status": {**status, "qosClass": before["qosClass"]}}
+    kept: Object = {}
+    if since(32) and before.get("qosClass") and not status.get("qosClass"):
+        kept["qosClass"] = before["qosClass"]
+    if since(33):
+        kept |= _observed(status, before)
+    return {**new, "status": {**status, **kept}} if kept else new
+
+
+def _observed(status: Object, before: Object) -> Object:
+    """The fields of a status with the observed generations that it leaves out (`preserveOldObservedGeneration`)."""
+    kept: Object = {}
+    if before.get("observedGeneration") and not status.get("observedGeneration"):
+        kept["observedGeneration"] = before["observedGeneration"]
+    known: dict[Any, list[int]] = {}  # types of conditions may occur several times
+    for condition in before.get("conditions") or ():
+        known.setdefault(condition.get("type"), []).append(condition.get("observedGeneration") or 0)
+    if any(map(any, known.values())):
+        conditions = []
+        for condition in status.get("conditions") or ():
+            earlier = known.get(condition.get("type"))
+            generation = earlier.pop(0) if earlier else 0
+            lacks = generation and not condition.get("observedGeneration")
+            conditions.append({**condition, "observedGeneration": generation} if lacks else condition)
+        if conditions:
+            kept["conditions"] = conditions
+    return kept
 
 
 def grace_period(pod: Object, requested: int | None) -> int:
