@@ -187,7 +187,7 @@ class _Parser:
         if self.token.kind not in ("IDENTIFIER", "ESC_IDENTIFIER"):
             self.no_field(dot, optional)
         token = self.take()
-        name = token.text.strip("`")
+        name = self.field_name(token, token.at)
         if self.token.kind == "(" and optional is None and token.kind == "IDENTIFIER":
             at = self.take().at
             args = self.args()
@@ -199,11 +199,23 @@ class _Parser:
             return self.message(qualified)
         return found
 
+    def field_name(self, token: Token, at: int) -> str:
+        """The name of a field. Kubernetes does not enable escaped ones (`EnableIdentifierEscapeSyntax`)."""
+        if token.kind == "ESC_IDENTIFIER":
+            self.issues.append(Issue(at, "unsupported syntax: '`'"))
+        return token.text
+
     def no_field(self, dot: Token, optional: Token | None) -> None:
         token = self.token
         if optional is not None:
-            self.unexpected(frozenset({"IDENTIFIER", "ESC_IDENTIFIER"}))
+            try:
+                self.unexpected(frozenset({"IDENTIFIER", "ESC_IDENTIFIER"}))
+            except StopParsing:
+                self.issues.append(Issue(token.at, "unsupported ident kind"))
+                raise
             return
+        if token.kind in ("true", "false", "null"):
+            self.unexpected(frozenset({"IDENTIFIER"}))
         shown = "" if token.kind == "<EOF>" else token.text
         if token.kind == "<EOF>":
             self.issues.append(Issue(token.at, "Syntax error: no viable alternative at input '.'"))
@@ -274,15 +286,19 @@ class _Parser:
         optional: set[int] = set()
         others = frozenset({"}", ",", "?"})
         self.skip_comma("}")
+        first = self.token.at
         while self.token.kind != "}":
             if self.accept("?"):
                 optional.add(len(items) // 2)
                 others = frozenset()
             if self.token.kind not in ("IDENTIFIER", "ESC_IDENTIFIER"):
                 self.unexpected(others | {"IDENTIFIER", "ESC_IDENTIFIER"})
-            field_name, at_colon = self.take(), self.token.at
+            field, at_colon = self.take(), self.token.at
+            key, reported = self.field_name(field, first), len(self.issues)
             self.expect(":")
-            items += [literal(at_colon, field_name.text.strip("`")), self.expr()]
+            items += [literal(at_colon, key), self.expr()]
+            if field.kind == "ESC_IDENTIFIER":
+                del self.issues[reported:]  # its value is not visited
             others = frozenset({"}", "?"})
             if not self.accept(","):
                 break

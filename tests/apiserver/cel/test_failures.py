@@ -148,6 +148,7 @@ REFUSED = [
     ("Nope{a: 1} == Nope{a: 1}", "undeclared reference to 'Nope' (in container '')"),
     ("null == 1", "found no matching overload for '_==_' applied to '(null, int)'"),
     ("self.?", "Syntax error"),
+    ("Nope{a: 1, `b`: self.`c`} == 1", "1:6: unsupported syntax: '`'"),
     ("self.+", "Syntax error: no viable alternative at input '.+'"),
     ("* 1", "Syntax error"),
     ("[1", "Syntax error"),

@@ -165,7 +165,9 @@ REFUSED: list[tuple[str, list[tuple[int, str]]]] = [
     ('self.items[0].nope == 1', [(14, "undefined field 'nope'")]),
     ('@', [(1, "Syntax error: token recognition error at: '@'"), (2, "Syntax error: mismatched input '<EOF>' expecting " + ANY)]),
     ('if == 1', [(1, 'reserved identifier: if')]),
-    ('self.`a-b` == 1', [(5, "undefined field 'a-b'")]),
+    ('self.`a-b` == 1', [(6, "unsupported syntax: '`'")]),
+    ('self.null == 1', [(6, "Syntax error: mismatched input 'null' expecting IDENTIFIER")]),
+    ('self.?1 == 1', [(7, "Syntax error: mismatched input '1' expecting {IDENTIFIER, ESC_IDENTIFIER}"), (7, "unsupported ident kind")]),
     ('99999999999999999999 == 1', [(1, 'invalid int literal')]),
     ('self.if == 1', [(5, "undefined field 'if'")]),
 ]  # fmt: skip
