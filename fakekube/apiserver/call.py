@@ -130,8 +130,8 @@ class Call:
     representation: Representation = PLAIN
     warnings: list[str] = field(default_factory=list)
     conversions: dict[tuple[str, str, str], Object | str] = field(default_factory=dict)
-    has_empties: bool = False
-    """Whether decoding has dropped empty lists or maps that count (`Strategy.empties_count`)."""
+    sent: Object | None = None
+    """The object of a write before it was decoded (None: not known)."""
     stale: int | None = None
     """The revision of the watch cache, which reads with resourceVersion=0 see (None: it does not lag)."""
     resource: Resource = field(init=False)

@@ -361,3 +361,34 @@ def test_a_status_of_a_pod_keeps_the_observed_generations_that_an_update_leaves_
     assert written({"observedGeneration": 4, "conditions": conditions(None, 5, None)}) == (4, [1, 5, 7])
     assert written({"observedGeneration": 0, "conditions": conditions()}) == (4, [])
     assert written({"conditions": conditions(None, None, None)}) == (4, [None, None, None])
+
+
+@pytest.mark.parametrize(
+    ("target", "body", "shown"),
+    [
+        (
+            "/apis/apps/v1/namespaces/default/replicasets",
+            {"selector": {"matchLabels": {"a": "b"}}, "template": {"metadata": {"labels": {}}, "spec": {"containers": [{"name": "c", "image": "i"}]}}},
+            "Invalid value: {}: `selector` does not match template `labels`",
+        ),
+        ("/api/v1/persistentvolumes", {"capacity": {}, "accessModes": ["ReadWriteOnce"], "hostPath": {"path": "/a"}}, "Unsupported value: {}"),
+        ("/api/v1/persistentvolumes", {"accessModes": ["ReadWriteOnce"], "hostPath": {"path": "/a"}}, "Unsupported value: null"),
+    ],
+)  # fmt: skip
+def test_an_error_shows_the_empty_maps_that_were_sent(api: Api, target: str, body: Any, shown: str) -> None:
+    code, _, message = api.refused("POST", target, {"metadata": {"name": "a"}, "spec": body})
+    assert code == 422
+    assert shown in message
+
+
+def test_an_error_shows_the_empty_lists_that_an_update_was_sent_with(api: Api) -> None:
+    claims = "/apis/resource.k8s.io/v1/namespaces/default/resourceclaims"
+    claim = {
+        "metadata": {"name": "a"},
+        "spec": {"devices": {"requests": [{"name": "r", "exactly": {"deviceClassName": "c"}}]}},
+    }
+    api.ok("POST", claims, claim)
+    for requests, shown in (([], '"Requests":[]'), (None, '"Requests":null')):
+        changed = {"metadata": {"name": "a"}, "spec": {"devices": {"requests": requests, "constraints": []}}}
+        _, _, message = api.refused("PUT", f"{claims}/a", changed)
+        assert f'{{"Devices":{{{shown},"Constraints":[],"Config":null}}}}: field is immutable' in message

@@ -11,7 +11,7 @@ from fakekube.apiserver.apply import typed as values
 from fakekube.apiserver.apply.updater import Updater
 from fakekube.apiserver.call import Call, Step
 from fakekube.apiserver.endpoints import ownership
-from fakekube.apiserver.endpoints.body import check_place, note_empties
+from fakekube.apiserver.endpoints.body import check_place
 from fakekube.apiserver.endpoints.part import WHOLE, Part
 from fakekube.apiserver.endpoints.write import Write, parsed_version, write
 from fakekube.apiserver.needs import Making
@@ -147,7 +147,7 @@ def _decoded(call: Call, merged: Object) -> Object:
         if registration.schema is None or registration.unstructured:
             raise
         obj = registration.decode_applied(unstructured.converted(registration.schema, merged))
-    note_empties(call, merged, obj)
+    call.sent = merged
     return obj
 
 

@@ -10,7 +10,6 @@ from fakekube.apiserver.call import Call
 from fakekube.apiserver.schema import repeated
 from fakekube.apiserver.schema.model import Schema
 from fakekube.apiserver.schema.wrongtype import SentNumber, WrongType
-from fakekube.apiserver.schema.zerovalues import drops_empties
 from fakekube.apiserver.wire import codec, gojson
 from fakekube.apiserver.wire.codec import Decoded
 from fakekube.apiserver.wire.status import StatusError, bad_request
@@ -53,18 +52,10 @@ def decode_object(call: Call, *, field_validation: str, stored: Object | None = 
             raise _cannot_be_handled(version, kind, f"strict decoding error: {', '.join(errors)}", kind)
         for error in errors:
             call.warnings += _as_warnings(error)
-    note_empties(call, sent, obj)
+    call.sent = sent
     if call.registration.unstructured and decoded.object.get("apiVersion") != call.resource.api_version:
         call.registration.check_kind(decoded.object.get("apiVersion") or "", kind, obj)
     return obj
-
-
-def note_empties(call: Call, sent: Object, obj: Object) -> None:
-    """Note whether an object that is updated was sent with empty lists or maps that count, and were dropped."""
-    strategy, schema = call.strategy, call.registration.schema
-    if strategy.empties_count and schema is not None:
-        fields = [(schema.fields[part], sent.get(part), obj.get(part)) for part in strategy.generation]
-        call.has_empties = any(drops_empties(field, before, after) for field, before, after in fields)
 
 
 def _with_number_as_sent(call: Call, decoded: Decoded) -> str:

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 from fakekube.apiserver.call import Call
-from fakekube.apiserver.endpoints import representation
+from fakekube.apiserver.endpoints import emptyvalues, representation
 from fakekube.apiserver.registry.builtin import PARTS as FIELDS
 from fakekube.apiserver.registry.core.namespace import validate_finalize
 from fakekube.apiserver.registry.generic.kind import PartStrategy as Field
@@ -78,7 +78,9 @@ def _prepare_whole(call: Call, obj: Object, old: Object, dry_run: bool) -> Objec
     if strategy.date is not None:
         merged = strategy.date(merged, call.context.now)
     merged = strategy.prepare_update(merged, old)
-    return _with_generation(merged, next_generation(strategy, merged, old, has_empties=call.has_empties))
+    return _with_generation(
+        merged, next_generation(strategy, merged, old, has_empties=emptyvalues.count_as_change(call, merged))
+    )
 
 
 def _with_generation(obj: Object, generation: int | None) -> Object:

@@ -9,7 +9,7 @@ from typing import Any
 from fakekube.apiserver.call import Call, Step
 from fakekube.apiserver.endpoints import ownership
 from fakekube.apiserver.endpoints.apply import apply
-from fakekube.apiserver.endpoints.body import check_place, note_empties
+from fakekube.apiserver.endpoints.body import check_place
 from fakekube.apiserver.endpoints.part import WHOLE, Part
 from fakekube.apiserver.endpoints.write import Write, write
 from fakekube.apiserver.needs import Making
@@ -116,7 +116,7 @@ def _decoded(call: Call, result: Object, stored: Object, unknown: list[str], *, 
             raise
         unknown.clear()
         obj = registration.decode_changed(unstructured.converted(registration.schema, result), stored, unknown)
-    note_empties(call, result, obj)
+    call.sent = result
     return obj
 
 

@@ -22,7 +22,7 @@ from fakekube.apiserver.apply import managedfields, managedfieldsentry
 from fakekube.apiserver.auth import escalation, rbac, writechecks
 from fakekube.apiserver.call import Call, Step
 from fakekube.apiserver.crd.customversion import BLOCKING
-from fakekube.apiserver.endpoints import ownership
+from fakekube.apiserver.endpoints import emptyvalues, ownership
 from fakekube.apiserver.endpoints.body import check_place, decode_object
 from fakekube.apiserver.endpoints.part import STATUS, WHOLE, Part, initial_status, same_call
 from fakekube.apiserver.features import since
@@ -366,7 +366,7 @@ def _check_new(call: Call, obj: Object) -> None:
     if version is not None and any(error.reason in BLOCKING for error in errors):
         errors += version.validate(obj, blocked=True)
     else:
-        own = strategy.validate(obj)
+        own = emptyvalues.checked(call, obj, strategy.validate)
         errors = own or errors if strategy.metadata_last else errors + own
     errors = writechecks.checked(call, obj, None, errors)
     if errors:
@@ -417,7 +417,7 @@ def _check_changed(call: Call, part: Part, obj: Object, old: Object) -> None:
         errors += unchanging
         if meta.get("finalizers") and strategy.qualified_finalizers:
             errors += objectmeta.undomained_finalizer_errors(meta["finalizers"], "metadata.finalizers")
-    errors += part.validate(call, obj, old)
+    errors += emptyvalues.checked(call, obj, lambda shown: part.validate(call, shown, old))
     errors = writechecks.checked(call, obj, old, errors)
     if errors:
         raise _invalid(call, obj, errors)

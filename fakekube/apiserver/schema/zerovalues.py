@@ -108,6 +108,27 @@ def drops_empties(schema: Schema, sent: Any, decoded: Any) -> bool:
     )
 
 
+def with_empties(schema: Schema, sent: Any, decoded: Any) -> Any:
+    """The decoded value with the empty lists and maps that decoding has dropped; the same one if there are none."""
+    if type(sent) is list:
+        below = schema.items
+        if not sent or not decoded or below is None:
+            return [] if not sent and not decoded and schema.type == "list" else decoded
+        items = [with_empties(below, *pair) for pair in zip(sent, decoded, strict=False)] + decoded[len(sent) :]
+        return decoded if all(one is other for one, other in zip(items, decoded, strict=True)) else items
+    if type(sent) is not dict or schema.type not in ("object", "map"):
+        return decoded
+    if schema.type == "map":
+        return {} if not sent and not decoded else decoded
+    found = {}
+    for key in sent.keys() & schema.fields.keys():
+        before = decoded.get(key) if decoded else None
+        after = with_empties(schema.fields[key], sent[key], before)
+        if after is not before:
+            found[key] = after
+    return {**(decoded or {}), **found} if found else decoded
+
+
 def is_nil(schema: Schema, key: str, field: Schema) -> bool:
     """Whether an empty value is decoded as nil. Lists and maps that are always encoded become nil when they are stored
     (`settled`); until then their managers own them."""

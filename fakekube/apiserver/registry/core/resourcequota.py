@@ -96,7 +96,7 @@ def validate_update(new: Field, old: Field) -> None:
     validate(new)
     scopes = new["spec"]["scopes"]
     if set(scopes.value or ()) != set(old["spec"]["scopes"].value or ()):
-        scopes.invalid(IMMUTABLE, scopes.value or None)
+        scopes.invalid(IMMUTABLE, scopes.value)
 
 
 def validate_status_update(new: Field, old: Field) -> None:
@@ -114,7 +114,7 @@ def _beyond(scope: str, hard: Field) -> list[str]:
 def _validate_exclusive(found: Sequence[str], path: Field, scopes: Field) -> None:
     for pair in EXCLUSIVE:
         if set(pair) <= set(found):
-            path.invalid("conflicting scopes", scopes.value or None)
+            path.invalid("conflicting scopes", scopes.value)
 
 
 def _validate_selector(expressions: Field, spec: Field) -> None:

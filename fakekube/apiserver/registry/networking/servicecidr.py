@@ -33,7 +33,7 @@ def validate_update(new: Field, old: Field) -> None:
     """One range can get a second one of the other family; nothing else changes."""
     after, before = new["spec"]["cidrs"], old["spec"]["cidrs"]
     if len(after) != len(before) and (len(before), len(after)) != (1, 2):
-        after.invalid(IMMUTABLE, after.value or None)
+        after.invalid(IMMUTABLE, after.value)
         return
     for one, other in zip(after, before, strict=False):
         one.immutable(other)

@@ -112,7 +112,7 @@ def validate_volume_spec(spec: Field, *, inline: bool = False, any_values: bool 
 def _validate_capacity(capacity: Field) -> None:
     capacity.required()
     if set(capacity.struct) != {"storage"}:
-        capacity.not_supported(("storage",), capacity.value or None)
+        capacity.not_supported(("storage",), capacity.value)
     for quantity in capacity.entries():
         validate_basic_quantity(quantity)
         if number_of(quantity.value) <= 0:

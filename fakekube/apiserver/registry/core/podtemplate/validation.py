@@ -86,7 +86,7 @@ def validate_template_selector(selector: Field, kind: str) -> None:
 def validate_match(selector: Object | None, template: Field) -> None:
     labels = template["metadata"]["labels"]
     if not matches(selector, labels.value):
-        labels.invalid("`selector` does not match template `labels`", labels.value or None)
+        labels.invalid("`selector` does not match template `labels`", labels.value)
 
 
 def validate_selected_template(spec: Field, options: PodOptions, kind: str) -> None:

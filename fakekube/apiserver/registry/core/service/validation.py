@@ -275,7 +275,7 @@ def _validate_families_kept(new: Field, old: Field) -> None:
                 first.invalid(NOT_ONCE_SET, after)
         return
     if len(before) > len(after) and not addresses:
-        first.invalid("primary ipFamily can not be unset", after or None)
+        first.invalid("primary ipFamily can not be unset", new["spec"]["ipFamilies"].value)
     if before and after and before[0] != after[0]:
         first.invalid(NOT_ONCE_SET, addresses)
     _validate_release(new, len(before), len(after), "ipFamily")

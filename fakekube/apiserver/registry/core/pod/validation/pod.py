@@ -176,7 +176,7 @@ def _validate_gated(spec: Field, before: Field) -> Object:
         selector, old = spec["nodeSelector"].value or {}, before["nodeSelector"].value or {}
         if any(selector.get(key) != value for key, value in old.items()):
             why = "only additions to spec.nodeSelector are allowed (no mutations or deletions)"
-            spec["nodeSelector"].invalid(why, selector or None)
+            spec["nodeSelector"].invalid(why, spec["nodeSelector"].value)
         rest = with_fields(rest, before.value, ("nodeSelector",))
     now, was = spec["affinity"], before["affinity"]
     if now["nodeAffinity"].value != was["nodeAffinity"].value:
@@ -190,7 +190,7 @@ def _validate_gated(spec: Field, before: Field) -> Object:
 def _validate_node_selector_terms(terms: Field, before: Field) -> None:
     if before and len(terms) != len(before):
         why = "no additions/deletions to non-empty NodeSelectorTerms list are allowed"
-        terms.with_value(terms.value or None).invalid_struct("NodeSelectorTerm", why)
+        terms.invalid_struct("NodeSelectorTerm", why)
         return
     for term, old_term in zip(terms, before, strict=False):
         if not _only_adds(term, old_term):
