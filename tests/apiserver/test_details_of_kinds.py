@@ -392,3 +392,76 @@ def test_an_error_shows_the_empty_lists_that_an_update_was_sent_with(api: Api) -
         changed = {"metadata": {"name": "a"}, "spec": {"devices": {"requests": requests, "constraints": []}}}
         _, _, message = api.refused("PUT", f"{claims}/a", changed)
         assert f'{{"Devices":{{{shown},"Constraints":[],"Config":null}}}}: field is immutable' in message
+
+
+@pytest.mark.parametrize(
+    ("target", "wanted"),
+    [
+        ("/apis/apiextensions.k8s.io/v1/customresourcedefinitions", 'must be spec.names.plural+"."+spec.group'),
+        ("/apis/apiregistration.k8s.io/v1/apiservices", 'must be `spec.version+"."+spec.group`: "."'),
+    ],
+)
+def test_a_name_that_does_not_follow_from_the_spec_is_an_error_of_the_metadata(
+    api: Api, target: str, wanted: str
+) -> None:
+    code, shown = api.call("POST", target, {"metadata": {"name": "a", "labels": {"a": "!"}}})
+    causes = [(one["field"], one["message"]) for one in shown["details"]["causes"]]
+    assert (code, causes[0]) == (422, ("metadata.name", f'Invalid value: "a": {wanted}'))
+    assert causes[1][0] == "metadata.labels"
+
+
+def test_a_review_has_no_metadata_that_only_the_server_sets(api: Api) -> None:
+    meta = {"name": "a", "uid": "x", "creationTimestamp": "2020-01-01T00:00:00Z", "deletionGracePeriodSeconds": 1}
+    reviews = "/apis/authorization.k8s.io/v1/subjectaccessreviews"
+    _, _, message = api.refused(
+        "POST",
+        reviews,
+        {"metadata": meta, "spec": {"user": "u", "nonResourceAttributes": {"path": "/a", "verb": "get"}}},
+    )
+    assert 'metadata: Invalid value: {"name":"a","managedFields":[' in message
+    token = api.ok("POST", "/apis/authentication.k8s.io/v1/tokenreviews", {"metadata": meta, "spec": {"token": "t"}})
+    assert token["metadata"].keys() & meta.keys() == {"name"}
+
+
+@pytest.mark.parametrize(
+    ("claims", "volumes", "place"), [((), ("x", "x"), 1), (("d",), ("x", "x"), 2), (("d", "e"), ("d", "x", "x"), 3)]
+)
+def test_the_claims_of_a_stateful_set_come_before_its_volumes(api: Api, claims: Any, volumes: Any, place: int) -> None:
+    templates = [
+        {
+            "metadata": {"name": one},
+            "spec": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1"}}},
+        }
+        for one in claims
+    ]
+    pod = {"containers": [{"name": "c", "image": "i"}], "volumes": [{"name": one} for one in volumes]}
+    spec = {
+        "selector": {"matchLabels": {"a": "b"}},
+        "template": {"metadata": {"labels": {"a": "b"}}, "spec": pod},
+        "volumeClaimTemplates": templates,
+    }
+    sets = "/apis/apps/v1/namespaces/default/statefulsets"
+    _, _, message = api.refused("POST", sets, {"metadata": {"name": "a"}, "spec": spec})
+    assert message.endswith(f'is invalid: spec.template.spec.volumes[{place}].name: Duplicate value: "x"')
+
+
+@pytest.mark.parametrize(
+    ("target", "reporter"),
+    [
+        ("/api/v1/namespaces/default/events", "reportingComponent"),
+        ("/apis/events.k8s.io/v1/namespaces/default/events", "reportingController"),
+    ],
+)
+def test_the_reporter_of_an_event_has_the_name_of_the_version(api: Api, target: str, reporter: str) -> None:
+    event = {
+        "metadata": {"name": "a"},
+        "eventTime": "2026-01-01T00:00:00.000000Z",
+        "type": "Normal",
+        reporter: "",
+        "reportingInstance": "i",
+        "action": "a",
+        "reason": "r",
+    }
+    code, shown = api.call("POST", target, event)
+    assert code == 422
+    assert {one["field"] for one in shown["details"]["causes"]} == {reporter}

@@ -12,6 +12,7 @@ from fakekube.apiserver.endpoints.body import check_place, decode_object
 from fakekube.apiserver.endpoints.write import Action
 from fakekube.apiserver.features import since
 from fakekube.apiserver.response import Document, Response
+from fakekube.apiserver.schema.objectmeta import without_system_fields
 from fakekube.apiserver.user import User
 from fakekube.apiserver.wire.gojson import go_json_ordered
 from fakekube.apiserver.wire.options import WriteOptions
@@ -24,7 +25,7 @@ Object = dict[str, Any]
 
 def _read(call: Call, body: Call, options: WriteOptions) -> Object:
     review = check_place(call, decode_object(call, field_validation=options.field_validation), naming=False)
-    return ownership.created(call, review, options)
+    return ownership.created(call, without_system_fields(review), options)
 
 
 def _answer(call: Call, review: Object, status: Object) -> Response:

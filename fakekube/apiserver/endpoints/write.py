@@ -28,7 +28,7 @@ from fakekube.apiserver.endpoints.part import STATUS, WHOLE, Part, initial_statu
 from fakekube.apiserver.features import since
 from fakekube.apiserver.names import path_segment_problems
 from fakekube.apiserver.needs import Making, Need
-from fakekube.apiserver.registry.generic.strategy import warnings_of_update
+from fakekube.apiserver.registry.generic.strategy import name_check_of, warnings_of_update
 from fakekube.apiserver.response import Response
 from fakekube.apiserver.schema import objectmeta
 from fakekube.apiserver.storage.store import Entry, path_of
@@ -358,7 +358,7 @@ def _check_new(call: Call, obj: Object) -> None:
     errors: list[FieldError] = []
     if not _names_type(obj):
         errors += objectmeta.validate(
-            meta, namespaced=call.resource.namespaced, namespace=call.namespace, name_check=strategy.name_check
+            meta, namespaced=call.resource.namespaced, namespace=call.namespace, name_check=name_check_of(strategy, obj)
         )
     if meta.get("finalizers") and strategy.qualified_finalizers:
         errors += objectmeta.undomained_finalizer_errors(meta["finalizers"], "metadata.finalizers")

@@ -97,7 +97,11 @@ def texts(errors):
 
 
 def problems(kind, obj):
-    return texts(strategy(kind).validate(as_new(kind, obj)))
+    """Those of a new object, besides its metadata, and those of its name that follow from the rest."""
+    rules, new = strategy(kind), as_new(kind, obj)
+    name = new["metadata"]["name"]
+    of_name = rules.name_problems(new, name) if rules.name_problems is not None else ()
+    return [*(f'metadata.name: Invalid value: "{name}": {one}' for one in of_name), *texts(rules.validate(new))]
 
 
 def update_problems(kind, old, change):

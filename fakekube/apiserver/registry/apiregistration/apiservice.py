@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+from collections.abc import Sequence
 from typing import Any
 
 from fakekube.apiserver import names
@@ -12,7 +13,7 @@ from fakekube.apiserver.registry.generic.table.ages import Ages
 from fakekube.apiserver.registry.generic.table.columns import AGE, NAME, Printer, age_of, columns, get, name_of
 from fakekube.apiserver.registry.generic.validation.content import range_problem
 from fakekube.apiserver.registry.generic.validation.field import Field
-from fakekube.apiserver.registry.generic.validation.metadata import as_new
+from fakekube.apiserver.registry.generic.validation.metadata import validate_metadata
 from fakekube.apiserver.registry.generic.validation.rules import update_validator, validator
 from fakekube.apiserver.wire.goprint import go_quote
 
@@ -42,13 +43,18 @@ def prepare_api_service(obj: Object) -> Object:
 MOST_GROUP_PRIORITY, MOST_VERSION_PRIORITY = 20000, 1000
 
 
+def name_problems(service: Object, name: str) -> Sequence[str]:
+    """The problem of the name of an APIService, which follows from its spec."""
+    spec = service.get("spec") or {}
+    wanted = f"{spec.get('version') or ''}.{spec.get('group') or ''}"
+    if name == wanted or names.path_segment_problems(name):
+        return ()
+    return (f'must be `spec.version+"."+spec.group`: {go_quote(wanted)}',)
+
+
 def validate(service: Field) -> None:
     spec = service["spec"]
     group, version = spec["group"], spec["version"]
-    wanted = f"{version.text}.{group.text}"
-    for name in service["metadata"].members(("generateName", "name")):
-        if name.text != wanted and not names.path_segment_problems(name.text):
-            name.invalid(f'must be `spec.version+"."+spec.group`: {go_quote(wanted)}')
     if version.value != "v1":
         group.required("only v1 may have an empty group and it better be legacy kube")
     group.optional().dns_subdomain()
@@ -81,6 +87,14 @@ def validate_status_update(new: Field, old: Field) -> None:
         condition["status"].one_of(("True", "False", "Unknown"))
 
 
+def _validate_update(new: Field, old: Field) -> None:
+    name = new["metadata"]["name"]
+    for problem in name_problems(new.value, name.text):
+        name.invalid(problem)
+    validate_metadata(new, names.path_segment_problems, qualified=False)
+    validate(new)
+
+
 def _api_service(obj: Object, ages: Ages) -> list[Any]:
     service = get(obj, "spec.service")
     where = f"{service.get('namespace') or ''}/{service.get('name') or ''}" if service else "Local"
@@ -97,11 +111,12 @@ KIND = Kind(
         qualified_finalizers=False,
         status_keeps=("generation", "labels", "annotations", "finalizers", "ownerReferences"),
         name_check=names.path_segment_problems,
+        name_problems=name_problems,
         unconditional_update=False,
         default=default_api_service,
         prepare_create=prepare_api_service,
         validate=validator(validate),
-        validate_update=as_new(validate, names.path_segment_problems, qualified=False),
+        validate_update=update_validator(_validate_update),
         validate_status_update=update_validator(validate_status_update),
     ),
     printer=Printer(columns(NAME, "Service", "Available", AGE), _api_service),

@@ -136,11 +136,10 @@ def _validate_template(spec: Field, options: PodOptions) -> None:
 
 
 def _with_claims(pod: Object, claims: list[Object]) -> Object:
-    """A claim replaces a volume of the same name."""
-    names = {(claim.get("metadata") or {}).get("name") or "": claim for claim in claims}
-    volumes = [volume for volume in pod.get("volumes") or () if volume.get("name") not in names]
-    volumes += [{"name": name, "persistentVolumeClaim": {"claimName": name}} for name in names]
-    return {**pod, "volumes": volumes}
+    """The claims come first, each in place of a volume of the same name."""
+    names = dict.fromkeys((claim.get("metadata") or {}).get("name") or "" for claim in claims)
+    volumes = [{"name": name, "persistentVolumeClaim": {"claimName": name}} for name in names]
+    return {**pod, "volumes": volumes + [one for one in pod.get("volumes") or () if one.get("name") not in names]}
 
 
 def _validate_strategy(strategy: Field) -> None:

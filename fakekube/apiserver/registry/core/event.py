@@ -38,12 +38,12 @@ MISPLACED = "does not match event.namespace"
 LIMITS = {"reportingInstance": 128, "action": 128, "reason": 128, "message": 1024}
 
 
-def validate(event: Field) -> None:
-    """Of a new event and of a changed one."""
+def validate(event: Field, reporter: str = "reportingComponent") -> None:
+    """Of a new event and of a changed one. `reporter`: the field of its reporter in the request."""
     namespace = event["metadata"]["namespace"].text
     _validate_place(event, namespace)
     if event["eventTime"]:
-        _validate_reporter(event)
+        _validate_reporter(event, event.at(reporter, event["reportingComponent"].value))
     event.at("namespace", namespace).dns_subdomain()
 
 
@@ -58,8 +58,7 @@ def _validate_place(event: Field, namespace: str) -> None:
         about.invalid(MISPLACED)
 
 
-def _validate_reporter(event: Field) -> None:
-    reporter = event.at("reportingController", event["reportingComponent"].value)
+def _validate_reporter(event: Field, reporter: Field) -> None:
     reporter.required()
     reporter.qualified_name()
     for field, limit in LIMITS.items():

@@ -113,7 +113,7 @@ _UNSET_VALUES = {"firstTimestamp": None, "lastTimestamp": None, "eventTime": Non
 
 
 def _validate_new(event: Field) -> None:
-    validate(event)
+    validate(event, "reportingController")
     _validate_series(event["series"])
     event["eventTime"].required()
     if event["type"].text not in TYPES:
@@ -136,7 +136,7 @@ def _validate_series(series: Field) -> None:
 def _validate_update(new: Field, old: Field) -> None:
     """Only the series changes."""
     event, stored = new.with_value(to_core(new.value)), old.with_value(to_core(old.value))
-    validate(event)
+    validate(event, "reportingController")
     if event["series"].value != stored["series"].value:
         _validate_series(event["series"])
     for field, shown, parts in KEPT:

@@ -6,7 +6,7 @@ rules that differ from the defaults.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from fakekube.apiserver import names
@@ -85,6 +85,8 @@ class Strategy(Struct, frozen=True):
     """
 
     name_check: names.NameCheck = names.dns_subdomain_problems
+    name_problems: Callable[[Object, str], Sequence[str]] | None = None
+    """The problems of a name that does not follow from the rest of the object, if it has to."""
     random_suffix: bool = True
     """Whether a name that is generated from generateName gets a random suffix."""
     generation: tuple[str, ...] = ()
@@ -219,6 +221,14 @@ def unknown_field(strategy: Strategy, name: str) -> StatusError:
     if strategy.fields_message != "known":
         return bad_request(f"field label not supported for {strategy.fields_message}: {name}")
     return bad_request(f'"{name}" is not a known field selector: only "metadata.name", "metadata.namespace"')
+
+
+def name_check_of(strategy: Strategy, obj: Object) -> names.NameCheck:
+    """The check of the name of an object."""
+    more = strategy.name_problems
+    if more is None:
+        return strategy.name_check
+    return lambda name, prefix: [*strategy.name_check(name, prefix), *more(obj, name)]
 
 
 def warnings_of_update(strategy: Strategy, new: Object, old: Object) -> list[str]:

@@ -67,6 +67,7 @@ def prepare_update(new: Object, old: Object) -> Object:
 def definition_strategy(meta: Schema) -> Strategy:
     """The strategy of definitions; `meta` is the schema of ObjectMeta."""
     return Strategy(
+        name_problems=validation.name_problems,
         generation=("spec",),
         qualified_finalizers=False,
         unconditional_update=False,

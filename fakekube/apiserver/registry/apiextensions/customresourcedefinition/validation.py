@@ -77,15 +77,14 @@ class DefinitionCheck(Struct, frozen=True):
 
 def validate(crd: Object, meta: Schema) -> list[FieldError]:
     """Validates a new definition except for its metadata; `meta` is the schema of ObjectMeta."""
-    errors: list[FieldError] = []
-    names, group = crd["spec"].get("names") or {}, crd["spec"].get("group") or ""
-    required = f"{names.get('plural') or ''}.{group}"
-    for key in ("generateName", "name"):
-        name = crd["metadata"].get(key) or ""
-        if name and name != required:
-            errors.append(field_invalid(f"metadata.{key}", name, 'must be spec.names.plural+"."+spec.group'))
     of_spec, preserved = _problems_of_spec(crd["spec"], meta)
-    return [*errors, *of_spec, *_status_errors(crd), *approval_errors(crd, None), *preserved]
+    return [*of_spec, *_status_errors(crd), *approval_errors(crd, None), *preserved]
+
+
+def name_problems(crd: Object, name: str) -> Sequence[str]:
+    """The problem of the name of a definition, which follows from its spec."""
+    names, group = crd["spec"].get("names") or {}, crd["spec"].get("group") or ""
+    return () if name == f"{names.get('plural') or ''}.{group}" else ('must be spec.names.plural+"."+spec.group',)
 
 
 @Remembered
