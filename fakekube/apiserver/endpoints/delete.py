@@ -6,7 +6,7 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
-from fakekube.apiserver import commit, conversion
+from fakekube.apiserver import commit, conversion, crd
 from fakekube.apiserver.call import Call, Step
 from fakekube.apiserver.endpoints import representation, write
 from fakekube.apiserver.endpoints.list import read_page, selection_of, shown_page
@@ -80,7 +80,7 @@ def _options_body(call: Call) -> Object | None:
         return None
     if not isinstance(value, dict):
         raise _undecodable(gojson.not_an_object(value))
-    kind, api_version = value.get("kind") or "DeleteOptions", value.get("apiVersion") or "v1"
+    kind, api_version = value.get("kind") or "DeleteOptions", value.get("apiVersion") or "meta.k8s.io/v1"
     if kind != "DeleteOptions":
         named = f"{go_quote(str(kind))} is registered for version {go_quote(str(api_version))}"
         raise _undecodable(f"no kind {named} {DELETE_SCHEME}")
@@ -160,8 +160,8 @@ def _deleted(call: Call, path: str, existing: Entry, options: DeleteOptions) -> 
 def check_preconditions(call: Call, options: DeleteOptions, existing: Entry) -> None:
     """Raises 409 if the uid or the resourceVersion differs from the precondition."""
     meta = existing.object["metadata"]
-    if call.resource.collection == "namespaces":
-        _check_namespace_preconditions(options, meta)
+    if call.resource.collection in ("namespaces", crd.COLLECTION):
+        _check_own_preconditions(call, options, meta)
         return
     qualified = qualify(call.resource.kind, call.named_group)
     if options.uid is not None and options.uid != meta["uid"]:
@@ -180,14 +180,15 @@ def check_preconditions(call: Call, options: DeleteOptions, existing: Entry) -> 
         )
 
 
-def _check_namespace_preconditions(options: DeleteOptions, meta: Object) -> None:
+def _check_own_preconditions(call: Call, options: DeleteOptions, meta: Object) -> None:
+    """Those of kinds whose deletion begins with an update of their own."""
     for what, wanted, have in (
         ("UID", options.uid, meta["uid"]),
         ("ResourceVersion", options.resource_version, meta["resourceVersion"]),
     ):
         if wanted is not None and wanted != have:
             why = f"Precondition failed: {what} in precondition: {wanted}, {what} in object meta: {have}"
-            raise conflict("namespaces", meta["name"], why)
+            raise conflict(call.resource.qualified, meta["name"], why)
 
 
 def finalizers_for(strategy: Strategy, obj: Object, options: DeleteOptions) -> list[str]:

@@ -158,7 +158,7 @@ def validate_update(new: Object, old: Object, path: str = "metadata") -> list[Fi
     if old.get("deletionTimestamp") is not None:
         added = [f for f in new.get("finalizers") or () if f not in (old.get("finalizers") or ())]
         if added:
-            shown = "[]string{" + ", ".join(f'"{one}"' for one in added) + "}"
+            shown = "[]string{" + ", ".join(f'"{one}"' for one in sorted(set(added))) + "}"
             why = f"no new finalizers can be added if the object is being deleted, found new finalizers {shown}"
             errors.append(field_forbidden(f"{path}.finalizers", why))
     if (new.get("generation") or 0) < (old.get("generation") or 0):

@@ -88,9 +88,9 @@ def validate_status_update(new: Field, old: Field) -> None:
 
 
 def _validate_update(new: Field, old: Field) -> None:
-    name = new["metadata"]["name"]
-    for problem in name_problems(new.value, name.text):
-        name.invalid(problem)
+    for name in new["metadata"].members(("generateName", "name")):
+        for problem in name_problems(new.value, name.text):
+            name.invalid(problem)
     validate_metadata(new, names.path_segment_problems, qualified=False)
     validate(new)
 

@@ -16,6 +16,7 @@ from fakekube.apiserver.registry.generic.validation.content import (
 )
 from fakekube.apiserver.registry.generic.validation.field import Field
 from fakekube.apiserver.registry.generic.validation.ip import canonical
+from fakekube.apiserver.registry.generic.validation.metadata import validate_metadata
 from fakekube.apiserver.registry.generic.validation.rules import update_validator, validator
 from fakekube.apiserver.resource import qualify
 
@@ -40,6 +41,8 @@ def validate(address: Field) -> None:
 
 
 def validate_update(new: Field, old: Field) -> None:
+    validate_metadata(new, address_name_problems)
+    validate(new)
     parent = new["spec"]["parentRef"]
     if parent.value == old["spec"]["parentRef"].value:
         return

@@ -8,6 +8,7 @@ from fakekube.apiserver import names
 from fakekube.apiserver.registry.certificates.certificatesigningrequest.pem import certificate_problem, request_problem
 from fakekube.apiserver.registry.generic.validation.conditions import STATUSES
 from fakekube.apiserver.registry.generic.validation.field import Field
+from fakekube.apiserver.registry.generic.validation.metadata import validate_metadata
 from fakekube.apiserver.registry.generic.validation.rules import update_validator
 from fakekube.apiserver.wire.goprint import go_quote
 from fakekube.struct import Struct
@@ -148,7 +149,7 @@ def validate_approval(new: Field, old: Field) -> None:
 
 
 def _validate_approval(new: Field, old: Field, *, decides: bool) -> None:
-    validate(new, _tolerated(new, old))
+    _validate_as_new(new, old)
     _validate_changes(new, old, decides=decides)
     if _certificate(new).text != _certificate(old).text:
         _certificate(new).forbidden("updates may not set certificate content")
@@ -156,10 +157,15 @@ def _validate_approval(new: Field, old: Field, *, decides: bool) -> None:
 
 def validate_status_update(new: Field, old: Field) -> None:
     """Of a write through `/status`: a certificate is issued once."""
-    validate(new, _tolerated(new, old))
+    _validate_as_new(new, old)
     _validate_changes(new, old, decides=False)
     if _certificate(old) and _certificate(new).text != _certificate(old).text:
         _certificate(new).forbidden("updates may not modify existing certificate content")
+
+
+def _validate_as_new(new: Field, old: Field) -> None:
+    validate_metadata(new, names.any_name_problems)
+    validate(new, _tolerated(new, old))
 
 
 def _validate_changes(new: Field, old: Field, *, decides: bool) -> None:
