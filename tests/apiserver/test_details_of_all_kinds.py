@@ -255,3 +255,36 @@ def test_a_definition_checks_the_preconditions_of_its_deletion_itself(api: Api, 
         'Operation cannot be fulfilled on customresourcedefinitions.apiextensions.k8s.io "as.e.com": '
         f"Precondition failed: {what} in precondition: 0, {what} in object meta: {meta[field]}"
     )
+
+
+@pytest.mark.parametrize(
+    ("sent", "kept"),
+    [
+        (2**53, 2**53), (2**53 + 1, 2**53), (-(2**53) - 1, -(2**53)), (123456789012345678, 123456789012345680),
+        (2**63 - 1, 9223372036854776000), (-(2**63), -9223372036854776000), (7, 7),
+    ],
+)  # fmt: skip
+def test_the_limits_of_a_schema_are_numbers_of_64_bits(api: Api, sent: int, kept: int) -> None:
+    names = {"plural": "as", "singular": "a", "kind": "A", "listKind": "AList"}
+    schema = {"type": "object", "properties": {"x": {"type": "integer", "maximum": sent, "example": sent}}}
+    versions = [{"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": schema}}]
+    spec = {"group": "e.com", "scope": "Cluster", "names": names, "versions": versions}
+    response = api.answer("POST", CRDS, {"metadata": {"name": "as.e.com"}, "spec": spec})
+    assert f'"maximum":{kept}' in response.body.encode().decode()
+    assert f'"example":{sent}' in response.body.encode().decode()
+
+
+def test_the_overhead_of_a_runtime_class_is_not_rounded(api: Api) -> None:
+    sent = {"metadata": {"name": "a"}, "handler": "h", "overhead": {"podFixed": {"cpu": "1.5m", "memory": "1n"}}}
+    made = api.ok("POST", "/apis/node.k8s.io/v1/runtimeclasses", sent)
+    assert made["overhead"]["podFixed"] == {"cpu": "1500u", "memory": "1n"}
+
+
+@pytest.mark.parametrize(("driver", "warns"), [("Gpu.example.com", True), ("gpu.example.com", False)])
+def test_a_driver_with_capitals_is_warned_of(api: Api, driver: str, warns: bool) -> None:
+    pool = {"name": "n", "resourceSliceCount": 1}
+    sent = {"metadata": {"name": "a"}, "spec": {"driver": driver, "nodeName": "n", "pool": pool}}
+    response = api.answer("POST", "/apis/resource.k8s.io/v1/resourceslices", sent)
+    assert response.status == 201
+    why = f'spec.driver: driver names should be lowercase; "{driver}" contains uppercase characters'
+    assert response.warnings == ([why] if warns else [])

@@ -18,6 +18,10 @@ from fakekube.apiserver.wire.gobase64 import illegal_byte
 INTEGER_LIMITS = {"int32": 2**31, "int64": 2**63, "integer": 2**63}
 
 
+#: The largest whole number below which a float64 has all of them.
+EXACT = 2**53
+
+
 def scalar(schema: Schema, value: Any, shown: str, struct: str) -> Any:
     kind = schema.type
     if kind == "string":
@@ -35,8 +39,14 @@ def scalar(schema: Schema, value: Any, shown: str, struct: str) -> Any:
     if kind == "double":
         if isinstance(value, bool) or not isinstance(value, int | float):
             raise wrong(value, struct, shown, schema)
-        return value
+        return _double(value) if type(value) is int and abs(value) > EXACT else value
     return SPECIAL[kind](schema, value, shown, struct)
+
+
+def _double(value: int) -> int | float:
+    """The float64 next to a number, in the form in which Go writes it."""
+    found = float(value)
+    return int(found) if abs(found) < 1e16 else found
 
 
 def _integer(schema: Schema, value: Any, shown: str, struct: str) -> int:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from fakekube.apiserver.registry.core.pod.defaults import round_up
 from fakekube.apiserver.registry.core.pod.validation import resourcerequirements
 from fakekube.apiserver.registry.core.pod.validation.affinity import validate_tolerations
 from fakekube.apiserver.registry.core.pod.warnings import DEPRECATED_LABELS
@@ -18,10 +17,6 @@ from fakekube.apiserver.registry.generic.validation.metadata import validate_met
 from fakekube.apiserver.registry.generic.validation.rules import update_validator, validator
 
 Object = dict[str, Any]
-
-
-def default_runtime_class(obj: Object) -> None:
-    round_up((obj.get("overhead") or {}).get("podFixed") or {})
 
 
 def selector_warnings(obj: Object) -> list[str]:
@@ -65,7 +60,6 @@ KIND = Kind(
         create_on_update=True,
         qualified_finalizers=False,
         repeats_metadata=False,
-        default=default_runtime_class,
         unconditional_update=False,
         validate=validator(validate),
         warnings=selector_warnings,

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from fakekube.apiserver.features import enabled
+from fakekube.apiserver.features import enabled, since
 from fakekube.apiserver.registry.core.pod.validation.affinity import validate_node_selector
 from fakekube.apiserver.registry.core.pod.validation.volumes import validate_csi_driver_name
 from fakekube.apiserver.registry.generic.kind import Kind
@@ -27,6 +27,7 @@ from fakekube.apiserver.registry.resource.devices import (
     validate_name,
     validate_pool_name,
 )
+from fakekube.apiserver.wire.goprint import go_quote
 
 Object = dict[str, Any]
 
@@ -270,6 +271,13 @@ def _validate_counters(holder: Field, name: str) -> None:
         counters.with_value(counter).dns_label()
 
 
+def slice_warnings(obj: Object) -> list[str]:
+    driver = (obj.get("spec") or {}).get("driver") or ""
+    if not since(35) or driver == driver.lower():
+        return []
+    return [f"spec.driver: driver names should be lowercase; {go_quote(driver)} contains uppercase characters"]
+
+
 def _resource_slice(obj: Object, ages: Ages) -> list[Any]:
     return [
         name_of(obj),
@@ -290,6 +298,7 @@ KIND = Kind(
         prepare_update=drop_disabled_fields,
         validate=validator(_validate_any),
         validate_update=update_validator(lambda new, old: _validate_any(new, old["spec"])),
+        warnings=slice_warnings,
     ),
     printer=Printer(columns(NAME, "Node", "Driver", "Pool", AGE), _resource_slice),
 )
