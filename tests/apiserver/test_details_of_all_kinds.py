@@ -288,3 +288,13 @@ def test_a_driver_with_capitals_is_warned_of(api: Api, driver: str, warns: bool)
     assert response.status == 201
     why = f'spec.driver: driver names should be lowercase; "{driver}" contains uppercase characters'
     assert response.warnings == ([why] if warns else [])
+
+
+def test_the_requests_of_a_pod_follow_from_those_that_a_limit_range_gives_its_containers(api: Api) -> None:
+    limits = [{"type": "Container", "defaultRequest": {"cpu": "1"}, "default": {"cpu": "2", "memory": "1Gi"}}]
+    api.ok("POST", "/api/v1/namespaces/default/limitranges", {"metadata": {"name": "l"}, "spec": {"limits": limits}})
+    containers = [{"name": "c", "image": "i"}, {"name": "d", "image": "i"}]
+    spec = {"containers": containers, "resources": {"limits": {"memory": "2Gi"}}}
+    made = api.ok("POST", PODS, {"metadata": {"name": "a"}, "spec": spec})
+    assert made["spec"]["resources"] == {"limits": {"memory": "2Gi"}, "requests": {"cpu": "2", "memory": "2Gi"}}
+    assert api.ok("GET", f"{PODS}/a") == made

@@ -64,6 +64,10 @@ def prepare_pod(obj: Object) -> Object:
     annotations = obj["metadata"].get("annotations")
     if annotations:
         apparmor.sync(spec, annotations)
+    if spec.get("resources"):
+        # those of its containers, which admission may have set, complete them when the pod is read
+        spec["resources"] = dict(spec["resources"])
+        default_resources(spec)
     status: Object = {"phase": "Pending", "qosClass": qos_class(spec)}
     if spec.get("schedulingGates"):
         moment = obj["metadata"].get("creationTimestamp") if since(31) else None
