@@ -33,7 +33,7 @@ def coerce(value: Any, schema: Structural | None, meta: Schema, unknown: list[st
         return value
     found: Object = {}
     for key, item in value.items():
-        here = f"{path}.{key}" if path else key
+        here = _below(schema, path, key)
         if schema.embedded and key in ("apiVersion", "kind") and not isinstance(item, str):
             raise MalformedEmbeddedResource(str(field_invalid(here, item, "must be a string")))
         if schema.embedded and key == "metadata":
@@ -41,6 +41,13 @@ def coerce(value: Any, schema: Structural | None, meta: Schema, unknown: list[st
         else:
             found[key] = coerce(item, schema.field(key), meta, unknown, here)
     return found if any(found[key] is not item for key, item in value.items()) else value
+
+
+def _below(schema: Structural, path: str, key: str) -> str:
+    """The path of a member, which is in brackets if it is an additional property."""
+    if key not in schema.properties and schema.additional is not None:
+        return f"{path}[{key}]"
+    return f"{path}.{key}" if path else key
 
 
 def _metadata(item: Any, meta: Schema, unknown: list[str], path: str) -> Object:
@@ -68,10 +75,7 @@ def embedded_errors(value: Any, schema: Structural | None, path: str = "") -> li
         if schema.embedded:
             errors += _resource_errors(value, f"{path}." if path else "")
         for key, item in value.items():
-            here = f"{path}.{key}" if path else key
-            if key not in schema.properties and schema.additional is not None:
-                here = f"{path}[{key}]"
-            errors += embedded_errors(item, schema.field(key), here)
+            errors += embedded_errors(item, schema.field(key), _below(schema, path, key))
     elif isinstance(value, list):
         for i, item in enumerate(value):
             errors += embedded_errors(item, schema.items, f"{path}[{i}]")

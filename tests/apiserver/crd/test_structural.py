@@ -169,6 +169,14 @@ def test_an_embedded_resource_that_cannot_be_read(resource: Any, why: str) -> No
     assert str(caught.value).startswith(why)
 
 
+def test_an_additional_property_is_in_brackets() -> None:
+    schema, unknown = Structural(of(e={"type": "object", "additionalProperties": RESOURCE})), list[str]()
+    embedded.coerce({"e": {"x y": {**RIGHT, "metadata": {"nope": 1}}}}, schema, META, unknown)
+    assert unknown == ["e[x y].metadata.nope"]
+    with pytest.raises(embedded.MalformedEmbeddedResource, match=r"^e\[k\].kind: Invalid value: 1"):
+        embedded.coerce({"e": {"k": {**RIGHT, "kind": 1}}}, schema, META, [])
+
+
 # --- what is unchanged -----------------------------------------------------------------------------------------------
 
 PAIRS = {
