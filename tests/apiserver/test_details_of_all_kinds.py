@@ -139,6 +139,13 @@ def test_a_name_that_does_not_follow_from_the_spec_is_an_error_of_the_metadata(
     assert causes[1][0] == "metadata.labels"
 
 
+def test_the_place_of_an_event_is_an_error_before_those_of_its_metadata(api: Api) -> None:
+    event = {"metadata": {"name": "a", "labels": {"!": "x"}}, "regarding": {"namespace": "x"}}
+    _, shown = api.call("POST", "/apis/events.k8s.io/v1/namespaces/default/events", event)
+    fields = [one["field"] for one in shown["details"]["causes"]]
+    assert fields == ["involvedObject.namespace", *["metadata.labels"] * (len(fields) - 3), "eventTime", "type"]
+
+
 def test_a_review_has_no_metadata_that_only_the_server_sets(api: Api) -> None:
     meta = {"name": "a", "uid": "x", "creationTimestamp": "2020-01-01T00:00:00Z", "deletionGracePeriodSeconds": 1}
     reviews = "/apis/authorization.k8s.io/v1/subjectaccessreviews"

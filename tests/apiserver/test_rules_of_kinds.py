@@ -148,7 +148,9 @@ STATUS_RESETS = {
             id="a status without ValidateObjectMetaUpdate of its own",
         ),
         pytest.param(
-            lambda rules: rules.metadata_last, {"events", "poddisruptionbudgets.policy"}, id="no ValidateObjectMeta"
+            lambda rules: rules.metadata_last,
+            {"events", "events.events.k8s.io", "poddisruptionbudgets.policy"},
+            id="its own ValidateObjectMeta, or none",
         ),
         pytest.param(
             lambda rules: rules.default_status, {"persistentvolumeclaims", "persistentvolumes"}, id="a phase on create"

@@ -152,7 +152,7 @@ def test_an_event_of_core(event, expected):
 
 
 def test_a_series_has_two_events_at_least():
-    event = {"metadata": {"namespace": "default"}, "regarding": {}, "type": "Normal", "series": SERIES}
+    event = {"metadata": {"name": "e", "namespace": "default"}, "regarding": {}, "type": "Normal", "series": SERIES}
     found = [str(error) for error in STRATEGIES["events.events.k8s.io"].validate(event)]
     assert found[:2] == [
         'series.count: Invalid value: "": should be at least 2',

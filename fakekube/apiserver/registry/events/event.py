@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from fakekube.apiserver import names
 from fakekube.apiserver.registry.core.event import PRINTER, REFERENCE_FIELDS, validate
 from fakekube.apiserver.registry.generic.kind import Kind
 from fakekube.apiserver.registry.generic.selectablefields import string_at
@@ -12,6 +13,7 @@ from fakekube.apiserver.registry.generic.strategy import Fields, Strategy
 from fakekube.apiserver.registry.generic.validation.content import IMMUTABLE
 from fakekube.apiserver.registry.generic.validation.field import Field
 from fakekube.apiserver.registry.generic.validation.rules import update_validator, validator
+from fakekube.apiserver.schema import objectmeta
 
 Object = dict[str, Any]
 
@@ -114,6 +116,10 @@ _UNSET_VALUES = {"firstTimestamp": None, "lastTimestamp": None, "eventTime": Non
 
 def _validate_new(event: Field) -> None:
     validate(event, "reportingController")
+    meta = event.value["metadata"]
+    namespace, name_check = meta.get("namespace") or "", names.dns_subdomain_problems
+    event.errors.extend(objectmeta.validate(meta, namespaced=True, namespace=namespace, name_check=name_check))
+    event.errors.extend(objectmeta.undomained_finalizer_errors(meta.get("finalizers"), "metadata.finalizers"))
     _validate_series(event["series"])
     event["eventTime"].required()
     if event["type"].text not in TYPES:
@@ -160,6 +166,7 @@ KIND = Kind(
     Strategy(
         default_propagation="",
         watch_cached=False,
+        metadata_last=True,
         create_on_update=True,
         fields=NEW_FIELDS,
         fields_message="label",
