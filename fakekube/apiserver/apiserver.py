@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -148,7 +149,9 @@ class ApiServer:
             check_timeout(request, info)
         decision = self.authorizer.decide(self.store, user, info)
         if not decision.allowed:
-            raise forbidden(*self._denied_subject(info), rbac.denied_text(user, info, decision.reason))
+            raise _denied(*self._denied_subject(info), rbac.denied_text(user, info, decision.reason))
+        if "//" in request.path:
+            raise no_such_resource() if _ROUTED.match(request.path) else PlainAnswer(404, "404 page not found\n")
         rule = self.faults.take(info, request.user_agent, request.query) if self.faults.rules else None
         if rule is not None:
             return (yield from self._ruled(rule, request, info, user, context))
@@ -417,6 +420,17 @@ def _restrictions(registration: Registration, info: RequestInfo) -> Restrictions
     if registration.resource.verbs.isdisjoint(_READ) or info.subresource in _ACTIONS:
         return TABLELESS
     return MESSAGES if registration.has_message else UNSTRUCTURED
+
+
+#: How the paths begin that go-restful routes.
+_ROUTED = re.compile(r"/api/|/apis/[^/]")
+
+
+def _denied(qualified: str, name: str, why: str) -> StatusError:
+    """The error of a request that its user may not make (`responsewriters.Forbidden`)."""
+    error = forbidden(qualified, name, why)
+    error.headers = {**error.headers, "X-Content-Type-Options": "nosniff"}
+    return error
 
 
 def plain_response(plain: PlainAnswer) -> Response:

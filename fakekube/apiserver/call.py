@@ -13,6 +13,7 @@ from fakekube.apiserver.auth.serviceaccounttoken import Issuer
 from fakekube.apiserver.catalog import Catalog
 from fakekube.apiserver.features import Features
 from fakekube.apiserver.kubelet import Kubelet
+from fakekube.apiserver.names import path_segment_problems
 from fakekube.apiserver.needs import Delay, Need, Waiting
 from fakekube.apiserver.registry.core.service.allocation import Allocator, ServiceAllocations
 from fakekube.apiserver.registry.generic.strategy import Strategy
@@ -23,9 +24,10 @@ from fakekube.apiserver.schema.builtinschemas import BuiltinSchemas
 from fakekube.apiserver.storage.store import Change, Entry, Store, path_of
 from fakekube.apiserver.storage.watch import View
 from fakekube.apiserver.user import User
+from fakekube.apiserver.wire.goprint import go_quote
 from fakekube.apiserver.wire.negotiation import PLAIN, Representation
 from fakekube.apiserver.wire.request import Request, RequestInfo
-from fakekube.apiserver.wire.status import FieldError, StatusError, invalid
+from fakekube.apiserver.wire.status import FieldError, StatusError, bad_request, invalid
 
 Object = dict[str, Any]
 
@@ -189,7 +191,17 @@ class Call:
         return self.resource.group if group is None else group
 
     def stored(self) -> Entry | None:
+        """The object of the path. Raises 400 if it cannot be a name (`NamespaceKeyFunc`)."""
+        self.check_name()
         return self.server.store.get(self.resource.collection, self.path)
+
+    def check_name(self) -> None:
+        """Raises 400 if the name in the path is not one segment of a path."""
+        name = self.info.name
+        if name[:1] == "." or "%" in name:
+            problems = path_segment_problems(name)
+            if problems:
+                raise bad_request(f"Name parameter invalid: {go_quote(name)}: {';'.join(problems)}")
 
     def cached(self, revision: int) -> Entry | None:
         """The object in a watch cache that lags at `revision`."""

@@ -12,7 +12,9 @@ from typing import Any, TypeVar
 
 import orjson
 
+from fakekube.apiserver.auth import authentication
 from fakekube.apiserver.response import Cached, Made, Parts, Response, StoredList, completed
+from fakekube.apiserver.user import ANONYMOUS
 from fakekube.apiserver.wire import codec, warning, yamlencoder
 from fakekube.apiserver.wire.negotiation import is_pretty
 from fakekube.apiserver.wire.request import Request
@@ -80,6 +82,8 @@ def encoding(request: Request, response: Response) -> Generator[None, None, tupl
     headers = {**HEADERS, **response.headers}
     if response.content_type:
         headers["Content-Type"] = response.content_type
+    if request.user is ANONYMOUS and (ignored := authentication.ignored(request.headers.get("authorization"))):
+        response.warnings = (*response.warnings, *ignored)
     body = yield from _body(request, response)
     if len(body) > COMPRESSED_FROM and _accepts_gzip(request):
         is_kept = isinstance(response.body, Cached) and response.body.raw

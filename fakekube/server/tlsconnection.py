@@ -23,8 +23,10 @@ _SESSIONS = b"fakekube"
 #: The size of a TLS record with its header.
 RECORD = 16 * 1024 + 256
 
-#: Seconds in which a client must complete the handshake (`tlsHandshakeTimeout`, of `ReadHeaderTimeout`).
+#: Seconds in which a client must complete the handshake, as many as for the head of a request (`ReadHeaderTimeout`).
 HANDSHAKE_TIMEOUT = 32.0
+
+_HTTP_1 = b"http/1.1"
 
 #: How a client begins that does not know of TLS, and the answer of Go's server (`tlsRecordHeaderLooksLikeHTTP`).
 _HTTP = (b"GET /", b"HEAD ", b"POST ", b"PUT /", b"OPTIO")
@@ -52,12 +54,18 @@ class RequestingContext:
         context.use_privatekey(private)
         context.set_session_id(_SESSIONS)
         context.set_verify(SSL.VERIFY_PEER, _accept)
+        context.set_alpn_select_callback(_selected)
         for ca in client_cas:
             context.add_client_ca(ca)
 
     def secured(self, protocol: asyncio.Protocol) -> TlsTransport:
         """A connection of this server, whose `protocol` sees what TLS transports."""
         return TlsTransport(self, SSL.Connection(self._context, None), protocol)
+
+
+def _selected(connection: SSL.Connection, offered: Sequence[bytes]) -> Any:
+    """The protocol of a connection: HTTP/1.1, if the client offers it (ALPN)."""
+    return _HTTP_1 if _HTTP_1 in offered else SSL.NO_OVERLAPPING_PROTOCOLS
 
 
 def _accept(*_: Any) -> bool:
@@ -79,9 +87,9 @@ class TlsTransport(asyncio.Transport, asyncio.Protocol):
         self._context, self._tls, self._protocol = context, tls, protocol
         tls.set_accept_state()
         self._open = self._closing = False
-        self._due: asyncio.TimerHandle | None = None
-        #: The bytes of the last record that have not arrived, if the beginnings of records are known.
-        self._missing, self._aligned = 0, True
+        self._timer: asyncio.TimerHandle | None = None
+        #: Whether it is known where records begin, and the bytes of the last one that have not arrived yet.
+        self._aligned, self._missing = True, 0
 
     @cached_property
     def client_certificate(self) -> ClientCertificate | None:
@@ -89,14 +97,14 @@ class TlsTransport(asyncio.Transport, asyncio.Protocol):
         own = self._tls.get_peer_certificate(as_cryptography=True)
         if own is None:
             return None
-        others = self._tls.get_peer_cert_chain(as_cryptography=True) or ()  # on a server without its own
+        others = self._tls.get_peer_cert_chain(as_cryptography=True) or ()  # a server's chain is without `own`
         return client_certificate((own, *others), self._context.client_cas)
 
     # --- the protocol of the transport below ------------------------------------------------------------------------
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._below = cast("asyncio.Transport", transport)
-        self._due = asyncio.get_running_loop().call_later(HANDSHAKE_TIMEOUT, transport.close)
+        self._timer = asyncio.get_running_loop().call_later(HANDSHAKE_TIMEOUT, transport.close)
 
     def data_received(self, data: bytes) -> None:
         if self._closing:
@@ -105,11 +113,14 @@ class TlsTransport(asyncio.Transport, asyncio.Protocol):
         records = self._records(data)
         if self._open:
             self._deliver(records)
-        elif self._shaken(data):
+        elif self._handshaken(data):
             self._deliver(None)
 
     def _records(self, data: bytes) -> int | None:
-        """The number of records of which `data` has the end; None: it may end within one."""
+        """The number of records of which `data` has the end; None: it may end within one.
+
+        After a header that arrives in parts it is None for ever, which costs one more read each time.
+        """
         if not self._aligned:
             return None
         at, count, size = self._missing, 1 if self._missing else 0, len(data)
@@ -135,7 +146,7 @@ class TlsTransport(asyncio.Transport, asyncio.Protocol):
             self._flush()  # an alert
             self._below.close()
 
-    def _shaken(self, data: bytes) -> bool:
+    def _handshaken(self, data: bytes) -> bool:
         """Go on with the handshake. Returns whether it is complete."""
         try:
             self._tls.do_handshake()
@@ -150,15 +161,15 @@ class TlsTransport(asyncio.Transport, asyncio.Protocol):
             self._below.close()
             return False
         self._flush()
-        self._shook()
+        self._stop_timer()
         self._open = True
         self._protocol.connection_made(self)
         return True
 
-    def _shook(self) -> None:
-        if self._due is not None:
-            self._due.cancel()
-            self._due = None
+    def _stop_timer(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
 
     def _flush(self, size: int = RECORD) -> None:
         """Send what TLS has written: at most `size` bytes at once."""
@@ -178,7 +189,7 @@ class TlsTransport(asyncio.Transport, asyncio.Protocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._closing = True
-        self._shook()
+        self._stop_timer()
         if self._open:
             self._protocol.connection_lost(exc)
 
@@ -196,7 +207,7 @@ class TlsTransport(asyncio.Transport, asyncio.Protocol):
         size = len(data)
         if size and not self._closing:
             self._tls.sendall(data)
-            self._flush(max(RECORD, size + (size >> 8) + 256))  # records make it longer by 1/300
+            self._flush(max(RECORD, size + (size >> 8) + 256))  # each record of 16 KiB has some 30 bytes more
 
     def writelines(self, list_of_data: Iterable[bytes | bytearray | memoryview]) -> None:
         self.write(b"".join(list_of_data))
@@ -222,7 +233,7 @@ class TlsTransport(asyncio.Transport, asyncio.Protocol):
             case "sslcontext":
                 return self._context
             case "ssl_object":
-                return self
+                return self  # for `client_certificate`
         return self._below.get_extra_info(name, default)
 
     def get_protocol(self) -> asyncio.BaseProtocol:

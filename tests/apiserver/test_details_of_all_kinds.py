@@ -305,3 +305,51 @@ def test_the_requests_of_a_pod_follow_from_those_that_a_limit_range_gives_its_co
     made = api.ok("POST", PODS, {"metadata": {"name": "a"}, "spec": spec})
     assert made["spec"]["resources"] == {"limits": {"memory": "2Gi"}, "requests": {"cpu": "2", "memory": "2Gi"}}
     assert api.ok("GET", f"{PODS}/a") == made
+
+
+@pytest.mark.parametrize(
+    ("name", "why"), [("..", "may not be '..'"), (".", "may not be '.'"), ("a%b", "may not contain '%'"), (".a", "")]
+)
+@pytest.mark.parametrize("method", ["GET", "DELETE", "PATCH"])
+def test_a_name_that_is_not_one_segment_of_a_path_is_refused(api: Api, method: str, name: str, why: str) -> None:
+    body = {"metadata": {"labels": {"a": "b"}}} if method == "PATCH" else b""
+    code, _, message = api.refused(method, f"{CONFIGMAPS}/{name}", body, **MERGE)
+    assert (code, message) == (
+        (400, f'Name parameter invalid: "{name}": {why}') if why else (404, f'configmaps "{name}" not found')
+    )
+
+
+@pytest.mark.parametrize(
+    ("path", "message"),
+    [
+        ("/api/v1//namespaces", "the server could not find the requested resource"),
+        ("/apis/apps//v1/deployments", "the server could not find the requested resource"),
+        ("//api/v1/namespaces", "404 page not found\n"),
+        ("/apis//apps/v1", "404 page not found\n"),
+    ],
+)
+def test_a_path_with_two_slashes_is_not_found(api: Api, path: str, message: str) -> None:
+    assert api.refused("GET", path)[::2] == (404, message)
+
+
+@pytest.mark.parametrize(
+    ("ref", "message"),
+    [
+        ({}, "cannot bind token to object of type /, Kind="),
+        ({"kind": "Pod"}, "Name parameter required."),
+        ({"kind": "Pod", "name": "p"}, 'pods "p" not found'),
+    ],
+)
+def test_an_empty_reference_of_a_token_is_refused(api: Api, ref: dict[str, str], message: str) -> None:
+    accounts = "/api/v1/namespaces/default/serviceaccounts"
+    api.ok("POST", accounts, {"metadata": {"name": "a"}})
+    assert api.refused("POST", f"{accounts}/a/token", {"spec": {"boundObjectRef": ref}})[2] == message
+
+
+def test_a_conversion_without_webhook_has_none(api: Api) -> None:
+    names = {"plural": "as", "singular": "a", "kind": "A", "listKind": "AList"}
+    versions = [{"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": {"type": "object"}}}]
+    spec = {"group": "e.com", "scope": "Cluster", "names": names, "versions": versions}
+    conversion = {"strategy": "None", "webhook": {}}
+    made = api.ok("POST", CRDS, {"metadata": {"name": "as.e.com"}, "spec": {**spec, "conversion": conversion}})
+    assert made["spec"]["conversion"] == {"strategy": "None"}

@@ -27,7 +27,7 @@ POD = {
     ],
 )
 def test_defaults_that_come_later_do_not_change_what_is_stored(path, patch, code):
-    """A LimitRange sets requests after the defaults, from which further defaults follow."""
+    """A LimitRange sets requests of the containers, from which those of the pod follow when it is stored."""
     api = Api()
     api.ok("POST", "/api/v1/namespaces/default/limitranges", LIMITS)
     api.ok("POST", PODS, POD)
@@ -37,4 +37,5 @@ def test_defaults_that_come_later_do_not_change_what_is_stored(path, patch, code
     assert found == code
     assert gojson.encode(entry.object, sorted_keys=True) == before
     if path:
-        assert api.ok("GET", f"{PODS}/p")["spec"]["resources"] == {"limits": {"cpu": "2"}, "requests": {"cpu": "2"}}
+        requests = {"cpu": "2", "memory": "64Mi"}
+        assert api.ok("GET", f"{PODS}/p")["spec"]["resources"] == {"limits": {"cpu": "2"}, "requests": requests}

@@ -167,8 +167,8 @@ def test_the_connection_after_an_answer(fields, version, closes):
 
 def test_a_head_has_the_headers_of_its_get_and_no_body():
     conversation = HttpConversation(runner())
-    _, got, body = answered(conversation.feed(ask()))
-    _, headers, nothing = answered(conversation.feed(ask("HEAD")))
+    _, got, body = answered(conversation.feed(ask("GET", "/apis")))
+    _, headers, nothing = answered(conversation.feed(ask("HEAD", "/apis")))
     assert (headers, nothing) == (got, b"")
     assert body
 

@@ -124,13 +124,16 @@ async def test_a_compressed_body_is_not_unpacked():
 @on_a_loop
 async def test_head_is_a_get_without_a_body():
     async with served() as api:
-        _, text, _ = await api.call("GET", "/version", Accept="application/json")
-        answer = await api.raw(b"HEAD /version HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+        _, text, _ = await api.call("GET", "/apis", Accept="application/json")
+        answer = await api.raw(b"HEAD /apis HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
         head, _, body = answer.partition(b"\r\n\r\n")
         assert head.startswith(b"HTTP/1.1 200 OK\r\n")
         assert b"Content-Type: application/json" in head
         assert body == b""
-        assert text["major"] == "1"
+        assert text["kind"] == "APIGroupList"
+        for path in (b"/version", b"/api", b"/api/v1", b"/apis/apps/v1"):
+            answer = await api.raw(b"HEAD " + path + b" HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+            assert answer.startswith(b"HTTP/1.1 405 ")
 
 
 @on_a_loop

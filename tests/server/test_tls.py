@@ -76,7 +76,8 @@ def test_old_tls_versions_are_rejected():
     ("header", "user"),
     [
         ("Bearer admin-token", "admin"),
-        ("bearer  alice-token ", "alice"),
+        ("bearer alice-token ", "alice"),
+        ("bearer  alice-token", "system:anonymous"),
         ("Basic YTpi", "system:anonymous"),
         (None, "system:anonymous"),
     ],
@@ -512,3 +513,16 @@ async def test_a_client_that_does_not_read_holds_up_nothing_else():
         await client.run(lambda: True)
         assert (await api.call("GET", "/version"))[0] == 200
         assert await client.answers(30) == [b"200"] * 30
+
+
+@pytest.mark.parametrize(("offered", "chosen"), [(["h2", "http/1.1"], "http/1.1"), (["h2"], None), ([], None)])
+@on_a_loop
+async def test_the_protocol_of_a_connection_is_http_1(offered, chosen):
+    authority = Authority()
+    context = authority.client_context()
+    if offered:
+        context.set_alpn_protocols(offered)
+    async with served(tls=authority.requesting_context(), trust=authority.client_context()) as api:
+        _, writer = await asyncio.open_connection("127.0.0.1", api.server.port, ssl=context)
+        assert writer.get_extra_info("ssl_object").selected_alpn_protocol() == chosen
+        await closed(writer)

@@ -17,11 +17,17 @@ def authenticated(user: User) -> User:
 
 
 def bearer_token(authorization: str | None) -> str:
-    """The token of an Authorization header; "" if there is none or the scheme is not Bearer."""
-    if not authorization:
-        return ""
-    scheme, _, token = authorization.partition(" ")
-    return token.strip() if scheme.lower() == "bearer" else ""
+    """The token of an Authorization header; "" if there is none or the scheme is not Bearer (`bearertoken`)."""
+    parts = authorization.strip(" ").split(" ", 2) if authorization else ()
+    return parts[1] if len(parts) > 1 and parts[0].lower() == "bearer" else ""
+
+
+def ignored(authorization: str | None) -> tuple[str, ...]:
+    """The warning of an Authorization header whose token is not read, as there is a second space before it."""
+    parts = authorization.strip(" ").split(" ", 2) if authorization else ()
+    if len(parts) < 3 or parts[1] or parts[0].lower() != "bearer":
+        return ()
+    return ("the provided Authorization header contains extra space before the bearer token, and is ignored",)
 
 
 def parse_token_file(lines: Iterable[str]) -> dict[str, User]:

@@ -78,14 +78,11 @@ def _only_for_collection(new: Object, old: Object) -> bool:
 def _check_role(write: Write, role: Object) -> None:
     if _may(write, "escalate", write.resource.plural, role["metadata"].get("name") or ""):
         return
-    if role.get("aggregationRule"):
-        missing = _missing(write, FULL_AUTHORITY)
-        if missing:
-            why = f"must have cluster-admin privileges to use an aggregationRule: {missing}"
-            raise _refused(write, role, why)
     missing = _missing(write, role.get("rules") or ())
     if missing:
         raise _refused(write, role, missing)
+    if role.get("aggregationRule") and _missing(write, FULL_AUTHORITY):
+        raise _refused(write, role, "must have cluster-admin privileges to use the aggregationRule")
 
 
 def _check_binding(write: Write, binding: Object) -> None:

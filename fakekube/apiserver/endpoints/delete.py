@@ -36,6 +36,7 @@ def delete(call: Call) -> Step:
     """Delete the object of the path, or mark it as terminating."""
     options = delete_options(_options_body(call), call.request)
     _warn(call, options)
+    call.check_name()
     existing = yield from write.delete(call, call.path, options, partial(check_preconditions, call, options))
     if existing is None:
         raise not_found(call.resource.qualified, call.info.name)

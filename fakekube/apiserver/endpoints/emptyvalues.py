@@ -11,7 +11,7 @@ from fakekube.apiserver.schema.zerovalues import drops_empties, with_empties
 from fakekube.apiserver.wire.status import FieldError
 
 
-def count_as_change(call: Call, obj: Object) -> bool:
+def changes_by_empties(call: Call, obj: Object) -> bool:
     """Whether the object was sent with empty lists or maps by which its kind counts a change."""
     strategy, schema, sent = call.strategy, call.registration.schema, call.sent
     if not strategy.empties_count or schema is None or sent is None:
@@ -21,7 +21,10 @@ def count_as_change(call: Call, obj: Object) -> bool:
 
 
 def checked(call: Call, obj: Object, validate: Callable[[Object], list[FieldError]]) -> list[FieldError]:
-    """The errors of an object, whose values are shown with the empty lists and maps that were sent."""
+    """The errors of an object, whose values are shown with the empty lists and maps that were sent.
+
+    It is validated once more for that; if this finds other errors, the first ones count.
+    """
     errors = validate(obj)
     schema = call.registration.schema
     if not errors or schema is None or call.sent is None:
@@ -32,8 +35,8 @@ def checked(call: Call, obj: Object, validate: Callable[[Object], list[FieldErro
     warnings = list(call.warnings)
     again = validate(shown)
     call.warnings[:] = warnings
-    return again if list(map(_place, again)) == list(map(_place, errors)) else errors
+    return again if list(map(_kind, again)) == list(map(_kind, errors)) else errors
 
 
-def _place(error: FieldError) -> tuple[str, str]:
+def _kind(error: FieldError) -> tuple[str, str]:
     return error.field, error.reason

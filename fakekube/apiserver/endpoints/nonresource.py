@@ -45,7 +45,7 @@ def answer(server: Server, request: Request) -> Response:
         return document
     if path.startswith("/version/"):
         raise no_such_resource()
-    if request.method not in ("GET", "HEAD"):
+    if request.method not in ("GET", "HEAD") or (request.method == "HEAD" and _restful(server, request)):
         return _of_any_method(server, request, path)
     if path == "/version":
         check_produced(request.headers.get("accept"), (JSON,), JSON)
@@ -109,9 +109,9 @@ def _document(server: Server, request: Request, key: Hashable, build: Callable[[
 
 
 def _restful(server: Server, request: Request) -> bool:
-    """Whether go-restful serves a document, and not the aggregator or apiextensions-apiserver."""
+    """Whether go-restful serves a document, and not the aggregator or apiextensions-apiserver. It serves no HEAD."""
     parts = request.path.strip("/").split("/")
-    return parts[0] == "api" or (len(parts) == 3 and not server.catalog.is_custom_group(parts[1]))
+    return parts[0] in ("api", "version") or (len(parts) == 3 and not server.catalog.is_custom_group(parts[1]))
 
 
 def _cached(server: Server, key: Hashable, document: Document, media_type: str) -> Cached:

@@ -79,7 +79,7 @@ def _prepare_whole(call: Call, obj: Object, old: Object, dry_run: bool) -> Objec
         merged = strategy.date(merged, call.context.now)
     merged = strategy.prepare_update(merged, old)
     return _with_generation(
-        merged, next_generation(strategy, merged, old, has_empties=emptyvalues.count_as_change(call, merged))
+        merged, next_generation(strategy, merged, old, has_empties=emptyvalues.changes_by_empties(call, merged))
     )
 
 

@@ -86,6 +86,8 @@ def syntax(value: Any) -> str:
         return go_quote(value)
     if value is None:
         return "interface {}(nil)"
+    if isinstance(value, bytes):
+        return f"[]uint8{{{', '.join(f'0x{one:x}' for one in value)}}}"
     return plain(value)
 
 

@@ -1,4 +1,4 @@
-"""The finished reconciles of all operators: numbered, counted and kept within limits when they are read."""
+"""The finished reconciles of all operators. They are numbered and counted when read, or when there are many."""
 
 from __future__ import annotations
 
@@ -48,13 +48,16 @@ class Finished:
         """Add a reconcile that has finished, and return it."""
         self._fresh.append(running)
         self.complete()
-        return (self._heartbeats if running.writes and _is_heartbeat(running) else self._others).latest()
+        return self._kept_with(running).latest()
+
+    def _kept_with(self, running: Running) -> _Kept:
+        """The sequence that a reconcile belongs to."""
+        return self._heartbeats if running.writes and _is_heartbeat(running) else self._others
 
     def complete(self) -> None:
         """Number the reconciles since the last call."""
         fresh, self._fresh = self._fresh, []
-        others: list[tuple[Any, ...]] = []
-        heartbeats: list[tuple[Any, ...]] = []
+        more: dict[_Kept, list[tuple[Any, ...]]] = {self._others: [], self._heartbeats: []}
         for running in fresh:
             run, latest = running.run, self._latest[running.identity]
             key = str(run.request)
@@ -63,10 +66,9 @@ class Finished:
             latest[who] = times + 1, running.serial
             if not times:
                 self._first(running, key)
-            kept = heartbeats if running.writes and _is_heartbeat(running) else others
-            kept.append(compact(running, key, times + 1, previous))
-        self._others.extend(others)
-        self._heartbeats.extend(heartbeats)
+            more[self._kept_with(running)].append(compact(running, key, times + 1, previous))
+        for kept, added in more.items():
+            kept.extend(added)
 
     def _first(self, running: Running, key: str) -> None:
         identity, controller = running.identity, running.run.controller
@@ -88,7 +90,7 @@ class Finished:
         return self._others.dropped + self._heartbeats.dropped
 
     def read(self) -> Sequence[Reconcile]:
-        """Those that are kept, in the order in which they finished."""
+        """Those that are kept, in the order of their ends."""
         self.complete()
         if not self._heartbeats:
             return self._others.read()
@@ -109,7 +111,7 @@ class Finished:
     def counts(self, identity: Identity) -> Mapping[tuple[str, str], tuple[int, int]]:
         """Of an operator, by controller and key: how many, and the serial of the latest; all count, kept or not."""
         self.complete()
-        return self._latest[identity]
+        return self._latest.get(identity, {})
 
     def before(self, running: Running) -> tuple[int, int]:
         """How many there were of the controller and key of a reconcile in progress, and the serial of the latest."""
@@ -153,11 +155,12 @@ _RENEWED = re.compile(r"/leases/|^/api/v1/nodes/[^/]+/status$")
 
 
 def _is_heartbeat(found: Running) -> bool:
-    """Whether a periodic reconcile has only renewed a lease, or the heartbeat of a simulated node: their row counts it.
+    """Whether a periodic reconcile has only renewed a lease, or the heartbeat of a simulated node: one row of the
+    timeline counts them all.
 
     Other controllers may write the status of a node for other reasons.
     """
-    _, path, *_ = found.writes
+    _, path, *_ = found.writes  # of the first one
     if "/leases/" not in path and found.identity.operator != CLUSTER:
         return False
     if found.outcome.error is not None or not all(cause.kind == "requeue_after" for cause in found.run.causes):

@@ -2,16 +2,35 @@
 
 import pytest
 
-from fakekube.apiserver.auth.authentication import authenticated, bearer_token, parse_token_file
+from fakekube.apiserver.auth.authentication import authenticated, bearer_token, ignored, parse_token_file
 from fakekube.apiserver.user import AUTHENTICATED, UNAUTHENTICATED, User
 
 
 @pytest.mark.parametrize(
     ("header", "token"),
-    [(None, ""), ("", ""), ("Bearer a.b", "a.b"), ("bearer  a ", "a"), ("Basic a", ""), ("Bearer", "")],
+    [
+        (None, ""),
+        ("", ""),
+        ("Bearer a.b", "a.b"),
+        ("bearer a ", "a"),
+        ("Bearer  a", ""),
+        ("Bearer a b", "a"),
+        ("Basic a", ""),
+        ("Bearer", ""),
+    ],
 )
 def test_the_token_of_a_header(header, token):
     assert bearer_token(header) == token
+
+
+@pytest.mark.parametrize(
+    ("header", "warns"),
+    [(None, False), ("Bearer  a", True), ("bearer   a", True), ("Bearer a b", False), ("Basic  a", False)],
+)
+def test_a_token_after_two_spaces_is_ignored_with_a_warning(header, warns):
+    assert [one.partition(" space ")[0] for one in ignored(header)] == (
+        ["the provided Authorization header contains extra"] if warns else []
+    )
 
 
 def test_a_token_file():

@@ -98,7 +98,7 @@ def test_aggregated_roles_require_all_permissions():
     api = allowed()
     aggregated = role(aggregationRule={"clusterRoleSelectors": [{"matchLabels": {"a": "b"}}]})
     message = api.refused("POST", f"{ACCESS}/clusterroles", aggregated, user=JANE)[2]
-    assert "must have cluster-admin privileges to use an aggregationRule" in message
+    assert "must have cluster-admin privileges to use the aggregationRule" in message
 
 
 def test_the_compact_form_of_a_rule():

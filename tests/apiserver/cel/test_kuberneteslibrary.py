@@ -1,5 +1,7 @@
 """Kubernetes' own functions of expressions, called directly (`apiserver/pkg/cel/library`)."""
 
+import math
+
 import pytest
 
 from fakekube.apiserver.cel.library import kubernetes
@@ -125,7 +127,7 @@ def test_quantities_as_integers(text, integer):
     ("text", "number"),
     [
         ("0.3", 0.30000000000000004), ("300m", 0.3), ("1.5", 1.5), ("0.50", 0.5), ("1.5Ki", 1536.0), ("0.1n", 1e-9),
-        ("1.23456789012", 1.234567891), ("16Ei", 2.0**63), ("-0.3", -0.30000000000000004), ("123456789012345678901", 1.2345678901234568e20),
+        ("1.23456789012", 1.234567891), ("16Ei", 2.0**63), ("9" * 400, math.inf), ("-" + "9" * 400, -math.inf), ("-0.3", -0.30000000000000004), ("123456789012345678901", 1.2345678901234568e20),
     ],
 )  # fmt: skip
 def test_quantities_as_numbers(text, number):

@@ -154,7 +154,7 @@ NEW = [
         {"expression": " ", "message": "a\nb", "messageExpression": " ", "reason": "Gone"}]}}), [
         "spec.validations[0].expression: Required value: expression is not specified",
         'spec.validations[0].messageExpression: Invalid value: " ": must be non-empty if specified',
-        'spec.validations[0].message: Invalid value: "a\\nb": message must not contain line breaks',
+        'spec.validations[0].message: Invalid value: "a\\nb": must not contain line breaks',
         'spec.validations[0].reason: Unsupported value: "Gone": supported values: "Forbidden", "Invalid", "RequestEntityTooLarge"',
     ]),
     ("ValidatingAdmissionPolicy", merged(POLICY, {"spec": {"auditAnnotations": [

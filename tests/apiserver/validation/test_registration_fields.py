@@ -11,8 +11,8 @@ from tests.apiserver.validation.test_registration import LEVEL, POLICY, RULE, SC
 NEW = [
     ("ValidatingAdmissionPolicy", merged(POLICY, {"spec": {"auditAnnotations": [{"key": f"k{i}", "valueExpression": "'a'"} for i in range(21)]}}), ['spec.auditAnnotations: Invalid value: [{"key":"k0","valueExpression":"\'a\'"},{"key":"k1","valueExpression":"\'a\'"},{"key":"k2","valu…']),
     ("ValidatingAdmissionPolicy", merged(POLICY, {"spec": {"validations": [{"expression": "true", "message": "  "}, {"expression": "true", "message": "a\nb", "reason": "Because"}, {"expression": " ", "messageExpression": " "}]}}), [
-        'spec.validations[0].message: Invalid value: "  ": message must be non-empty if specified',
-        'spec.validations[1].message: Invalid value: "a\\nb": message must not contain line breaks',
+        'spec.validations[0].message: Invalid value: "  ": must be non-empty if specified',
+        'spec.validations[1].message: Invalid value: "a\\nb": must not contain line breaks',
         'spec.validations[1].reason: Unsupported value: "Because": supported values: "Forbidden", "Invalid", "RequestEntityTooLarge"',
         'spec.validations[2].expression: Required value: expression is not specified',
         'spec.validations[2].messageExpression: Invalid value: " ": must be non-empty if specified',

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ipaddress
+import math
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -78,8 +79,12 @@ def is_integer(one: Quantity) -> bool:
 
 
 def as_float(one: Quantity) -> float:
-    """`Quantity.AsApproximateFloat64`: a product, which is rounded."""
-    return float(one.digits) * float(f"1e{one.exponent}")
+    """`Quantity.AsApproximateFloat64`: a product, which is rounded; infinite beyond float64."""
+    try:
+        digits = float(one.digits)
+    except OverflowError:
+        digits = math.inf if one.digits > 0 else -math.inf
+    return digits * float(f"1e{one.exponent}")
 
 
 def plus(one: Quantity, other: Quantity | int, sign: int = 1) -> Quantity:

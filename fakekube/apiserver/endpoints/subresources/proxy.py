@@ -32,7 +32,7 @@ def split(target: str) -> tuple[str, str] | None:
 def _stored(call: Call, collection: str, namespace: str, name: str) -> Object:
     found = call.server.store.get(collection, path_of(namespace, name))
     if found is None:
-        raise not_found(collection, name)
+        raise not_found(call.resource.qualified, name)  # as the resource of the request, whatever is looked up
     return found.object
 
 

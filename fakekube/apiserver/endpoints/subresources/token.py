@@ -139,13 +139,15 @@ def _check(seconds: int) -> None:
 
 def _bound(call: Call, ref: Object | None) -> serviceaccounttoken.BoundObjectReference | None:
     """The object to which the token is bound. Raises 400, 404, 409."""
-    if not ref:
+    if ref is None:
         return None
     version, kind, name = ref.get("apiVersion") or "", ref.get("kind") or "", ref.get("name") or ""
     group, _, short = version.rpartition("/")
     found = serviceaccounttoken.BINDABLE.get(kind) if not group else None
     if found is None:
         raise bad_request(f"cannot bind token to object of type {group}/{short}, Kind={kind}")
+    if not name:
+        raise bad_request("Name parameter required.")
     collection, claim = found
     path = name if collection == "nodes" else f"{call.namespace}/{name}"
     entry = call.server.store.get(collection, path)

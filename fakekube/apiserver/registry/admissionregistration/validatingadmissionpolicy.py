@@ -67,9 +67,9 @@ def _validate_validation(validation: Field, compiler: Compiler) -> None:
     elif made:
         compiler.resulting("string", authorizer=False).check(made)
     if message and not message.text.strip():
-        message.invalid("message must be non-empty if specified")
+        message.invalid("must be non-empty if specified")
     elif _line_break.search(message.text.strip()):
-        message.invalid("message must not contain line breaks")
+        message.invalid("must not contain line breaks")
     validation.get("reason").one_of(REASONS)
 
 

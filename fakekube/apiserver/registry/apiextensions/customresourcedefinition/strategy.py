@@ -46,6 +46,8 @@ def _conversion(given: Object | None) -> Object:
     if given is None:
         return {"strategy": "None"}
     webhook = given.get("webhook") or {}
+    if not any(webhook.values()):
+        return {key: value for key, value in given.items() if key != "webhook"}
     client = webhook.get("clientConfig") or {}
     if client.get("service") is None or "port" in client["service"]:
         return given
