@@ -143,6 +143,7 @@ class TlsTransport(asyncio.Transport, asyncio.Protocol):
             self._protocol.eof_received()
             self.close()
         except SSL.Error:
+            self._closing = True
             self._flush()  # an alert
             self._below.close()
 
@@ -206,7 +207,11 @@ class TlsTransport(asyncio.Transport, asyncio.Protocol):
     def write(self, data: bytes | bytearray | memoryview) -> None:
         size = len(data)
         if size and not self._closing:
-            self._tls.sendall(data)
+            try:
+                self._tls.sendall(data)
+            except SSL.Error:
+                self.abort()
+                return
             self._flush(max(RECORD, size + (size >> 8) + 256))  # each record of 16 KiB has some 30 bytes more
 
     def writelines(self, list_of_data: Iterable[bytes | bytearray | memoryview]) -> None:
