@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import struct
+
 from fakekube.apiserver.wire import envelope
 from fakekube.apiserver.wire.marshal import marshaler_of
 from fakekube.apiserver.wire.protobuf import MAGIC
@@ -57,7 +59,7 @@ def encoded(obj: Object, otherwise: Object) -> bytes:
     """An object in protobuf; another one if it has a value that its field cannot hold."""
     try:
         found = envelope.encode(obj)
-    except (TypeError, ValueError, AttributeError, LookupError, OverflowError, AssertionError):
+    except (TypeError, ValueError, AttributeError, LookupError, OverflowError, AssertionError, struct.error):
         found = envelope.encode(otherwise)
     return found
 
