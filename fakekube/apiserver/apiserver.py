@@ -150,7 +150,7 @@ class ApiServer:
         decision = self.authorizer.decide(self.store, user, info)
         if not decision.allowed:
             raise _denied(*self._denied_subject(info), rbac.denied_text(user, info, decision.reason))
-        if "//" in request.path:
+        if "//" in request.path and info.subresource != "proxy":
             raise no_such_resource() if _ROUTED.match(request.path) else PlainAnswer(404, "404 page not found\n")
         rule = self.faults.take(info, request.user_agent, request.query) if self.faults.rules else None
         if rule is not None:

@@ -353,3 +353,7 @@ def test_a_conversion_without_webhook_has_none(api: Api) -> None:
     conversion = {"strategy": "None", "webhook": {}}
     made = api.ok("POST", CRDS, {"metadata": {"name": "as.e.com"}, "spec": {**spec, "conversion": conversion}})
     assert made["spec"]["conversion"] == {"strategy": "None"}
+
+
+def test_two_slashes_within_the_path_of_a_proxied_request_are_passed_on(api: Api) -> None:
+    assert api.refused("GET", f"{PODS}/a/proxy//b")[2] == 'pods "a" not found'

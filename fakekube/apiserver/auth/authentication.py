@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from fakekube.apiserver.user import AUTHENTICATED, UNAUTHENTICATED, User
@@ -18,14 +18,20 @@ def authenticated(user: User) -> User:
 
 def bearer_token(authorization: str | None) -> str:
     """The token of an Authorization header; "" if there is none or the scheme is not Bearer (`bearertoken`)."""
-    parts = authorization.strip(" ").split(" ", 2) if authorization else ()
-    return parts[1] if len(parts) > 1 and parts[0].lower() == "bearer" else ""
+    words = _bearer(authorization)
+    return words[1] if len(words) > 1 else ""
+
+
+def _bearer(authorization: str | None) -> Sequence[str]:
+    """The words of an Authorization header, three at most; none if its scheme is not Bearer."""
+    words = authorization.strip(" ").split(" ", 2) if authorization else ()
+    return words if words and words[0].lower() == "bearer" else ()
 
 
 def ignored(authorization: str | None) -> tuple[str, ...]:
     """The warning of an Authorization header whose token is not read, as there is a second space before it."""
-    parts = authorization.strip(" ").split(" ", 2) if authorization else ()
-    if len(parts) < 3 or parts[1] or parts[0].lower() != "bearer":
+    words = _bearer(authorization)
+    if len(words) < 3 or words[1]:
         return ()
     return ("the provided Authorization header contains extra space before the bearer token, and is ignored",)
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from fakekube.apiserver.call import Call
 from fakekube.apiserver.resource import Object
-from fakekube.apiserver.schema.zerovalues import drops_empties, with_empties
+from fakekube.apiserver.schema.zerovalues import with_empties
 from fakekube.apiserver.wire.status import FieldError
 
 
@@ -16,8 +16,8 @@ def changes_by_empties(call: Call, obj: Object) -> bool:
     strategy, schema, sent = call.strategy, call.registration.schema, call.sent
     if not strategy.empties_count or schema is None or sent is None:
         return False
-    fields = schema.fields
-    return any(drops_empties(fields[part], sent.get(part), obj.get(part)) for part in strategy.generation)
+    parts = [(schema.fields[part], sent.get(part), obj.get(part)) for part in strategy.generation]
+    return any(with_empties(field, before, decoded) is not decoded for field, before, decoded in parts)
 
 
 def checked(call: Call, obj: Object, validate: Callable[[Object], list[FieldError]]) -> list[FieldError]:

@@ -92,24 +92,9 @@ def without_unknown(schema: Schema, value: Any) -> Any:
     return value if len(found) == len(value) and all(found[key] is value[key] for key in found) else found
 
 
-def drops_empties(schema: Schema, sent: Any, decoded: Any) -> bool:
-    """Whether decoding has dropped an empty list or map, which Go keeps until the object is stored, within a value."""
-    if type(sent) is list:
-        below = schema.items
-        both = zip(sent, decoded or (), strict=False)
-        return not decoded if not sent else below is not None and any(drops_empties(below, *pair) for pair in both)
-    if type(sent) is not dict:
-        return False
-    if not sent:
-        return schema.type == "map" and not decoded
-    fields = schema.fields if schema.type == "object" else {}
-    return any(
-        drops_empties(fields[key], item, (decoded or {}).get(key)) for key, item in sent.items() if key in fields
-    )
-
-
 def with_empties(schema: Schema, sent: Any, decoded: Any) -> Any:
-    """The decoded value with the empty lists and maps that decoding has dropped; the same one if there are none."""
+    """The decoded value with the empty lists and maps that decoding has dropped, which Go keeps until the object is
+    stored; the same one if there are none."""
     if type(sent) is list:
         below = schema.items
         if not sent or not decoded or below is None:

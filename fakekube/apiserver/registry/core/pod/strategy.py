@@ -65,7 +65,7 @@ def prepare_pod(obj: Object) -> Object:
     if annotations:
         apparmor.sync(spec, annotations)
     if spec.get("resources"):
-        # those of its containers, which admission may have set, complete them when the pod is read
+        # they follow from those of the containers, which admission may have set, when the pod is read
         spec["resources"] = dict(spec["resources"])
         default_resources(spec)
     status: Object = {"phase": "Pending", "qosClass": qos_class(spec)}
