@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -151,7 +150,7 @@ class ApiServer:
         if not decision.allowed:
             raise _denied(*self._denied_subject(info), rbac.denied_text(user, info, decision.reason))
         if "//" in request.path and info.subresource != "proxy":
-            raise no_such_resource() if _ROUTED.match(request.path) else PlainAnswer(404, "404 page not found\n")
+            raise no_such_resource() if _is_routed(request.path) else PlainAnswer(404, "404 page not found\n")
         rule = self.faults.take(info, request.user_agent, request.query) if self.faults.rules else None
         if rule is not None:
             return (yield from self._ruled(rule, request, info, user, context))
@@ -422,8 +421,9 @@ def _restrictions(registration: Registration, info: RequestInfo) -> Restrictions
     return MESSAGES if registration.has_message else UNSTRUCTURED
 
 
-#: How the paths begin that go-restful routes.
-_ROUTED = re.compile(r"/api/|/apis/[^/]")
+def _is_routed(path: str) -> bool:
+    """Whether go-restful routes a path."""
+    return path.startswith("/api/") or (path.startswith("/apis/") and not path.startswith("/apis//"))
 
 
 def _denied(qualified: str, name: str, why: str) -> StatusError:
