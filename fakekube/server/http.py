@@ -120,14 +120,18 @@ async def listen(
         max_headers=MAX_HEADERS,
     )
     server.shortcut, server.held = Shortcut(runner), held
-    server.secured = tls.secured if tls is not None and not isinstance(tls, ssl.SSLContext) else None
+    of_sockets: ssl.SSLContext | None = None
+    if isinstance(tls, ssl.SSLContext):
+        of_sockets = tls
+    elif tls is not None:
+        server.secured = tls.secured
     site_runner = web.ServerRunner(server, shutdown_timeout=SHUTDOWN_TIMEOUT)
     await site_runner.setup()
     try:
         if sock is None:
             sock = listening(host, port)
         # the loop closes the socket
-        await web.SockSite(site_runner, sock, ssl_context=tls if isinstance(tls, ssl.SSLContext) else None).start()
+        await web.SockSite(site_runner, sock, ssl_context=of_sockets).start()
         found = HttpServer(runner, host, sock.getsockname()[1], secure=tls is not None, server=server)
         runner.apiserver.address, runner.apiserver.secure = found.address, tls is not None
         yield found
