@@ -10,6 +10,17 @@ from tests.apiserver.api import CONFIGMAPS, CRDS, PODS, Api
 from tests.apiserver.validation.test_certificates import REQUEST
 
 MERGE = {"content_type": "application/merge-patch+json"}
+
+
+def definition(properties: dict[str, Any] | None = None, **spec: Any) -> dict[str, Any]:
+    """The definition `as.e.com`, whose objects have these properties."""
+    names = {"plural": "as", "singular": "a", "kind": "A", "listKind": "AList"}
+    schema = {"type": "object", **({"properties": properties} if properties else {})}
+    versions = [{"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": schema}}]
+    usual = {"group": "e.com", "scope": "Cluster", "names": names, "versions": versions}
+    return {"metadata": {"name": "as.e.com"}, "spec": {**usual, **spec}}
+
+
 POLICIES = "/apis/networking.k8s.io/v1/namespaces/default/networkpolicies"
 
 
@@ -248,13 +259,7 @@ def test_new_finalizers_of_a_deleted_object_are_named_in_order(api: Api) -> None
 
 @pytest.mark.parametrize(("field", "what"), [("uid", "UID"), ("resourceVersion", "ResourceVersion")])
 def test_a_definition_checks_the_preconditions_of_its_deletion_itself(api: Api, field: str, what: str) -> None:
-    names = {"plural": "as", "singular": "a", "kind": "A", "listKind": "AList"}
-    versions = [{"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": {"type": "object"}}}]
-    crd = {
-        "metadata": {"name": "as.e.com"},
-        "spec": {"group": "e.com", "scope": "Cluster", "names": names, "versions": versions},
-    }
-    meta = api.ok("POST", CRDS, crd)["metadata"]
+    api.ok("POST", CRDS, definition())
     meta = api.ok("GET", f"{CRDS}/as.e.com")["metadata"]
     code, _, message = api.refused("DELETE", f"{CRDS}/as.e.com", {"preconditions": {field: "0"}})
     assert code == 409
@@ -272,11 +277,7 @@ def test_a_definition_checks_the_preconditions_of_its_deletion_itself(api: Api, 
     ],
 )  # fmt: skip
 def test_the_limits_of_a_schema_are_numbers_of_64_bits(api: Api, sent: int, kept: int) -> None:
-    names = {"plural": "as", "singular": "a", "kind": "A", "listKind": "AList"}
-    schema = {"type": "object", "properties": {"x": {"type": "integer", "maximum": sent, "example": sent}}}
-    versions = [{"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": schema}}]
-    spec = {"group": "e.com", "scope": "Cluster", "names": names, "versions": versions}
-    response = api.answer("POST", CRDS, {"metadata": {"name": "as.e.com"}, "spec": spec})
+    response = api.answer("POST", CRDS, definition({"x": {"type": "integer", "maximum": sent, "example": sent}}))
     assert f'"maximum":{kept}' in response.body.encode().decode()
     assert f'"example":{sent}' in response.body.encode().decode()
 
@@ -347,11 +348,7 @@ def test_an_empty_reference_of_a_token_is_refused(api: Api, ref: dict[str, str],
 
 
 def test_a_conversion_without_webhook_has_none(api: Api) -> None:
-    names = {"plural": "as", "singular": "a", "kind": "A", "listKind": "AList"}
-    versions = [{"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": {"type": "object"}}}]
-    spec = {"group": "e.com", "scope": "Cluster", "names": names, "versions": versions}
-    conversion = {"strategy": "None", "webhook": {}}
-    made = api.ok("POST", CRDS, {"metadata": {"name": "as.e.com"}, "spec": {**spec, "conversion": conversion}})
+    made = api.ok("POST", CRDS, definition(conversion={"strategy": "None", "webhook": {}}))
     assert made["spec"]["conversion"] == {"strategy": "None"}
 
 
