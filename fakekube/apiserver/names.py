@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from fakekube.apiserver.features import since
+from fakekube.apiserver.features import enabled, since
 
 DNS_LABEL = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?"
 DNS_SUBDOMAIN = rf"{DNS_LABEL}(\.{DNS_LABEL})*"
@@ -100,6 +100,12 @@ def dns1035_label_problems(name: str, prefix: bool = False) -> list[str]:
     if not _dns1035.fullmatch(name):
         problems.append(regex_message(LABEL_1035_MESSAGE, "[a-z]([-a-z0-9]*[a-z0-9])?", "my-name", "abc-123"))
     return problems
+
+
+def service_name_problems(name: str, prefix: bool = False) -> list[str]:
+    if enabled("RelaxedServiceNameValidation"):
+        return dns_label_problems(name, prefix)
+    return dns1035_label_problems(name, prefix)
 
 
 def path_segment_problems(name: str, prefix: bool = False) -> list[str]:

@@ -30,7 +30,6 @@ def found(obj, path):
         (pod(terminationGracePeriodSeconds=-5), "spec.terminationGracePeriodSeconds", 1),
         (pod(serviceAccountName="a", serviceAccount="b"), "spec.serviceAccount", "a"),
         (pod(serviceAccount="b"), "spec.serviceAccountName", "b"),
-        (pod(schedulingGroup={"podGroupName": "x"}), "spec.schedulingGroup", None),
         (container(ports=[{"containerPort": 80}]), "spec.containers.0.ports.0.hostPort", None),
         (container(resources={"limits": {"cpu": "1"}}), "spec.containers.0.resources.requests", {"cpu": "1"}),
         (
@@ -38,7 +37,6 @@ def found(obj, path):
             "spec.containers.0.resources.requests",
             {"cpu": "1m", "memory": "1Gi"},
         ),
-        (container(lifecycle={"stopSignal": "SIGTERM"}), "spec.containers.0.lifecycle", {}),
         (
             container(env=[{"name": "a", "valueFrom": {"fieldRef": {"fieldPath": "metadata.name"}}}]),
             "spec.containers.0.env.0.valueFrom.fieldRef.apiVersion",
@@ -55,11 +53,6 @@ def found(obj, path):
             pod(volumes=[{"name": "v", "azureDisk": {"diskName": "d", "diskURI": "u"}}]),
             "spec.volumes.0.azureDisk.cachingMode",
             "ReadWrite",
-        ),
-        (
-            pod(volumes=[{"name": "v", "projected": {"sources": [{"clusterTrustBundle": {"path": "p"}}]}}]),
-            "spec.volumes.0.projected.sources.0",
-            {},
         ),
         (
             pod(resources={"limits": {"cpu": "2", "memory": "1Gi"}}),

@@ -65,7 +65,7 @@ def _field_error(one: ValidationProblem, root: str) -> FieldError:
             return FieldError(path, "FieldValueTooLong", f"Too long: may not be longer than {one.limit}")
         return FieldError(path, "FieldValueTooLong", f"Too long: may not be more than {one.limit} {unit}")
     if one.kind == "too many":
-        unit = "item" if one.limit == 1 and since(36) else "items"
+        unit = "item" if one.limit == 1 and since(34) else "items"
         return FieldError(path, "FieldValueTooMany", f"Too many: {one.value}: must have at most {one.limit} {unit}")
     value = "" if one.value is None else one.value
     shown = goprint.number(value) if isinstance(value, float) else quoted(value)

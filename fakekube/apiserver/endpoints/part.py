@@ -11,10 +11,11 @@ from typing import Any
 
 from fakekube.apiserver.call import Call
 from fakekube.apiserver.endpoints import emptyvalues, representation
+from fakekube.apiserver.features import since
 from fakekube.apiserver.registry.builtin import PARTS as FIELDS
 from fakekube.apiserver.registry.core.namespace import validate_finalize
 from fakekube.apiserver.registry.generic.kind import PartStrategy as Field
-from fakekube.apiserver.registry.generic.strategy import next_generation
+from fakekube.apiserver.registry.generic.strategy import as_new_errors, next_generation
 from fakekube.apiserver.response import StoredObject
 from fakekube.apiserver.schema import objectmeta
 from fakekube.apiserver.storage.store import Entry
@@ -77,7 +78,7 @@ def _prepare_whole(call: Call, obj: Object, old: Object, dry_run: bool) -> Objec
         merged = strategy.allocate(call.allocator(dry_run=dry_run), merged, old)
     if strategy.date is not None:
         merged = strategy.date(merged, call.context.now)
-    merged = strategy.prepare_update(merged, old)
+    merged = strategy.prepare_update(strategy.drop_disabled(merged, old), old)
     return _with_generation(
         merged, next_generation(strategy, merged, old, has_empties=emptyvalues.changes_by_empties(call, merged))
     )
@@ -91,9 +92,10 @@ def _with_generation(obj: Object, generation: int | None) -> Object:
 
 def _validate_whole(call: Call, obj: Object, old: Object) -> list[FieldError]:
     strategy = call.strategy
+    errors = [] if since(strategy.as_new_before) else as_new_errors(strategy, obj)
     if strategy.validate_update_with_warnings is not None:
-        return strategy.validate_update_with_warnings(obj, old, call.warnings)
-    return strategy.validate_update(obj, old)
+        return errors + strategy.validate_update_with_warnings(obj, old, call.warnings)
+    return errors + strategy.validate_update(obj, old)
 
 
 WHOLE = Part(_prepare_whole, _validate_whole, is_whole=True)
@@ -121,7 +123,7 @@ def _prepare_status(call: Call, obj: Object, old: Object, dry_run: bool) -> Obje
         if status is not None:
             merged["status"] = status
     merged["metadata"] = _status_metadata(call, obj, old)
-    merged = strategy.prepare_status_update(merged, old)
+    merged = strategy.prepare_status_update(strategy.drop_disabled(merged, old), old)
     if strategy.date_status is not None:
         merged = strategy.date_status(merged, old, call.context.now)
     return _with_generation(merged, old["metadata"].get("generation"))
@@ -171,7 +173,8 @@ def _of_field(field: Field) -> Part:
             meta = objectmeta.kept_on_update(obj["metadata"], old["metadata"])
         else:
             meta = _with_owners(obj, old)
-        merged = {**field.take(obj, old, call.context.now), "metadata": meta}
+        taken = call.strategy.drop_disabled(field.take(obj, old, call.context.now), old)
+        merged = {**taken, "metadata": meta}
         return _with_generation(merged, next_generation(call.strategy, merged, old))
 
     def validate(call: Call, obj: Object, old: Object) -> list[FieldError]:

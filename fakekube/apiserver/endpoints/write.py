@@ -349,7 +349,7 @@ def _completed(call: Call, obj: Object, name: str, *, dry_run: bool) -> Object:
         obj = strategy.author(obj, call.user)
     if strategy.allocate is not None and not call.info.subresource:  # a write to /status that creates allocates nothing
         obj = strategy.allocate(call.allocator(dry_run=dry_run), obj, None)
-    return strategy.prepare_create(obj)
+    return strategy.prepare_create(strategy.drop_disabled(obj, None))
 
 
 def _check_new(call: Call, obj: Object) -> None:

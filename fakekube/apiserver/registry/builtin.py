@@ -66,7 +66,7 @@ STRATEGIES: Mapping[str, Strategy] = dict(strategies_of(KINDS))
 _KINDS = {kind.resource: kind for kind in KINDS}
 
 _PRINTERS_BEFORE = {
-    kind.resource: {last: columns.described(kind.resource, one) for last, one in kind.printers_before.items()}
+    kind.resource: {last: columns.described(kind.resource, one, last) for last, one in kind.printers_before.items()}
     for kind in KINDS
 }
 

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from fakekube.apiserver.features import since
+
 _FIELDS: Mapping[str, str] = {
     "[]types.UID": "UncountedTerminatedPods.failed UncountedTerminatedPods.succeeded",
     "[]v1.Capability": "Capabilities.add Capabilities.drop",
@@ -232,8 +234,10 @@ EMBEDDED: Mapping[str, tuple[str, frozenset[str]]] = {
 
 
 def in_path(struct: str, field: str) -> str:
-    """The field in the path of an error: after the names of the embedded structs that have it."""
-    names = []
+    """The field in the path of an error: after the names of the embedded structs that have it, from 1.35 on."""
+    names: list[str] = []
+    if not since(35):
+        return field
     while struct in EMBEDDED and field not in EMBEDDED[struct][1]:
         struct = EMBEDDED[struct][0]
         names.append(struct)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from fakekube.apiserver.features import since
 from fakekube.apiserver.wire import gojson
 
 
@@ -27,7 +28,8 @@ def within(problem: WrongType, place: str) -> WrongType:
     if found is None:
         return problem
     what, path, kind = found.groups()
-    return WrongType(f"{what} into {place}{'.' + path if path else ''} of type {kind}", str(problem))
+    below = f".{path}" if path and since(35) else ""
+    return WrongType(f"{what} into {place}{below} of type {kind}", str(problem))
 
 
 class SentNumber(float):

@@ -109,7 +109,8 @@ def field_not_found(field: str, value: Any) -> FieldError:
 
 
 def field_too_many(field: str, count: int, limit: int) -> FieldError:
-    return FieldError(field, "FieldValueTooMany", f"Too many: {count}: must have at most {limit} items")
+    unit = "item" if limit == 1 and since(34) else "items"
+    return FieldError(field, "FieldValueTooMany", f"Too many: {count}: must have at most {limit} {unit}")
 
 
 def field_too_long(field: str, limit: int, unit: str = "bytes") -> FieldError:

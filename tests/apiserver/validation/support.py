@@ -89,7 +89,8 @@ def as_new(kind, obj):
     obj = complete(kind, obj)
     obj["metadata"].setdefault("uid", "u")
     obj["metadata"].setdefault("creationTimestamp", "2026-01-01T00:00:00Z")
-    return strategy(kind).prepare_create(obj)
+    rules = strategy(kind)
+    return rules.prepare_create(rules.drop_disabled(obj, None))
 
 
 def texts(errors):
@@ -110,7 +111,7 @@ def update_problems(kind, old, change):
     sent = complete(kind, merged(stored, change))
     if "status" in stored:
         sent["status"] = stored["status"]
-    prepared = strategy(kind).prepare_update(sent, stored)
+    prepared = strategy(kind).prepare_update(strategy(kind).drop_disabled(sent, stored), stored)
     return texts(strategy(kind).validate_update(prepared, stored))
 
 

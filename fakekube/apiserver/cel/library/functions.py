@@ -53,12 +53,14 @@ FUNCTIONS = _by_name()
 #: What came with a version, as ids of overloads begin or end: the first minor version whose new expressions have it. A
 #: library can be used one version after it was added, so that the version before can read the expressions.
 _ADDED = (
-    (35, "", ("lists_range", "list_distinct", "list_reverse", "list_slice", "list_first", "list_last")),
+    (35, "", ("lists_range", "list_distinct", "list_reverse", "list_slice")),
     (35, "list_flatten", ()),
     (35, "list_", ("_sort", "_sortByAssociatedKeys")),
     (34, "", ("_to_semver",)),
     (34, "semver_", ()),
     (34, "is_semver_", ()),
+    (33, "", ("list_first", "list_last")),  # of a later cel-go, not of a version of a library
+    (33, "optional_unwrap", ()),
     (33, "@mapInsert_", ()),
     (32, "format.", ()),
     (32, "format-", ()),

@@ -6,6 +6,7 @@ import re
 from typing import Any
 
 from fakekube.apiserver.registry.core.pod.defaults import default_template
+from fakekube.apiserver.registry.core.pod.disabledfields import drop_disabled_in
 from fakekube.apiserver.registry.core.pod.validation.podoptions import PodOptions
 from fakekube.apiserver.registry.core.pod.validation.podspec import validate_template
 from fakekube.apiserver.registry.core.podtemplate.status import status_validator
@@ -137,33 +138,39 @@ def _daemon_set(obj: Object, ages: Ages) -> list[Any]:
     ]
 
 
+_PRINTER = Printer(
+    columns(
+        NAME,
+        integer("Desired"),
+        integer("Current"),
+        integer("Ready"),
+        integer("Up-to-date"),
+        integer("Available"),
+        "Node Selector",
+        AGE,
+        *SELECTED_COLUMNS,
+    ),
+    _daemon_set,
+)
+
+
 KIND = Kind(
     "daemonsets.apps",
     Strategy(
         generation=("spec",),
         versioned_annotation=TEMPLATE_GENERATION,
         default=default_daemon_set,
+        drop_disabled=drop_disabled_in("spec", "template", "spec"),
         prepare_create=prepare_daemon_set,
         prepare_update=prepare_daemon_set_update,
         prepare_status_update=prepare_daemon_set_status,
         validate=spec_validator(_validate_spec),
         warnings=of_template,
         update_warnings=where_changed(of_template),
+        as_new_before=34,
         validate_update=spec_update_validator(_validate_spec, selector_first=True),
         validate_status_update=status_validator(*COUNTS),
     ),
-    printer=Printer(
-        columns(
-            NAME,
-            integer("Desired"),
-            integer("Current"),
-            integer("Ready"),
-            integer("Up-to-date"),
-            integer("Available"),
-            "Node Selector",
-            AGE,
-            *SELECTED_COLUMNS,
-        ),
-        _daemon_set,
-    ),
+    printer=_PRINTER,
+    printers_before={36: _PRINTER},
 )

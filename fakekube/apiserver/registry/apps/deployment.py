@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from fakekube.apiserver.registry.core.pod.defaults import default_template
+from fakekube.apiserver.registry.core.pod.disabledfields import drop_disabled_in
 from fakekube.apiserver.registry.core.pod.validation.podoptions import PodOptions
 from fakekube.apiserver.registry.core.podtemplate.status import MORE_THAN_READY, status_validator
 from fakekube.apiserver.registry.core.podtemplate.table import SELECTED_COLUMNS, container_cells, count_at
@@ -91,11 +92,19 @@ def _deployment(obj: Object, ages: Ages) -> list[Any]:
     ]
 
 
+#: Disabled fields of Deployments and ReplicaSets.
+TERMINATING = (("DeploymentReplicaSetTerminatingReplicas", ("status.terminatingReplicas",)),)
+
+
+_PRINTER = Printer(columns(NAME, "Ready", "Up-to-date", "Available", AGE, *SELECTED_COLUMNS), _deployment)
+
+
 KIND = Kind(
     "deployments.apps",
     Strategy(
         generation=("spec",),
         default=default_deployment,
+        drop_disabled=drop_disabled_in("spec", "template", "spec", gated=TERMINATING),
         annotations_count=True,
         status_keeps=("generation", "labels"),
         validate=spec_validator(_validate_spec),
@@ -104,5 +113,6 @@ KIND = Kind(
         validate_update=spec_update_validator(_validate_spec),
         validate_status_update=status_validator(*COUNTS, at_most_all=COUNTS[2:5], more_than_ready=MORE_THAN_READY),
     ),
-    printer=Printer(columns(NAME, "Ready", "Up-to-date", "Available", AGE, *SELECTED_COLUMNS), _deployment),
+    printer=_PRINTER,
+    printers_before={36: _PRINTER},
 )

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from fakekube.apiserver.registry.apps.deployment import TERMINATING
+from fakekube.apiserver.registry.core.pod.disabledfields import drop_disabled_in
 from fakekube.apiserver.registry.core.pod.validation.podoptions import PodOptions
 from fakekube.apiserver.registry.core.podtemplate.replicas import (
     REPLICA_COLUMNS,
@@ -38,16 +40,22 @@ def _replica_set(obj: Object, ages: Ages) -> list[Any]:
     return [*replica_cells(obj, ages), selector_cell(get(obj, "spec.selector"))]
 
 
+_PRINTER = Printer(REPLICA_COLUMNS, _replica_set)
+
+
 KIND = Kind(
     "replicasets.apps",
     Strategy(
         generation=("spec",),
         default=default_replica_set,
+        drop_disabled=drop_disabled_in("spec", "template", "spec", gated=TERMINATING),
         validate=spec_validator(_validate_spec),
         warnings=of_named,
         update_warnings=where_changed(of_template),
+        as_new_before=34,
         validate_update=spec_update_validator(_validate_spec),
         validate_status_update=replica_status_validator(),
     ),
-    printer=Printer(REPLICA_COLUMNS, _replica_set),
+    printer=_PRINTER,
+    printers_before={36: _PRINTER},
 )

@@ -9,6 +9,7 @@ from fakekube.apiserver.features import since
 from fakekube.apiserver.registry.core.persistentvolumeclaim.claimspec import validate_claim_spec
 from fakekube.apiserver.registry.core.persistentvolumeclaim.strategy import default_claim
 from fakekube.apiserver.registry.core.pod.defaults import default_template
+from fakekube.apiserver.registry.core.pod.disabledfields import drop_disabled_in
 from fakekube.apiserver.registry.core.pod.validation.podoptions import TEMPLATE, PodOptions
 from fakekube.apiserver.registry.core.pod.validation.podspec import validate_template, validate_template_metadata
 from fakekube.apiserver.registry.core.pod.warnings import Warnings, claim_warnings
@@ -195,11 +196,19 @@ def _stateful_set(obj: Object, ages: Ages) -> list[Any]:
     return [name_of(obj), ready, age_of(obj, ages), *container_cells(obj, "spec.template")]
 
 
+_GATED = (
+    ("StatefulSetAutoDeletePVC", ("spec.persistentVolumeClaimRetentionPolicy",)),
+    ("MaxUnavailableStatefulSet", ("spec.updateStrategy.rollingUpdate.maxUnavailable",)),
+    ("StatefulSetStartOrdinal", ("spec.ordinals",)),
+)
+
+
 KIND = Kind(
     "statefulsets.apps",
     Strategy(
         generation=("spec",),
         default=default_stateful_set,
+        drop_disabled=drop_disabled_in("spec", "template", "spec", gated=_GATED),
         name_check=names.dns_label_problems,
         validate=spec_validator(_validate_spec),
         warnings=stateful_set_warnings,

@@ -17,7 +17,7 @@ Object = dict[str, Any]
 
 
 #: Field -> its feature gate.
-GATED = {f"spec.{field}": "CoordinatedLeaderElection" for field in ("strategy", "preferredHolder")}
+_GATED = tuple(("CoordinatedLeaderElection", (f"spec.{field}",)) for field in ("strategy", "preferredHolder"))
 
 OLDEST_EMULATION_VERSION = "OldestEmulationVersion"
 
@@ -50,8 +50,7 @@ KIND = Kind(
         qualified_finalizers=False,
         create_on_update=True,
         unconditional_update=False,
-        prepare_create=partial(without_disabled, GATED),
-        prepare_update=partial(without_disabled, GATED),
+        drop_disabled=partial(without_disabled, _GATED),
         validate=validator(validate),
         validate_update=update_validator(lambda new, old: validate(new)),
     ),

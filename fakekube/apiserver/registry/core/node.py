@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import partial
 from typing import Any
 
 from fakekube.apiserver.names import label_value_problems
@@ -50,15 +51,17 @@ def default_node(obj: Object) -> None:
 
 
 #: Dynamic configuration of kubelets.
-_GATED = {"spec.configSource": REMOVED, "status.config": REMOVED}
-
-
-def prepare_node(new: Object) -> Object:
-    return without_disabled(_GATED, new)
+_GATED = (
+    (REMOVED, ("spec.configSource",)),
+    (REMOVED, ("status.config",)),
+    ("RecursiveReadOnlyMounts", ("status.runtimeHandlers",)),
+    ("SupplementalGroupsPolicy", ("status.features",)),
+    ("NodeDeclaredFeatures", ("status.declaredFeatures",)),
+)
 
 
 def prepare_node_update(new: Object, old: Object) -> Object:
-    return without_disabled(_GATED, {**new, "status": old.get("status") or {}}, old)
+    return {**new, "status": old.get("status") or {}}
 
 
 ONLY_ONCE = 'node updates may not change {} except from "" to valid'
@@ -251,9 +254,8 @@ KIND = Kind(
         fields_message="label",
         repeats_metadata=False,
         default=default_node,
-        prepare_create=prepare_node,
+        drop_disabled=partial(without_disabled, _GATED),
         prepare_update=prepare_node_update,
-        prepare_status_update=lambda new, old: without_disabled(_GATED, new, old),
         validate=validator(validate),
         validate_update=update_validator(validate_update),
         validate_status_update=update_validator(validate_status_update),

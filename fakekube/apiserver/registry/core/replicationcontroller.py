@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from fakekube.apiserver import names
+from fakekube.apiserver.registry.core.pod.disabledfields import drop_disabled_in
 from fakekube.apiserver.registry.core.pod.validation.podoptions import PodOptions
 from fakekube.apiserver.registry.core.pod.validation.podspec import validate_template
 from fakekube.apiserver.registry.core.podtemplate.replicas import (
@@ -67,12 +68,14 @@ KIND = Kind(
         default_propagation="Orphan",
         generation=("spec",),
         default=default_replication_controller,
+        drop_disabled=drop_disabled_in("spec", "template", "spec"),
         prepare_status_update=with_labels_of_template,
         fields={"status.replicas": status_replicas},
         fields_message="label",
         validate=spec_validator(_validate_spec),
         warnings=of_named,
         update_warnings=where_changed(of_template),
+        as_new_before=35,
         validate_update=spec_update_validator(_validate_spec, fixed_selector=False),
         validate_status_update=replica_status_validator(),
     ),

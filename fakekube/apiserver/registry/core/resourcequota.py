@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from fakekube.apiserver.features import since
 from fakekube.apiserver.registry.core.pod.defaults import round_up_all
 from fakekube.apiserver.registry.core.resourcenames import (
     COMPUTE,
@@ -164,7 +165,9 @@ COMPARED = ("cpu", "memory", "storage", "ephemeral-storage")
 def quota_warnings(quota: Object) -> list[str]:
     """Warns about requests that may exceed the limits (`WarningsOnCreate`)."""
     hard = (quota.get("spec") or {}).get("hard") or {}
-    warnings = []
+    warnings: list[str] = []
+    if not since(35):
+        return warnings
     for name in COMPARED:
         asked, limit = f"requests.{name}", f"limits.{name}"
         if asked not in hard and name in ("cpu", "memory"):

@@ -12,6 +12,7 @@ from typing import Any
 from fakekube.apiserver import names
 from fakekube.apiserver.registry.generic.allocator import Allocator
 from fakekube.apiserver.resource import Resource
+from fakekube.apiserver.schema import objectmeta
 from fakekube.apiserver.user import User
 from fakekube.apiserver.wire.gojson import is_same
 from fakekube.apiserver.wire.goprint import go_quote
@@ -53,6 +54,10 @@ def as_is(obj: Object) -> Object:
 
 
 def update_as_is(new: Object, old: Object) -> Object:
+    return new
+
+
+def all_enabled(new: Object, old: Object | None) -> Object:
     return new
 
 
@@ -143,6 +148,8 @@ class Strategy(Struct, frozen=True):
     """Sets the times of a decoded object that default to the present; None: there are none."""
     author: Callable[[Object, User], Object] | None = None
     """Records the user in a new object; None: the kind does not record it."""
+    drop_disabled: Callable[[Object, Object | None], Object] = all_enabled
+    """Drops the fields of features that are off, given the new and the stored object (`dropDisabledFields`)."""
     prepare_create: Prepare = as_is
     prepare_update: PrepareUpdate = update_as_is
     prepare_status_update: PrepareUpdate = update_as_is
@@ -152,6 +159,9 @@ class Strategy(Struct, frozen=True):
     validate_update: Callable[[Object, Object], list[FieldError]] = _no_update_errors
     validate_update_with_warnings: Callable[[Object, Object, list[str]], list[FieldError]] | None = None
     """In place of `validate_update`, for kinds whose validation of an update also warns."""
+    as_new_before: int = 0
+    """Before this minor version an update was also validated as a new object (`Validate` before `ValidateUpdate`), so
+    that its causes were reported twice."""
     validate_status_update: Callable[[Object, Object], list[FieldError]] = _no_update_errors
     validate_status_with_warnings: Callable[[Object, Object, list[str]], list[FieldError]] | None = None
     """In place of `validate_status_update`, for kinds whose validation of a status also warns."""
@@ -229,6 +239,15 @@ def name_check_of(strategy: Strategy, obj: Object) -> names.NameCheck:
     if more is None:
         return strategy.name_check
     return lambda name, prefix: [*strategy.name_check(name, prefix), *more(obj, name)]
+
+
+def as_new_errors(strategy: Strategy, obj: Object) -> list[FieldError]:
+    """The errors of an object as a new one, with those of its metadata (`ValidateObjectMeta`)."""
+    meta = obj["metadata"]
+    errors = objectmeta.generate_name_errors(meta, strategy.name_check) + objectmeta.content_errors(meta)
+    if strategy.qualified_finalizers:
+        errors += objectmeta.undomained_finalizer_errors(meta.get("finalizers"), "metadata.finalizers")
+    return errors + strategy.validate(obj)
 
 
 def warnings_of_update(strategy: Strategy, new: Object, old: Object) -> list[str]:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from fakekube.apiserver import names
-from fakekube.apiserver.names import dns_subdomain_problems
+from fakekube.apiserver.names import dns_subdomain_problems, service_name_problems
 from fakekube.apiserver.registry.core.service.table import SHOWN, load_balancer_addresses
 from fakekube.apiserver.registry.core.service.validation import load_balancer_ips, validate_host
 from fakekube.apiserver.registry.generic.kind import Kind
@@ -143,7 +143,7 @@ def _validate_backend(backend: Field) -> None:
 
 
 def _validate_service(service: Field) -> None:
-    service["name"].required().dns_label()
+    service["name"].required().check(service_name_problems)
     name, number = service["port"]["name"], service["port"]["number"]
     if name and number:
         service.parent.invalid("cannot set both port name & port number", "")

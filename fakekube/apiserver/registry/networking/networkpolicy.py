@@ -131,6 +131,7 @@ KIND = Kind(
         generation=("spec",),
         empties_count=True,
         validate=validator(validate),
+        as_new_before=36,
         validate_update=update_validator(validate_update),
         warnings=network_policy_warnings,
     ),

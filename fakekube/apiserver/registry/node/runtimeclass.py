@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from fakekube.apiserver.features import since
 from fakekube.apiserver.registry.core.pod.validation import resourcerequirements
 from fakekube.apiserver.registry.core.pod.validation.affinity import validate_tolerations
 from fakekube.apiserver.registry.core.pod.warnings import DEPRECATED_LABELS
@@ -27,15 +28,17 @@ def selector_warnings(obj: Object) -> list[str]:
 
 
 def validate(runtime_class: Field) -> None:
-    runtime_class["handler"].required().dns_label()
+    handler = runtime_class["handler"]
+    (handler.required() if since(36) else handler).dns_label()
     overhead = runtime_class["overhead"]
     if overhead.value is not None:
         resourcerequirements.validate_requirements(overhead.with_value({"limits": overhead["podFixed"].value}))
     scheduling = runtime_class["scheduling"]
     validate_labels(scheduling["nodeSelector"])
-    validate_tolerations(scheduling["tolerations"])
+    tolerations = scheduling["tolerations"]
+    validate_tolerations(tolerations if since(35) else tolerations.at("tolerations", tolerations.value))
     seen: set[tuple[str, ...]] = set()
-    for toleration in scheduling["tolerations"]:
+    for toleration in tolerations:
         key = tuple(toleration[field].text for field in ("key", "operator", "value", "effect"))
         if key in seen:
             shown = dict(zip(("Key", "Operator", "Value", "Effect"), key, strict=True))

@@ -49,6 +49,7 @@ STRATEGY = Strategy(
     create_on_update=True,
     repeats_metadata=False,
     validate=validator(validate),
+    as_new_before=35,
     validate_update=update_validator(validate_update),
 )
 

@@ -91,6 +91,7 @@ STRATEGY = Strategy(
     repeats_metadata=False,
     default=default_binding,
     validate=validator(validate),
+    as_new_before=35,
     validate_update=update_validator(validate_update),
 )
 

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from fakekube.apiserver import names
+from fakekube.apiserver.features import since
 from fakekube.apiserver.registry.core.resourcenames import is_extended
+from fakekube.apiserver.registry.generic.gatedfields import without_disabled
 from fakekube.apiserver.registry.generic.kind import Kind
 from fakekube.apiserver.registry.generic.strategy import Strategy
 from fakekube.apiserver.registry.generic.table.columns import NAME_AND_AGE
 from fakekube.apiserver.registry.generic.validation.field import Field
-from fakekube.apiserver.registry.generic.validation.metadata import as_new
-from fakekube.apiserver.registry.generic.validation.rules import validator
+from fakekube.apiserver.registry.generic.validation.metadata import validate_metadata
+from fakekube.apiserver.registry.generic.validation.rules import update_validator, validator
 from fakekube.apiserver.registry.resource.devices import (
     MOST_CONFIGS,
     MOST_SELECTORS,
@@ -28,14 +32,25 @@ def validate(device_class: Field) -> None:
         name.invalid("must be a valid extended resource name")
 
 
+def validate_update(new: Field, old: Field) -> None:
+    if since(35):
+        validate_metadata(new, names.any_name_problems)
+    validate(new)
+
+
+_GATED = (("DRAExtendedResource", ("spec.extendedResourceName",)),)
+
+
 KIND = Kind(
     "deviceclasses.resource.k8s.io",
     Strategy(
         name_check=names.long_name_problems,
         returns_deleted=True,
+        drop_disabled=partial(without_disabled, _GATED),
         generation=("spec",),
         validate=validator(validate),
-        validate_update=as_new(validate, names.any_name_problems),
+        as_new_before=35,
+        validate_update=update_validator(validate_update),
     ),
     printer=NAME_AND_AGE,
 )

@@ -8,7 +8,9 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
+from fakekube.apiserver.features import enabled, since
 from fakekube.apiserver.registry.core.pod.validation.volumes import validate_csi_driver_name
+from fakekube.apiserver.registry.generic.gatedfields import Gated
 from fakekube.apiserver.registry.generic.validation.field import Field
 from fakekube.apiserver.registry.resource.deviceexpressions import validate_expression
 
@@ -42,6 +44,16 @@ WHICH_REQUEST = "exactly one of `exactly` or `firstAvailable` is required"
 REQUEST_REFERENCE = (
     "must be the name of a request in the claim or the name of a request and a subrequest separated by '/'"
 )
+
+
+def gated_of_claim(spec: str) -> Gated:
+    """The fields of features of a claim's specification, which has this path."""
+    requests = f"{spec}.devices.requests[]"
+    return (
+        ("DRAPrioritizedList", (f"{requests}.firstAvailable",)),
+        ("DRAAdminAccess", (f"{requests}.exactly.adminAccess",)),
+        ("DRAConsumableCapacity", (f"{requests}.exactly.capacity", f"{requests}.firstAvailable[].capacity")),
+    )
 
 
 def each(items: Field, most: int, rule: Rule) -> None:
@@ -133,9 +145,11 @@ def _validate_constraint(constraint: Field, known: Mapping[str, set[str]]) -> No
     attributes = constraint.members(("matchAttribute", "distinctAttribute"))
     if attributes:
         _validate_full_name(attributes[0])
-    else:
+    elif enabled("DRAConsumableCapacity"):
         why = 'exactly one of "matchAttribute" or "distinctAttribute" is required, but multiple fields are set'
         constraint.missing(why)
+    else:
+        constraint["matchAttribute"].missing()
 
 
 def _validate_references(references: Field, known: Mapping[str, set[str]]) -> None:
@@ -222,4 +236,5 @@ def validate_name(name: Field) -> None:
 def _validate_full_name(name: Field) -> None:
     validate_name(name)
     if "/" not in name.text:
-        name.invalid("a fully qualified name must be a domain and a name separated by a slash")
+        why = "a fully qualified name must be a domain and a name separated by a slash"
+        name.invalid(why if since(35) else "must include a domain")

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from functools import partial
 from typing import Any
 
+from fakekube.apiserver.features import since
 from fakekube.apiserver.registry.core.pod.validation.affinity import validate_node_selector
 from fakekube.apiserver.registry.core.pod.validation.volumes import validate_csi_driver_name
+from fakekube.apiserver.registry.generic.gatedfields import without_disabled
 from fakekube.apiserver.registry.generic.kind import Kind
 from fakekube.apiserver.registry.generic.strategy import Strategy
 from fakekube.apiserver.registry.generic.table.ages import Ages
@@ -31,6 +34,7 @@ from fakekube.apiserver.registry.resource.devices import (
     MOST_CONFIGS,
     each,
     each_once,
+    gated_of_claim,
     request_names,
     validate_binding_conditions,
     validate_config,
@@ -76,8 +80,11 @@ def validate(claim: Field) -> None:
 
 
 def validate_update(new: Field, old: Field) -> None:
-    validate_metadata(new)
+    if since(35):
+        validate_metadata(new)
     new["spec"].immutable_struct(old["spec"], "ResourceClaimSpec")
+    if not since(35):
+        validate(new)
 
 
 def validate_status_update(new: Field, old: Field) -> None:
@@ -189,13 +196,30 @@ def _resource_claim(obj: Object, ages: Ages) -> list[Any]:
     return [name_of(obj), joined(states), age_of(obj, ages)]
 
 
+_RESULTS = "status.allocation.devices.results[]"
+
+_BINDING = (
+    "status.allocation.allocationTimestamp", f"{_RESULTS}.bindingConditions", f"{_RESULTS}.bindingFailureConditions",
+)  # fmt: skip
+
+_GATED = (
+    *gated_of_claim("spec"),
+    ("DRAResourceClaimDeviceStatus", ("status.devices",)),
+    ("DRAAdminAccess", (f"{_RESULTS}.adminAccess",)),
+    ("DRAConsumableCapacity", (f"{_RESULTS}.shareID", f"{_RESULTS}.consumedCapacity", "status.devices[].shareID")),
+    *((gate, _BINDING) for gate in ("DRADeviceBindingConditions", "DRAResourceClaimDeviceStatus")),
+)
+
+
 KIND = Kind(
     "resourceclaims.resource.k8s.io",
     Strategy(
         status_resets_metadata=True,
         returns_deleted=True,
         default=default_claim,
+        drop_disabled=partial(without_disabled, _GATED),
         validate=validator(validate),
+        as_new_before=35,
         validate_update=update_validator(validate_update),
         validate_status_update=update_validator(validate_status_update),
     ),

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
+from fakekube.apiserver.features import since
+from fakekube.apiserver.registry.generic.gatedfields import without_disabled
 from fakekube.apiserver.registry.generic.kind import Kind
 from fakekube.apiserver.registry.generic.strategy import Strategy
 from fakekube.apiserver.registry.generic.table.columns import NAME_AND_AGE
@@ -11,7 +14,7 @@ from fakekube.apiserver.registry.generic.validation.field import Field
 from fakekube.apiserver.registry.generic.validation.metadata import validate_metadata, validate_metadata_update
 from fakekube.apiserver.registry.generic.validation.rules import update_validator, validator
 from fakekube.apiserver.registry.generic.validation.templatemetadata import validate_template_metadata
-from fakekube.apiserver.registry.resource.devices import validate_devices
+from fakekube.apiserver.registry.resource.devices import gated_of_claim, validate_devices
 from fakekube.apiserver.registry.resource.resourceclaim import default_claim
 
 Object = dict[str, Any]
@@ -32,6 +35,11 @@ def validate_update(new: Field, old: Field) -> None:
     validate(new)
     validate_metadata_update(new, old)
     new["spec"].immutable_struct(old["spec"], "ResourceClaimTemplateSpec")
+    if not since(35):
+        validate(new)
+
+
+_GATED = gated_of_claim("spec.spec")
 
 
 KIND = Kind(
@@ -39,6 +47,7 @@ KIND = Kind(
     Strategy(
         returns_deleted=True,
         repeats_metadata=False,
+        drop_disabled=partial(without_disabled, _GATED),
         default=default_template,
         validate=validator(validate),
         validate_update=update_validator(validate_update),

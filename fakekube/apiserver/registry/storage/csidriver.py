@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
+from fakekube.apiserver.features import enabled
 from fakekube.apiserver.registry.core.pod.validation.volumes import validate_token_seconds
 from fakekube.apiserver.registry.generic.gatedfields import without_disabled
 from fakekube.apiserver.registry.generic.kind import Kind
@@ -47,7 +49,12 @@ FS_GROUP_POLICIES = ("File", "None", "ReadWriteOnceWithFSType")
 LIFECYCLE_MODES = ("Persistent", "Ephemeral")
 
 
-_GATED = {"spec.preventPodSchedulingIfMissing": "VolumeLimitScaling"}
+_GATED = (
+    ("SELinuxMountReadWriteOncePod", ("spec.seLinuxMount",)),
+    ("CSIServiceAccountTokenSecrets", ("spec.serviceAccountTokenInSecrets",)),
+    ("MutableCSINodeAllocatableCount", ("spec.nodeAllocatableUpdatePeriodSeconds",)),
+    ("VolumeLimitScaling", ("spec.preventPodSchedulingIfMissing",)),
+)
 
 
 def validate(driver: Field) -> None:
@@ -92,7 +99,7 @@ TOKENS_IN_ATTRIBUTES = (
 
 def warnings(obj: Object) -> list[str]:
     spec = obj.get("spec") or {}
-    unset = spec.get("serviceAccountTokenInSecrets") is None
+    unset = spec.get("serviceAccountTokenInSecrets") is None and enabled("CSIServiceAccountTokenSecrets")
     return [TOKENS_IN_ATTRIBUTES] if spec.get("tokenRequests") and unset else []
 
 
@@ -120,8 +127,7 @@ KIND = Kind(
     "csidrivers.storage.k8s.io",
     Strategy(
         default=default_driver,
-        prepare_create=lambda new: without_disabled(_GATED, new),
-        prepare_update=lambda new, old: without_disabled(_GATED, new, old),
+        drop_disabled=partial(without_disabled, _GATED),
         returns_deleted=True,
         unconditional_update=False,
         generation=("spec",),

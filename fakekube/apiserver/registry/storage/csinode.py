@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from fakekube.apiserver.features import enabled
 from fakekube.apiserver.registry.core.pod.validation.volumes import validate_csi_driver_name
 from fakekube.apiserver.registry.generic.kind import Kind
 from fakekube.apiserver.registry.generic.strategy import Strategy
@@ -52,8 +53,12 @@ def _fixed(driver: Object) -> Object:
         "Name": driver.get("name", ""),
         "NodeID": driver.get("nodeID", ""),
         "TopologyKeys": driver.get("topologyKeys"),
-        "Allocatable": None,
+        "Allocatable": None if enabled("MutableCSINodeAllocatableCount") else _allocatable(driver.get("allocatable")),
     }
+
+
+def _allocatable(found: Object | None) -> Object | None:
+    return None if found is None else {"Count": found.get("count")}
 
 
 def _csi_node(obj: Object, ages: Ages) -> list[Any]:
@@ -67,6 +72,7 @@ KIND = Kind(
         unconditional_update=False,
         repeats_metadata=False,
         validate=validator(validate),
+        as_new_before=36,
         validate_update=update_validator(validate_update),
     ),
     printer=Printer(columns(NAME, integer("Drivers"), AGE), _csi_node),

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
+from fakekube.apiserver.features import since
 from fakekube.apiserver.registry.core.persistentvolume.validation import validate_volume_spec
 from fakekube.apiserver.registry.core.pod.validation.volumes import validate_csi_driver_name
+from fakekube.apiserver.registry.generic.gatedfields import without_disabled
 from fakekube.apiserver.registry.generic.kind import Kind
 from fakekube.apiserver.registry.generic.strategy import Strategy
 from fakekube.apiserver.registry.generic.table.ages import Ages
@@ -36,11 +39,16 @@ ONE_SOURCE = "must specify exactly one of inlineVolumeSpec and persistentVolumeN
 
 def validate(attachment: Field) -> None:
     _validate_any_version(attachment)
+    if not since(36):
+        spec = attachment["spec"]
+        validate_csi_driver_name(spec["attacher"])
+        spec["source"].get("persistentVolumeName").dns_subdomain()
 
 
 def validate_update(new: Field, old: Field) -> None:
-    validate_metadata(new)
-    _validate_any_version(new)
+    for _ in range(1 if since(35) else 2):  # by the strategy as well
+        validate_metadata(new)
+        _validate_any_version(new)
     if new["spec"].struct != old["spec"].struct:
         new["spec"].with_value(_go_spec(new["spec"])).invalid_go(IMMUTABLE)
 
@@ -55,7 +63,8 @@ def _go_spec(spec: Field) -> Object:
 
 def _validate_any_version(attachment: Field) -> None:
     spec, status = attachment["spec"], attachment["status"]
-    validate_csi_driver_name(spec["attacher"].required())
+    if spec["attacher"].required() and since(36):
+        validate_csi_driver_name(spec["attacher"])
     _validate_source(spec["source"])
     spec["nodeName"].dns_subdomain()
     metadata = status["attachmentMetadata"]
@@ -65,7 +74,8 @@ def _validate_any_version(attachment: Field) -> None:
         if len(problem["message"].text.encode()) > MESSAGE_BYTES:
             problem["message"].too_long(ATTACHMENT_BYTES)  # the API server reports this limit
         problem["errorCode"].between(0, MAX_INT32)
-    spec["source"].get("persistentVolumeName").dns_subdomain()
+    if since(36):
+        spec["source"].get("persistentVolumeName").dns_subdomain()
 
 
 def _validate_source(source: Field) -> None:
@@ -91,9 +101,15 @@ def _attachment(obj: Object, ages: Ages) -> list[Any]:
     ]
 
 
+_GATED = tuple(
+    ("MutableCSINodeAllocatableCount", (f"status.{error}.errorCode",)) for error in ("attachError", "detachError")
+)
+
+
 KIND = Kind(
     "volumeattachments.storage.k8s.io",
     Strategy(
+        drop_disabled=partial(without_disabled, _GATED),
         status_repeats_metadata=False,
         status_resets_metadata=True,
         returns_deleted=True,

@@ -38,6 +38,7 @@ KIND = Kind(
     Strategy(
         returns_deleted=True,
         validate=validator(validate),
+        as_new_before=35,
         validate_update=update_validator(validate_update),
     ),
     printer=Printer(columns(NAME, "DriverName", AGE), _attributes_class),

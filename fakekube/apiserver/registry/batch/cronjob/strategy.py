@@ -9,6 +9,7 @@ from fakekube.apiserver.registry.batch.cronjob.table import PRINTER
 from fakekube.apiserver.registry.batch.job.strategy import default_failure_policy
 from fakekube.apiserver.registry.batch.job.warnings import job_spec_warnings
 from fakekube.apiserver.registry.core.pod.defaults import default_template
+from fakekube.apiserver.registry.core.pod.disabledfields import drop_disabled_in
 from fakekube.apiserver.registry.core.pod.warnings import Warnings, host_name_warnings
 from fakekube.apiserver.registry.core.podtemplate.warnings import POD_NAMES, where_changed
 from fakekube.apiserver.registry.generic.kind import Kind
@@ -44,6 +45,7 @@ KIND = Kind(
         status_repeats_metadata=False,
         generation=("spec",),
         default=default_cron_job,
+        drop_disabled=drop_disabled_in("spec", "jobTemplate", "spec", "template", "spec"),
         validate=validator(validation.validate),
         warnings=cron_job_warnings,
         update_warnings=where_changed(_spec_warnings),

@@ -8,6 +8,7 @@ from fakekube.apiserver.registry.batch.job import status, validation
 from fakekube.apiserver.registry.batch.job.table import PRINTER
 from fakekube.apiserver.registry.batch.job.warnings import of_job, of_spec
 from fakekube.apiserver.registry.core.pod.defaults import default_template
+from fakekube.apiserver.registry.core.pod.disabledfields import drop_disabled_in
 from fakekube.apiserver.registry.core.podtemplate.status import with_labels_of_template
 from fakekube.apiserver.registry.core.podtemplate.warnings import where_changed
 from fakekube.apiserver.registry.generic.kind import Kind
@@ -74,6 +75,14 @@ def has_labels_of_read(job: Object) -> bool:
     return set(job["metadata"].get("labels") or ()) == set(JOB_LABELS)
 
 
+_GATED = (
+    ("JobManagedBy", ("spec.managedBy",)),
+    ("JobSuccessPolicy", ("spec.successPolicy",)),
+    ("JobBackoffLimitPerIndex", ("spec.backoffLimitPerIndex", "spec.maxFailedIndexes")),
+    ("JobPodReplacementPolicy", ("spec.podReplacementPolicy",)),
+)
+
+
 KIND = Kind(
     "jobs.batch",
     Strategy(
@@ -85,6 +94,7 @@ KIND = Kind(
         ),
         generation=("spec",),
         default=default_job,
+        drop_disabled=drop_disabled_in("spec", "template", "spec", gated=_GATED),
         prepare_create=prepare_job,
         prepare_status_update=with_labels_of_template,
         fields_message="Job",

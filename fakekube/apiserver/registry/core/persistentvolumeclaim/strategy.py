@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 from fakekube.apiserver.registry.core.persistentvolumeclaim import validation
 from fakekube.apiserver.registry.core.persistentvolumeclaim.table import PRINTER
 from fakekube.apiserver.registry.core.persistentvolumeclaim.warnings import claim_warnings
 from fakekube.apiserver.registry.core.pod.defaults import round_up_all
+from fakekube.apiserver.registry.generic.gatedfields import without_disabled
 from fakekube.apiserver.registry.generic.kind import Kind
 from fakekube.apiserver.registry.generic.strategy import Strategy, always
 from fakekube.apiserver.registry.generic.validation.rules import update_validator, validator
@@ -57,6 +59,13 @@ def prepare_claim_update(new: Object, old: Object) -> Object:
     return {**new, "spec": _one_source(new.get("spec") or {}, before)}
 
 
+_GATED = (
+    ("VolumeAttributesClass", ("spec.volumeAttributesClassName",)),
+    ("VolumeAttributesClass", ("status.currentVolumeAttributesClassName", "status.modifyVolumeStatus")),
+    ("RecoverVolumeExpansionFailure", ("status.allocatedResources", "status.allocatedResourceStatuses")),
+)
+
+
 KIND = Kind(
     "persistentvolumeclaims",
     Strategy(
@@ -64,9 +73,11 @@ KIND = Kind(
         returns_deleted=True,
         default_status={"phase": "Pending"},
         stored_incomplete=always,  # the phase
+        drop_disabled=partial(without_disabled, _GATED),
         prepare_create=prepare_claim,
         prepare_update=prepare_claim_update,
         validate=validator(validation.validate),
+        as_new_before=35,
         validate_update=update_validator(validation.validate_update),
         validate_status_update=update_validator(validation.validate_status_update),
         warnings=claim_warnings,

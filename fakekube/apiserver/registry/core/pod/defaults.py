@@ -30,7 +30,6 @@ def default_pod_spec(spec: Object) -> None:
     spec.setdefault("terminationGracePeriodSeconds", 30)
     spec.setdefault("schedulerName", "default-scheduler")
     spec.setdefault("securityContext", {})
-    spec.pop("schedulingGroup", None)
     if spec.get("serviceAccountName"):
         spec["serviceAccount"] = spec["serviceAccountName"]
     elif spec.get("serviceAccount"):
@@ -67,9 +66,8 @@ def default_container(container: Object) -> None:
 
 
 def default_lifecycle(lifecycle: Object) -> None:
-    lifecycle.pop("stopSignal", None)
     for hook in lifecycle.values():
-        if hook.get("httpGet") is not None:
+        if isinstance(hook, dict) and hook.get("httpGet") is not None:
             default_http_get(hook["httpGet"])
 
 
@@ -135,8 +133,6 @@ def default_volume(volume: Object) -> None:
     default_downward(volume.get("downwardAPI"))
     for source in (volume.get("projected") or {}).get("sources") or ():
         default_downward(source.get("downwardAPI"))
-        for disabled in ("clusterTrustBundle", "podCertificate"):
-            source.pop(disabled, None)
         if source.get("serviceAccountToken") is not None:
             source["serviceAccountToken"].setdefault("expirationSeconds", 3600)
     if volume.get("image") is not None:

@@ -8,11 +8,11 @@ from typing import Any
 from fakekube.apiserver.features import since
 from fakekube.apiserver.registry.core.pod import apparmor, warnings
 from fakekube.apiserver.registry.core.pod.defaults import default_pod_spec, round_up_all, without_old_annotations
+from fakekube.apiserver.registry.core.pod.disabledfields import drop_disabled_of_pod
 from fakekube.apiserver.registry.core.pod.resources import default_resources, qos_class
 from fakekube.apiserver.registry.core.pod.subresources import PARTS
 from fakekube.apiserver.registry.core.pod.table import POD
 from fakekube.apiserver.registry.core.pod.validation import pod as pods
-from fakekube.apiserver.registry.generic.gatedfields import without_disabled
 from fakekube.apiserver.registry.generic.kind import Kind
 from fakekube.apiserver.registry.generic.selectablefields import string_at
 from fakekube.apiserver.registry.generic.strategy import Strategy, no_update_warnings
@@ -119,7 +119,6 @@ def _merged(term: Object, labels: Object) -> Object:
 
 def prepare_pod_status(new: Object, old: Object) -> Object:
     """Keeps the QoS class and the observed generations if the new status has none."""
-    new = without_disabled({"status.nodeAllocatableResourceClaimStatuses": "DRANodeAllocatableResources"}, new, old)
     status, before = new.get("status") or {}, old.get("status") or {}
     kept: Object = {}
     if since(32) and before.get("qosClass") and not status.get("qosClass"):
@@ -194,6 +193,7 @@ KIND = Kind(
         fields=POD_FIELDS,
         fields_message="label",
         default=default_pod,
+        drop_disabled=drop_disabled_of_pod,
         prepare_create=prepare_pod,
         prepare_status_update=prepare_pod_status,
         status_keeps=("generation", "ownerReferences"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from fakekube.apiserver.registry.core.pod.defaults import default_template
+from fakekube.apiserver.registry.core.pod.disabledfields import drop_disabled_in
 from fakekube.apiserver.registry.core.podtemplate import warnings
 from fakekube.apiserver.registry.core.podtemplate.table import PRINTER
 from fakekube.apiserver.registry.core.podtemplate.validation import validate_pod_template, validate_pod_template_update
@@ -25,6 +26,7 @@ KIND = Kind(
         returns_deleted=True,
         generation=("template",),
         default=default_pod_template,
+        drop_disabled=drop_disabled_in("template", "spec"),
         validate=validator(validate_pod_template),
         validate_update=update_validator(validate_pod_template_update),
         warnings=warnings.of_pod_template,

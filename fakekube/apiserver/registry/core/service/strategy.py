@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
-from fakekube.apiserver import names
-from fakekube.apiserver.features import enabled
+from fakekube.apiserver.names import service_name_problems
 from fakekube.apiserver.registry.core.service import validation
 from fakekube.apiserver.registry.core.service.assignment import allocate
 from fakekube.apiserver.registry.core.service.defaults import default_service
@@ -20,6 +20,7 @@ from fakekube.apiserver.registry.core.service.spec import (
 )
 from fakekube.apiserver.registry.core.service.table import PRINTER
 from fakekube.apiserver.registry.core.service.warnings import service_warnings
+from fakekube.apiserver.registry.generic.gatedfields import without_disabled
 from fakekube.apiserver.registry.generic.kind import Kind
 from fakekube.apiserver.registry.generic.selectablefields import string_at
 from fakekube.apiserver.registry.generic.strategy import Strategy
@@ -34,12 +35,6 @@ DEPENDENT_FIELDS = (
     (is_load_balancer, ("allocateLoadBalancerNodePorts", "loadBalancerClass")),
     (externally_accessible, ("externalTrafficPolicy",)),
 )
-
-
-def _name_problems(name: str, prefix: bool) -> list[str]:
-    if enabled("RelaxedServiceNameValidation"):
-        return names.dns_label_problems(name, prefix)
-    return names.dns1035_label_problems(name, prefix)
 
 
 def drop_dependent(new: Object, old: Object) -> Object:
@@ -65,16 +60,23 @@ def drop_dependent(new: Object, old: Object) -> Object:
     return dropped
 
 
+_GATED = (
+    ("ServiceTrafficDistribution", ("spec.trafficDistribution",)),
+    ("LoadBalancerIPMode", ("status.loadBalancer.ingress[].ipMode",)),
+)
+
+
 KIND = Kind(
     "services",
     Strategy(
         default=default_service,
-        name_check=_name_problems,
+        name_check=service_name_problems,
         create_on_update=True,
         returns_deleted=True,
         fields={"spec.clusterIP": string_at("spec", "clusterIP"), "spec.type": string_at("spec", "type")},
         fields_message="label",
         allocate=allocate,
+        drop_disabled=partial(without_disabled, _GATED),
         prepare_update=drop_dependent,
         validate=validator(validation.validate),
         validate_update=update_validator(validation.validate_update),

@@ -84,9 +84,9 @@ class Printer(Struct, frozen=True):
     null_rows: bool = False
 
 
-def described(resource: str, printer: Printer) -> Printer:
-    """Returns the printer with the descriptions of the columns of a resource."""
-    texts = RECORDED["columns"].get(resource)
+def described(resource: str, printer: Printer, before: int = 0) -> Printer:
+    """Returns the printer with the descriptions of the columns of a resource; `before`: as they were before 1.N."""
+    texts = RECORDED["columns"].get(resource, {}) | RECORDED["before"].get(str(before), {}).get(resource, {})
     if not texts:
         return printer
     return replace(

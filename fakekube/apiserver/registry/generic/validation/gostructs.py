@@ -11,6 +11,7 @@ import re
 from functools import cache
 from typing import Any
 
+from fakekube.apiserver.features import minor
 from fakekube.apiserver.registry.generic.validation.internalstructs import INTERNAL
 from fakekube.apiserver.wire.gojson import sorted_members
 
@@ -18,7 +19,7 @@ Object = dict[str, Any]
 
 #: Struct -> its fields in order, each `Name=zero~json:Struct`: its value if it is not set (default: null), its name in
 #: JSON (default: the name with a small first letter), and the struct that it holds, or holds a list of. `+Struct` is an
-#: embedded struct.
+#: embedded struct. `@33` came with 1.33, and `@35-35` was in 1.35 alone.
 STRUCTS = {
     "Capabilities": "Add Drop",
     "ContainerResizePolicy": 'ResourceName="" RestartPolicy=""',
@@ -71,16 +72,21 @@ STRUCTS = {
     ),
 }
 
-_FIELD = re.compile(r'(?P<name>\+?\w+)(?:=(?P<zero>"0?"|0|false|{}))?(?:~(?P<json>\w+))?(?::(?P<struct>\w+))?')
+_FIELD = re.compile(
+    r'(?P<name>\+?\w+)(?:=(?P<zero>"0?"|0|false|{}))?(?:~(?P<json>\w+))?(?::(?P<struct>\w+))?'
+    r"(?:@(?P<first>\d+)(?:-(?P<last>\d+))?)?"
+)
 
 
 @cache
-def _fields(struct: str) -> tuple[tuple[str, str, Any, str], ...]:
-    """The name in Go, the name in JSON, the value if it is not set, the struct that it holds."""
+def _fields(struct: str, minor: int) -> tuple[tuple[str, str, Any, str], ...]:
+    """The name in Go, the name in JSON, the value if it is not set, the struct that it holds: in version 1.`minor`."""
     found = []
     for text in (STRUCTS.get(struct) or INTERNAL[struct]).split():
         match = _FIELD.fullmatch(text)
         assert match is not None, text
+        if not int(match["first"] or 0) <= minor <= int(match["last"] or minor):
+            continue
         name, zero = match["name"], match["zero"]
         json_name = match["json"] or name[0].lower() + name[1:]
         found.append((name, json_name, json.loads(zero) if zero else None, match["struct"] or ""))
@@ -105,7 +111,7 @@ def as_go(struct: str, value: Any) -> Any:
     if struct == "PodSpec":
         value = _with_host_fields(value)
     made: Object = {}
-    for go_name, name, unset, inner in _fields(struct):
+    for go_name, name, unset, inner in _fields(struct, minor()):
         if go_name == "+ObjectMeta":
             made |= as_go("ObjectMeta", value.get("metadata") or {})
         elif go_name.startswith("+"):

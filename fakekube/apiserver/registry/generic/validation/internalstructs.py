@@ -31,8 +31,8 @@ INTERNAL = {
     "ConfigMapVolumeSource": "+LocalObjectReference Items:KeyToPath DefaultMode Optional",
     "Container": (
         'Name="" Image="" Command Args WorkingDir="" Ports:ContainerPort EnvFrom:EnvFromSource Env:EnvVar '
-        "Resources={}:ResourceRequirements ResizePolicy:ContainerResizePolicy RestartPolicy "
-        "RestartPolicyRules:ContainerRestartRule VolumeMounts:VolumeMount VolumeDevices:VolumeDevice "
+        "Resources={}:ResourceRequirements ResizePolicy:ContainerResizePolicy@27 RestartPolicy@28 "
+        "RestartPolicyRules:ContainerRestartRule@34 VolumeMounts:VolumeMount VolumeDevices:VolumeDevice "
         'LivenessProbe:Probe ReadinessProbe:Probe StartupProbe:Probe Lifecycle:Lifecycle TerminationMessagePath="" '
         'TerminationMessagePolicy="" ImagePullPolicy="" SecurityContext:SecurityContext Stdin=false '
         "StdinOnce=false TTY=false~tty"
@@ -44,12 +44,12 @@ INTERNAL = {
     "DeviceClaim": "Requests:DeviceRequest Constraints:DeviceConstraint Config:DeviceClaimConfiguration",
     "DeviceClaimConfiguration": "Requests +DeviceConfiguration",
     "DeviceConfiguration": "Opaque:OpaqueDeviceConfiguration",
-    "DeviceConstraint": "Requests MatchAttribute DistinctAttribute",
+    "DeviceConstraint": "Requests MatchAttribute DistinctAttribute@34",
     "DeviceRequest": 'Name="" Exactly:ExactDeviceRequest FirstAvailable:DeviceSubRequest',
     "DeviceSelector": "CEL~cel:CELDeviceSelector",
     "DeviceSubRequest": (
         'Name="" DeviceClassName="" Selectors:DeviceSelector AllocationMode="" Count=0 '
-        "Tolerations:DeviceToleration Capacity:CapacityRequirements"
+        "Tolerations:DeviceToleration Capacity:CapacityRequirements@34"
     ),
     "DeviceToleration": 'Key="" Operator="" Value="" Effect="" TolerationSeconds',
     "DownwardAPIProjection": "Items:DownwardAPIVolumeFile",
@@ -60,13 +60,13 @@ INTERNAL = {
     "EnvVar": 'Name="" Value="" ValueFrom:EnvVarSource',
     "EnvVarSource": (
         "FieldRef:ObjectFieldSelector ResourceFieldRef:ResourceFieldSelector ConfigMapKeyRef:ConfigMapKeySelector "
-        "SecretKeyRef:SecretKeySelector FileKeyRef:FileKeySelector"
+        "SecretKeyRef:SecretKeySelector FileKeyRef:FileKeySelector@34"
     ),
     "EphemeralContainer": '+EphemeralContainerCommon TargetContainerName=""',
     "EphemeralContainerCommon": (
         'Name="" Image="" Command Args WorkingDir="" Ports:ContainerPort EnvFrom:EnvFromSource Env:EnvVar '
-        "Resources={}:ResourceRequirements ResizePolicy:ContainerResizePolicy RestartPolicy "
-        "RestartPolicyRules:ContainerRestartRule VolumeMounts:VolumeMount VolumeDevices:VolumeDevice "
+        "Resources={}:ResourceRequirements ResizePolicy:ContainerResizePolicy@27 RestartPolicy@28 "
+        "RestartPolicyRules:ContainerRestartRule@34 VolumeMounts:VolumeMount VolumeDevices:VolumeDevice "
         'LivenessProbe:Probe ReadinessProbe:Probe StartupProbe:Probe Lifecycle:Lifecycle TerminationMessagePath="" '
         'TerminationMessagePolicy="" ImagePullPolicy="" SecurityContext:SecurityContext Stdin=false '
         "StdinOnce=false TTY=false~tty"
@@ -74,7 +74,7 @@ INTERNAL = {
     "EphemeralVolumeSource": "VolumeClaimTemplate:PersistentVolumeClaimTemplate",
     "ExactDeviceRequest": (
         'DeviceClassName="" Selectors:DeviceSelector AllocationMode="" Count=0 AdminAccess '
-        "Tolerations:DeviceToleration Capacity:CapacityRequirements"
+        "Tolerations:DeviceToleration Capacity:CapacityRequirements@34"
     ),
     "ExecAction": "Command",
     "FCVolumeSource": 'TargetWWNs Lun FSType=""~fsType ReadOnly=false WWIDs~wwids',
@@ -103,9 +103,9 @@ INTERNAL = {
     ),
     "ImageVolumeSource": 'Reference="" PullPolicy=""',
     "KeyToPath": 'Key="" Path="" Mode',
-    "Lifecycle": "PostStart:LifecycleHandler PreStop:LifecycleHandler StopSignal",
+    "Lifecycle": "PostStart:LifecycleHandler PreStop:LifecycleHandler StopSignal@33",
     "LifecycleHandler": (
-        "Exec:ExecAction HTTPGet~httpGet:HTTPGetAction TCPSocket~tcpSocket:TCPSocketAction Sleep:SleepAction"
+        "Exec:ExecAction HTTPGet~httpGet:HTTPGetAction TCPSocket~tcpSocket:TCPSocketAction Sleep:SleepAction@29"
     ),
     "LocalObjectReference": 'Name=""',
     "LocalVolumeSource": 'Path="" FSType~fsType',
@@ -125,7 +125,7 @@ INTERNAL = {
     "PersistentVolumeClaimSpec": (
         'AccessModes Selector:LabelSelector Resources={}:VolumeResourceRequirements VolumeName="" StorageClassName '
         "VolumeMode DataSource:TypedLocalObjectReference DataSourceRef:TypedObjectReference "
-        "VolumeAttributesClassName"
+        "VolumeAttributesClassName@29"
     ),
     "PersistentVolumeClaimTemplate": "+ObjectMeta Spec={}:PersistentVolumeClaimSpec",
     "PersistentVolumeClaimVolumeSource": 'ClaimName="" ReadOnly=false',
@@ -147,8 +147,8 @@ INTERNAL = {
         "PreferredDuringSchedulingIgnoredDuringExecution:WeightedPodAffinityTerm"
     ),
     "PodAffinityTerm": (
-        'LabelSelector:LabelSelector Namespaces TopologyKey="" NamespaceSelector:LabelSelector MatchLabelKeys '
-        "MismatchLabelKeys"
+        'LabelSelector:LabelSelector Namespaces TopologyKey="" NamespaceSelector:LabelSelector MatchLabelKeys@29 '
+        "MismatchLabelKeys@29"
     ),
     "PodAntiAffinity": (
         "RequiredDuringSchedulingIgnoredDuringExecution:PodAffinityTerm "
@@ -156,7 +156,7 @@ INTERNAL = {
     ),
     "PodCertificateProjection": (
         'SignerName="" KeyType="" MaxExpirationSeconds CredentialBundlePath="" KeyPath="" CertificateChainPath="" '
-        "UserAnnotations"
+        "UserAnnotations@35"
     ),
     "PodDNSConfig": "Nameservers Searches Options:PodDNSConfigOption",
     "PodDNSConfigOption": 'Name="" Value',
@@ -168,9 +168,9 @@ INTERNAL = {
     "PodSecurityContext": (
         "HostNetwork=false HostPID=false HostIPC=false ShareProcessNamespace HostUsers "
         "SELinuxOptions~seLinuxOptions:SELinuxOptions WindowsOptions:WindowsSecurityContextOptions RunAsUser "
-        "RunAsGroup RunAsNonRoot SupplementalGroups SupplementalGroupsPolicy FSGroup~fsGroup "
+        "RunAsGroup RunAsNonRoot SupplementalGroups SupplementalGroupsPolicy@31 FSGroup~fsGroup "
         "FSGroupChangePolicy~fsGroupChangePolicy Sysctls:Sysctl SeccompProfile:SeccompProfile "
-        "AppArmorProfile:AppArmorProfile SELinuxChangePolicy~seLinuxChangePolicy"
+        "AppArmorProfile:AppArmorProfile@30 SELinuxChangePolicy~seLinuxChangePolicy@32"
     ),
     "PodSpec": (
         "Volumes:Volume InitContainers:Container Containers:Container EphemeralContainers:EphemeralContainer "
@@ -180,8 +180,8 @@ INTERNAL = {
         'SchedulerName="" Tolerations:Toleration HostAliases:HostAlias PriorityClassName="" Priority '
         "PreemptionPolicy DNSConfig~dnsConfig:PodDNSConfig ReadinessGates:PodReadinessGate RuntimeClassName "
         "Overhead EnableServiceLinks TopologySpreadConstraints:TopologySpreadConstraint OS~os:PodOS "
-        "SchedulingGates:PodSchedulingGate ResourceClaims:PodResourceClaim Resources:ResourceRequirements "
-        "HostnameOverride SchedulingGroup:PodSchedulingGroup"
+        "SchedulingGates:PodSchedulingGate@26 ResourceClaims:PodResourceClaim@26 Resources:ResourceRequirements@32 "
+        "HostnameOverride@34 WorkloadRef@35-35 SchedulingGroup:PodSchedulingGroup@36"
     ),
     "PodTemplateSpec": "+ObjectMeta Spec={}:PodSpec",
     "PortworxVolumeSource": 'VolumeID="" FSType=""~fsType ReadOnly=false',
@@ -207,7 +207,7 @@ INTERNAL = {
     "ResourceClaimSpec": "Devices={}:DeviceClaim",
     "ResourceClaimTemplateSpec": "+ObjectMeta Spec={}:ResourceClaimSpec",
     "ResourceFieldSelector": 'ContainerName="" Resource="" Divisor="0"',
-    "ResourceRequirements": "Limits Requests Claims:ResourceClaim",
+    "ResourceRequirements": "Limits Requests Claims:ResourceClaim@26",
     "SELinuxOptions": 'User="" Role="" Type="" Level=""',
     "ScaleIOPersistentVolumeSource": (
         'Gateway="" System="" SecretRef:SecretReference SSLEnabled=false~sslEnabled ProtectionDomain="" '
@@ -226,7 +226,7 @@ INTERNAL = {
     "SecurityContext": (
         "Capabilities:Capabilities Privileged SELinuxOptions~seLinuxOptions:SELinuxOptions "
         "WindowsOptions:WindowsSecurityContextOptions RunAsUser RunAsGroup RunAsNonRoot ReadOnlyRootFilesystem "
-        "AllowPrivilegeEscalation ProcMount SeccompProfile:SeccompProfile AppArmorProfile:AppArmorProfile"
+        "AllowPrivilegeEscalation ProcMount SeccompProfile:SeccompProfile AppArmorProfile:AppArmorProfile@30"
     ),
     "ServiceAccountTokenProjection": 'Audience="" ExpirationSeconds=0 Path=""',
     "SleepAction": "Seconds=0",
@@ -247,11 +247,13 @@ INTERNAL = {
     "TypedObjectReference": 'APIGroup~apiGroup Kind="" Name="" Namespace',
     "Volume": 'Name="" +VolumeSource',
     "VolumeDevice": 'Name="" DevicePath=""',
-    "VolumeMount": ('Name="" ReadOnly=false RecursiveReadOnly MountPath="" SubPath="" MountPropagation SubPathExpr=""'),
+    "VolumeMount": (
+        'Name="" ReadOnly=false RecursiveReadOnly@30 MountPath="" SubPath="" MountPropagation SubPathExpr=""'
+    ),
     "VolumeProjection": (
         "Secret:SecretProjection DownwardAPI:DownwardAPIProjection ConfigMap:ConfigMapProjection "
-        "ServiceAccountToken:ServiceAccountTokenProjection ClusterTrustBundle:ClusterTrustBundleProjection "
-        "PodCertificate:PodCertificateProjection"
+        "ServiceAccountToken:ServiceAccountTokenProjection ClusterTrustBundle:ClusterTrustBundleProjection@29 "
+        "PodCertificate:PodCertificateProjection@34"
     ),
     "VolumeResourceRequirements": "Limits Requests",
     "VolumeSource": (
@@ -266,7 +268,7 @@ INTERNAL = {
         "VsphereVolume:VsphereVirtualDiskVolumeSource AzureDisk:AzureDiskVolumeSource "
         "PhotonPersistentDisk:PhotonPersistentDiskVolumeSource Projected:ProjectedVolumeSource "
         "PortworxVolume:PortworxVolumeSource ScaleIO:ScaleIOVolumeSource StorageOS~storageos:StorageOSVolumeSource "
-        "CSI~csi:CSIVolumeSource Ephemeral:EphemeralVolumeSource Image:ImageVolumeSource"
+        "CSI~csi:CSIVolumeSource Ephemeral:EphemeralVolumeSource Image:ImageVolumeSource@31"
     ),
     "VsphereVirtualDiskVolumeSource": 'VolumePath="" FSType=""~fsType StoragePolicyName="" StoragePolicyID=""',
     "WeightedPodAffinityTerm": "Weight=0 PodAffinityTerm={}:PodAffinityTerm",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fakekube.apiserver.features import since
 from fakekube.apiserver.registry.core.pod.validation.podoptions import PodOptions
 from fakekube.apiserver.registry.generic.validation import content
 from fakekube.apiserver.registry.generic.validation.field import Field
@@ -155,7 +156,7 @@ def _validate_operator(operator: Field, value: str) -> None:
                 operator.invalid("value must be empty when `operator` is 'Exists'", value)
         case "" | "Equal":
             operator.invalid_if(";".join(content.label_value_problems(value)), value)
-        case "Lt" | "Gt":  # these need an alpha feature
+        case "Lt" | "Gt" if since(35):  # these need an alpha feature
             operator.not_supported(("Equal", "Exists", "Lt", "Gt"))
         case _:
             operator.not_supported(("Equal", "Exists"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fakekube.apiserver.features import enabled, since
 from fakekube.apiserver.registry.core.pod.validation import envvars
 from fakekube.apiserver.registry.core.pod.validation.podoptions import Pod
 from fakekube.apiserver.registry.core.pod.validation.probes import PROBES, validate_lifecycle, validate_probes
@@ -60,7 +61,7 @@ def _validate_not_running(container: Field, pod: Pod) -> None:
     """An init container without restartPolicy Always ends before the other containers start."""
     for member in container.members(("lifecycle", *PROBES)):
         member.forbidden("may not be set for init containers without restartPolicy=Always")
-    for policy in container["resizePolicy"] if not pod.options.restarting_init_containers else ():
+    for policy in container["resizePolicy"] if since(36) and not pod.options.restarting_init_containers else ():
         if policy["restartPolicy"].value == "RestartContainer":
             policy["restartPolicy"].invalid("must not be set to 'RestartContainer' for non-sidecar initContainers")
 
@@ -224,7 +225,7 @@ def _validate_resize_policies(policies: Field, pod: Pod) -> None:
         shown = policies.with_value(restart)
         shown.required().one_of(("NotRequired", "RestartContainer"))
         if pod.spec.value.get("restartPolicy") == "Never" and restart != "NotRequired":
-            shown.invalid("must be 'NotRequired' when pod `restartPolicy` is 'Never'")
+            shown.invalid(f"must be 'NotRequired' when {'pod ' if since(36) else ''}`restartPolicy` is 'Never'")
 
 
 def _validate_restart(container: Field, *, init: bool = False) -> None:
@@ -232,17 +233,43 @@ def _validate_restart(container: Field, *, init: bool = False) -> None:
     if RESTARTING.isdisjoint(container.value):
         return
     policy, rules = container["restartPolicy"], container["restartPolicyRules"]
+    if policy.value is None and init:
+        if rules and since(35):
+            policy.missing(_NO_POLICY)
+    elif not enabled("ContainerRestartRules"):
+        if init:
+            policy.one_of(("Always",))
+        else:
+            policy.optional().forbidden("may not be set for non-init containers")
+    elif init and policy.value == "Always" and not enabled(_RESTART_ALL):
+        rules.optional().forbidden("restartPolicyRules are not allowed for init containers with restart policy Always")
+    else:
+        _validate_restart_rules(policy, rules)
+
+
+_NO_POLICY = "must specify restartPolicy when restart rules are used"
+
+_RESTART_ALL = "RestartAllContainersOnContainerExits"
+
+
+def _validate_restart_rules(policy: Field, rules: Field) -> None:
     if policy.value is not None:
         policy.one_of(("Always", "Never", "OnFailure"))
     elif rules:
-        policy.missing("must specify restartPolicy when restart rules are used")
-        if init:
-            return
-    for rule in rules.max_items(20):
-        rule["action"].one_of(("Restart", "RestartAllContainers"))
+        policy.missing(_NO_POLICY)
+    _validate_length(rules, 20)
+    for rule in rules:
+        rule["action"].one_of(("Restart", "RestartAllContainers") if enabled(_RESTART_ALL) else ("Restart",))
         codes = rule["exitCodes"].specified("must be specified")
         codes["operator"].one_of(("In", "NotIn"))
-        codes["values"].max_items(255)
+        _validate_length(codes["values"], 255)
+
+
+def _validate_length(items: Field, most: int) -> None:
+    if since(36):
+        items.max_items(most)
+    elif len(items) > most:
+        items.too_long(most)
 
 
 _LISTS = {

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from ipaddress import IPv4Address, IPv6Address
 from typing import Any
 
-from fakekube.apiserver.features import since
+from fakekube.apiserver.features import enabled, since
 from fakekube.apiserver.registry.core.resourcenames import is_native, number_of
 from fakekube.apiserver.registry.generic.validation import content
 from fakekube.apiserver.registry.generic.validation.content import MAX_INT32
@@ -27,7 +27,7 @@ def validate_podstatus(status: Field, old: Field) -> None:
     node = status["nominatedNodeName"].optional()
     if node.value != before["nominatedNodeName"].value:
         node.dns_subdomain()
-        if spec["nodeName"]:
+        if spec["nodeName"] and enabled("ClearingNominatedNodeNameAfterBinding"):
             node.forbidden("may not be set on pods that are already bound to a node")
     status["observedGeneration"].at_least(0, BAD_GENERATION)
     if since(32) and status["qosClass"].value != before["qosClass"].value:
@@ -106,15 +106,16 @@ def _validate_claim_statuses(statuses: Field, spec: Field) -> None:
         if name.value not in known:
             name.invalid("must match the name of an entry in `spec.resourceClaims`")
         name.unique(seen)
-        status.get("resourceClaimName").dns_subdomain()
+        claim = status.get("resourceClaimName")
+        (claim if since(36) or claim.value is None else status.at("name", claim.value)).dns_subdomain()
 
 
 def _validate_extended_claim(status: Field, spec: Field) -> None:
     found = _by_name(spec, RESTARTABLE)
     seen: set[tuple[str, ...]] = set()
     for mapping in status["requestMappings"].required("at least one request mapping is required"):
-        members = [mapping[name] for name in ("containerName", "resourceName", "requestName")]
-        container, resource, request = members
+        container, resource, request = (mapping[name] for name in ("containerName", "resourceName", "requestName"))
+        members = [container, resource, request] if since(35) else [container, resource]
         if container.value not in found:
             container.invalid("must match the name of an entry in spec.initContainers.name or spec.containers.name")
         elif resource.text not in found[container.value].find("resources.requests"):

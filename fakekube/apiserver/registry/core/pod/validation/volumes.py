@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 
+from fakekube.apiserver.features import since
 from fakekube.apiserver.registry.core.persistentvolumeclaim.claimspec import validate_claim_template
 from fakekube.apiserver.registry.core.pod.validation import envvars
 from fakekube.apiserver.registry.core.pod.validation.podoptions import Pod
@@ -199,7 +200,8 @@ def validate_storage_os_names(source: Field) -> None:
 
 def validate_csi_driver_name(name: Field) -> None:
     """`ValidateCSIDriverName`."""
-    name.required().max_bytes(63).check(lambda text: content.dns_subdomain_problems(text.lower()))
+    given = name.required()
+    (given if since(35) else name).max_bytes(63).check(lambda text: content.dns_subdomain_problems(text.lower()))
 
 
 def _validate_csi(source: Field) -> None:

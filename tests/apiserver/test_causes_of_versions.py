@@ -1,0 +1,175 @@
+"""The causes of refused objects in several versions: what is validated twice, and what had other words or no limit."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.apiserver.api import CRDS, PODS, Api, pod
+from tests.apiserver.test_details_of_all_kinds import definition
+
+Object = dict[str, Any]
+
+MERGE = {"content_type": "application/merge-patch+json"}
+RBAC = "/apis/rbac.authorization.k8s.io/v1/namespaces/default"
+NETWORKING = "/apis/networking.k8s.io/v1/namespaces/default"
+STORAGE = "/apis/storage.k8s.io/v1"
+ROLE_REF = {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": "a"}
+TEMPLATE = {"metadata": {"labels": {"a": "b"}}, "spec": {"containers": [{"name": "c", "image": "i"}]}}
+MANUAL = {"manualSelector": True, "selector": {"matchLabels": {"a": "b"}}}
+NO_IMAGE = {"spec": {"template": {"spec": {"containers": [{"name": "c"}]}}}}
+
+
+def causes(server: Api, method: str, path: str, body: Object, **more: Any) -> list[tuple[str, str]]:
+    """The fields and messages of the causes of a refusal."""
+    code, status = server.call(method, path, body, **more)
+    assert code == 422, status
+    return [(one.get("field", ""), one["message"]) for one in status["details"]["causes"]]
+
+
+def fields(server: Api, method: str, path: str, body: Object, **more: Any) -> list[str]:
+    return [field for field, _ in causes(server, method, path, body, **more)]
+
+
+#: The version from which an update is validated once, the collection, an object, and a wrong change.
+TWICE = [
+    (35, f"{RBAC}/roles", {"rules": []}, {"rules": [{"apiGroups": [""], "resources": ["pods"]}]}),
+    (35, f"{RBAC}/rolebindings", {"roleRef": ROLE_REF}, {"subjects": [{"kind": "X", "name": "x"}]}),
+    (36, f"{NETWORKING}/networkpolicies", {"spec": {"podSelector": {}}}, {"spec": {"ingress": [{"from": [{}]}]}}),
+    (35, "/api/v1/namespaces/default/replicationcontrollers", {"spec": {"selector": {"a": "b"}, "template": TEMPLATE}}, NO_IMAGE),
+    (34, "/apis/apps/v1/namespaces/default/replicasets", {"spec": {"selector": {"matchLabels": {"a": "b"}}, "template": TEMPLATE}}, NO_IMAGE),
+    (36, f"{STORAGE}/csinodes", {"spec": {"drivers": []}}, {"spec": {"drivers": [{"name": "d.e.com", "nodeID": ""}]}}),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("once", "path", "obj", "wrong"), TWICE)
+def test_an_update_was_validated_as_a_new_object_too(once: int, path: str, obj: Object, wrong: Object) -> None:
+    found = []
+    for minor in (once - 1, once):
+        server = Api(version=f"1.{minor}")
+        server.ok("POST", path, {"metadata": {"name": "x"}, **obj})
+        found.append(fields(server, "PATCH", f"{path}/x", wrong, **MERGE))
+    assert len(found[1]) == 1
+    assert found[0] == found[1] * 2
+
+
+@pytest.mark.parametrize(("minor", "count"), [(35, 2), (36, 1)])
+def test_a_driver_without_a_name_was_malformed_as_well(minor: int, count: int) -> None:
+    server = Api(version=f"1.{minor - 1}")
+    wrong = {"metadata": {"name": "x"}, "spec": {"drivers": [{"name": "", "nodeID": "n", "topologyKeys": []}]}}
+    assert fields(server, "POST", f"{STORAGE}/csinodes", wrong) == ["spec.drivers[0].name"] * count
+
+
+@pytest.mark.parametrize(("minor", "message"), [(35, "Invalid value"), (36, "Required value")])
+def test_a_runtime_class_without_a_handler(minor: int, message: str) -> None:
+    (cause,) = causes(
+        Api(version=f"1.{minor}"), "POST", "/apis/node.k8s.io/v1/runtimeclasses", {"metadata": {"name": "x"}}
+    )
+    assert (cause[0], cause[1].partition(":")[0]) == ("handler", message)
+
+
+@pytest.mark.parametrize(
+    ("minor", "place"), [(34, "scheduling.tolerations.tolerations[0]"), (35, "scheduling.tolerations[0]")]
+)
+def test_tolerations_of_a_runtime_class(minor: int, place: str) -> None:
+    wrong = {"metadata": {"name": "x"}, "handler": "h", "scheduling": {"tolerations": [{"key": "k", "operator": "Lt"}]}}
+    (cause,) = causes(Api(version=f"1.{minor}"), "POST", "/apis/node.k8s.io/v1/runtimeclasses", wrong)
+    assert cause[0] == f"{place}.operator"
+    assert cause[1].endswith('"Equal", "Exists"' if minor == 34 else '"Equal", "Exists", "Lt", "Gt"')
+
+
+@pytest.mark.parametrize(("minor", "checked"), [(35, False), (36, True)])
+def test_the_volume_of_an_attachment_is_named_when_it_is_created(minor: int, checked: bool) -> None:
+    server, path = Api(version=f"1.{minor}"), f"{STORAGE}/volumeattachments"
+    spec = {"attacher": "d.e.com", "nodeName": "n", "source": {"persistentVolumeName": "v"}}
+    server.ok("POST", path, {"metadata": {"name": "x"}, "spec": spec})
+    wrong = {"spec": {"source": {"persistentVolumeName": "A b"}}}
+    found = fields(server, "PATCH", f"{path}/x", wrong, **MERGE)
+    assert ("spec.source.persistentVolumeName" in found) is checked
+    assert "spec" in found
+    new = {"metadata": {"name": "y"}, "spec": {**spec, **wrong["spec"]}}
+    assert fields(server, "POST", path, new) == ["spec.source.persistentVolumeName"]
+
+
+@pytest.mark.parametrize(
+    ("minor", "container", "init", "expected"),
+    [
+        (33, {"restartPolicy": "Never"}, False, "spec.containers[0].restartPolicy: Forbidden: may not be set for non-init containers"),
+        (33, {"restartPolicy": "Never"}, True, 'spec.initContainers[0].restartPolicy: Unsupported value: "Never": supported values: "Always"'),
+        (35, {"restartPolicyRules": [{}]}, True, "spec.initContainers[0].restartPolicy: Required value: must specify restartPolicy when restart rules are used"),
+        (35, {"restartPolicy": "Always", "restartPolicyRules": [{}]}, True, "spec.initContainers[0].restartPolicyRules: Forbidden: restartPolicyRules are not allowed for init containers with restart policy Always"),
+        (35, {"resizePolicy": [{"resourceName": "cpu", "restartPolicy": "RestartContainer"}]}, False, "spec.containers[0].resizePolicy: Invalid value: \"RestartContainer\": must be 'NotRequired' when `restartPolicy` is 'Never'"),
+        (36, {"resizePolicy": [{"resourceName": "cpu", "restartPolicy": "RestartContainer"}]}, False, "spec.containers[0].resizePolicy: Invalid value: \"RestartContainer\": must be 'NotRequired' when pod `restartPolicy` is 'Never'"),
+    ],
+)  # fmt: skip
+def test_restart_policies_of_containers(minor: int, container: Object, init: bool, expected: str) -> None:
+    usual = {"name": "c", "image": "i"}
+    spec: Object = {"restartPolicy": "Never", "containers": [usual if init else usual | container]}
+    if init:
+        spec["initContainers"] = [{"name": "d", "image": "i", **container}]
+    found = causes(Api(version=f"1.{minor}"), "POST", PODS, pod(spec=spec))
+    assert [f"{field}: {message}" for field, message in found] == [expected]
+
+
+@pytest.mark.parametrize(("minor", "shown"), [(33, False), (34, True), (35, True), (36, True)])
+def test_structs_in_errors_have_the_fields_of_the_version(minor: int, shown: bool) -> None:
+    server, path = Api(version=f"1.{minor}"), "/apis/batch/v1/namespaces/default/jobs"
+    spec = {
+        **MANUAL,
+        "template": {
+            "metadata": {"labels": {"a": "b"}},
+            "spec": {"restartPolicy": "Never", "containers": [{"name": "c", "image": "i"}]},
+        },
+    }
+    server.ok("POST", path, {"metadata": {"name": "x"}, "spec": spec})
+    change = {"spec": {"template": {"spec": {"restartPolicy": "OnFailure"}}}}
+    (cause,) = causes(server, "PATCH", f"{path}/x", change, **MERGE)
+    assert ('"HostnameOverride":null' in cause[1]) is shown
+    assert ('"WorkloadRef":null' in cause[1]) is (minor == 35)
+    assert ('"SchedulingGroup":null' in cause[1]) is (minor == 36)
+
+
+@pytest.mark.parametrize(("minor", "path"), [(34, "webhooks.rules.resources"), (35, "webhooks.rules.Rule.resources")])
+def test_errors_of_embedded_fields(minor: int, path: str) -> None:
+    body = {"metadata": {"name": "x"}, "webhooks": [{"name": "a.e.com", "rules": [{"resources": [1]}]}]}
+    message = Api(version=f"1.{minor}").refused(
+        "POST", "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations", body
+    )[2]
+    assert f"RuleWithOperations.{path} of type string" in message
+
+
+@pytest.mark.parametrize(("minor", "path"), [(34, "additionalProperties"), (35, "additionalProperties.uniqueItems")])
+def test_errors_within_a_schema_that_may_be_a_boolean(minor: int, path: str) -> None:
+    body = definition({"a": {"type": "object", "additionalProperties": {"uniqueItems": "x"}}})
+    message = Api(version=f"1.{minor}").refused("POST", CRDS, body)[2]
+    assert f"openAPIV3Schema.properties.{path} of type bool" in message
+
+
+@pytest.mark.parametrize(("minor", "warned"), [(34, False), (35, True)])
+def test_a_quota_with_more_requests_than_limits(minor: int, warned: bool) -> None:
+    body = {"metadata": {"name": "x"}, "spec": {"hard": {"requests.cpu": "2", "limits.cpu": "1"}}}
+    answer = Api(version=f"1.{minor}").answer("POST", "/api/v1/namespaces/default/resourcequotas", body)
+    assert bool(answer.warnings) is warned
+
+
+@pytest.mark.parametrize(("enabled", "labels"), [(False, {"x": "own"}), (True, {"x": "theirs", "zone": "z"})])
+def test_a_binding_labels_its_pod_by_a_gate(enabled: bool, labels: Object) -> None:
+    gates = {"PodTopologyLabelsAdmission": enabled, "ClearingNominatedNodeNameAfterBinding": enabled}
+    server = Api(version="1.35", feature_gates=gates)
+    spec = {"containers": [{"name": "c", "image": "i"}]}
+    server.ok("POST", PODS, {"metadata": {"name": "a", "labels": {"x": "own"}}, "spec": spec})
+    server.ok("PATCH", f"{PODS}/a/status", {"status": {"nominatedNodeName": "m"}}, **MERGE)
+    meta = {"name": "a", "labels": {"x": "theirs", "zone": "z"}}
+    server.ok("POST", f"{PODS}/a/binding", {"metadata": meta, "target": {"kind": "Node", "name": "n"}})
+    shown = server.ok("GET", f"{PODS}/a")
+    assert shown["metadata"]["labels"] == labels
+    assert ("nominatedNodeName" in shown["status"]) is not enabled
+
+
+@pytest.mark.parametrize(("minor", "ends"), [(35, "by this deployment."), (36, "the pod template's labels.")])
+def test_the_column_of_selectors_is_described_as_in_the_version(minor: int, ends: str) -> None:
+    table = Api(version=f"1.{minor}").ok(
+        "GET", "/apis/apps/v1/namespaces/default/deployments", accept="application/json;as=Table;v=v1;g=meta.k8s.io"
+    )
+    assert table["columnDefinitions"][-1]["description"].endswith(ends)
