@@ -168,11 +168,11 @@ def test_the_target_of_a_binding(target: Object | None, errors: list[str]) -> No
     assert [one.partition(": supported")[0] for one in found] == [one.partition(": supported")[0] for one in errors]
 
 
-def test_a_bound_pod_has_the_annotations_of_the_binding_and_those_labels_that_it_lacks() -> None:
+def test_a_bound_pod_has_the_annotations_of_the_binding_and_its_labels() -> None:
     pod = {"metadata": {"labels": {"a": "1"}, "annotations": {"x": "1", "y": "1"}}, "spec": {"containers": []}}
     given = {"metadata": {"labels": {"a": "2", "b": "2"}, "annotations": {"x": "2"}}, "target": {"name": "n"}}
     found = binding.bound(pod, given, NOW)
-    assert found["metadata"] == {"labels": {"a": "1", "b": "2"}, "annotations": {"x": "2", "y": "1"}}
+    assert found["metadata"] == {"labels": {"a": "2", "b": "2"}, "annotations": {"x": "2", "y": "1"}}
     assert found["spec"] == {"containers": [], "nodeName": "n"}
     assert found["status"]["conditions"] == [
         {"type": "PodScheduled", "status": "True", "lastProbeTime": None, "lastTransitionTime": NOW}

@@ -302,7 +302,7 @@ def test_a_binding_gives_a_pod_its_node(api, path):
     assert api.ok("POST", path, {"metadata": meta, "target": {"kind": "Node", "name": "n"}})["status"] == "Success"
     pod = api.ok("GET", f"{PODS}/a")
     assert (pod["spec"]["nodeName"], pod["metadata"]["annotations"]) == ("n", {"by": "me"})
-    assert pod["metadata"]["labels"] == {"x": "own", "zone": "z"}
+    assert pod["metadata"]["labels"] == {"x": "theirs", "zone": "z"}
     assert pod["metadata"]["generation"] == 1
     assert pod["status"]["conditions"] == [
         {"type": "PodScheduled", "status": "True", "lastProbeTime": None, "lastTransitionTime": "2026-01-01T00:00:00Z"}

@@ -9,6 +9,7 @@ from fakekube.apiserver import commit
 from fakekube.apiserver.call import Call
 from fakekube.apiserver.endpoints.subresources.eviction import with_condition
 from fakekube.apiserver.endpoints.write import Action
+from fakekube.apiserver.features import enabled
 from fakekube.apiserver.resource import Resource
 from fakekube.apiserver.response import Document, Response
 from fakekube.apiserver.storage.store import Entry
@@ -121,13 +122,15 @@ def _check_unbound(call: Call, binding: Object, existing: Entry, *, dry_run: boo
 
 
 def bound(pod: Object, binding: Object, now: str) -> Object:
-    """The pod with its node, the annotations of the binding, and those labels of the binding that it does not have."""
+    """The pod with its node, the annotations and the labels of the binding."""
     meta, given = dict(pod["metadata"]), binding["metadata"]
     if given.get("annotations"):
         meta["annotations"] = {**(meta.get("annotations") or {}), **given["annotations"]}
-    if given.get("labels"):
-        meta["labels"] = {**given["labels"], **(meta.get("labels") or {})}
+    if given.get("labels") and enabled("PodTopologyLabelsAdmission"):
+        meta["labels"] = {**(meta.get("labels") or {}), **given["labels"]}
     status = pod.get("status") or {}
+    if enabled("ClearingNominatedNodeNameAfterBinding"):
+        status = {key: value for key, value in status.items() if key != "nominatedNodeName"}
     condition = {"type": "PodScheduled", "status": "True", "lastProbeTime": None, "lastTransitionTime": now}
     conditions = with_condition(status.get("conditions") or (), condition)
     spec = {**(pod.get("spec") or {}), "nodeName": (binding.get("target") or {}).get("name") or ""}
