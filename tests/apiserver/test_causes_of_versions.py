@@ -173,3 +173,40 @@ def test_the_column_of_selectors_is_described_as_in_the_version(minor: int, ends
         "GET", "/apis/apps/v1/namespaces/default/deployments", accept="application/json;as=Table;v=v1;g=meta.k8s.io"
     )
     assert table["columnDefinitions"][-1]["description"].endswith(ends)
+
+
+JOBS = "/apis/batch/v1/namespaces/default/jobs"
+
+
+@pytest.mark.parametrize(("minor", "code"), [(31, 200), (32, 422)])
+@pytest.mark.parametrize("status", [{"ready": 5}, {"failedIndexes": "1"}, {"completedIndexes": "1"}])
+def test_a_status_of_a_job_is_checked_where_others_may_manage_it(minor: int, code: int, status: Object) -> None:
+    server = Api(version=f"1.{minor}")
+    template = {"metadata": TEMPLATE["metadata"], "spec": {**TEMPLATE["spec"], "restartPolicy": "Never"}}
+    server.ok("POST", JOBS, {"metadata": {"name": "x"}, "spec": {**MANUAL, "template": template}})
+    assert server.call("PATCH", f"{JOBS}/x/status", {"status": status}, **MERGE)[0] == code
+
+
+@pytest.mark.parametrize(("minor", "strict"), [(35, False), (36, True)])
+@pytest.mark.parametrize("cidr", ["010.0.0.0/8", "10.1.0.0/8", "::ffff:1.2.3.0/120"])
+def test_ranges_of_older_fields_are_strict_since_1_36(minor: int, strict: bool, cidr: str) -> None:
+    spec = {"podSelector": {}, "ingress": [{"from": [{"ipBlock": {"cidr": cidr}}]}]}
+    code, _ = Api(version=f"1.{minor}").call(
+        "POST", f"{NETWORKING}/networkpolicies", {"metadata": {"name": "x"}, "spec": spec}
+    )
+    assert code == (422 if strict else 201)
+
+
+@pytest.mark.parametrize(("minor", "strict"), [(35, False), (36, True)])
+@pytest.mark.parametrize("ip", ["01.2.3.4", "::ffff:1.2.3.4"])
+def test_addresses_of_older_fields_are_strict_since_1_36(minor: int, strict: bool, ip: str) -> None:
+    body = {"metadata": {"name": "x"}, "subsets": [{"addresses": [{"ip": ip}], "ports": [{"port": 80}]}]}
+    code, _ = Api(version=f"1.{minor}").call("POST", "/api/v1/namespaces/default/endpoints", body)
+    assert code == (422 if strict else 201)
+
+
+@pytest.mark.parametrize(("minor", "code"), [(31, 422), (32, 201)])
+def test_the_cost_of_an_equality_of_addresses_was_not_known(minor: int, code: int) -> None:
+    rule = {"rule": "url('https://a.example.com/') == url('https://b.example.com/')"}
+    schema = {"type": "object", "properties": {"a": {"type": "string"}}, "x-kubernetes-validations": [rule]}
+    assert Api(version=f"1.{minor}").call("POST", CRDS, definition({"spec": schema}))[0] == code

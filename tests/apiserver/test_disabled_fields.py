@@ -133,21 +133,51 @@ def test_other_kinds_lose_the_fields_of_features_that_are_off(minor: int, path: 
 
 
 @pytest.mark.parametrize(
-    ("minor", "status", "field"),
+    ("minor", "gate", "status", "field"),
     [
-        (33, {"observedGeneration": 3}, "observedGeneration"),
-        (34, {"extendedResourceClaimStatus": {"requestMappings": [{"containerName": ""}]}}, "extendedResourceClaimStatus"),
-        (32, {"containerStatuses": [{"name": "c", "resources": {"limits": {"cpu": "1"}}}]}, "containerStatuses.0.resources"),
-        (30, {"containerStatuses": [{"name": "c", "volumeMounts": [{"name": "v"}]}]}, "containerStatuses.0.volumeMounts"),
-        (35, {"containerStatuses": [{"name": "c", "allocatedResourcesStatus": [{"name": "cpu"}]}]}, "containerStatuses.0.allocatedResourcesStatus"),
+        (33, "PodObservedGenerationTracking", {"observedGeneration": 3}, "observedGeneration"),
+        (34, "DRAExtendedResource", {"extendedResourceClaimStatus": {"requestMappings": [{"containerName": ""}]}}, "extendedResourceClaimStatus"),
+        (34, "InPlacePodVerticalScaling", {"containerStatuses": [{"name": "c", "resources": {"limits": {"cpu": "1"}}}]}, "containerStatuses.0.resources"),
+        (34, "SupplementalGroupsPolicy", {"containerStatuses": [{"name": "c", "user": {}}]}, "containerStatuses.0.user"),
+        (35, "ResourceHealthStatus", {"containerStatuses": [{"name": "c", "allocatedResourcesStatus": [{"name": "cpu"}]}]}, "containerStatuses.0.allocatedResourcesStatus"),
     ],
 )  # fmt: skip
-def test_the_status_of_a_pod_loses_them(minor: int, status: Object, field: str) -> None:
-    server = Api(version=f"1.{minor}")
+def test_the_status_of_a_pod_loses_them(minor: int, gate: str, status: Object, field: str) -> None:
+    server = Api(version=f"1.{minor}", feature_gates={gate: False})
     server.ok("POST", PODS, pod(spec={"containers": [USUAL]}))
     assert found(status, field) is not None
     shown = server.ok("PATCH", f"{PODS}/a/status", {"status": status}, **MERGE)
     assert found(shown["status"], field) is None
+
+
+def test_a_status_kept_its_fields_before_1_33() -> None:
+    server = Api(version="1.32")
+    server.ok("POST", PODS, pod(spec={"containers": [USUAL]}))
+    status = {"containerStatuses": [{"name": "c", "resources": {"limits": {"cpu": "1"}}}]}
+    shown = server.ok("PATCH", f"{PODS}/a/status", {"status": status}, **MERGE)
+    assert found(shown["status"], "containerStatuses.0.resources") == {"limits": {"cpu": "1"}}
+
+
+@pytest.mark.parametrize(("method", "kept"), [("PUT", False), ("PATCH", True)])
+def test_the_features_of_a_node_are_dropped_with_its_specification_only(method: str, kept: bool) -> None:
+    server, status = Api(version="1.31"), {"features": {"supplementalGroupsPolicy": True}}
+    server.ok("POST", "/api/v1/nodes", {"metadata": {"name": "n"}})
+    if kept:
+        shown = server.ok("PATCH", "/api/v1/nodes/n/status", {"status": status}, **MERGE)
+    else:
+        shown = server.ok("PUT", "/api/v1/nodes/n", {"metadata": {"name": "n"}, "status": status})
+    assert ("features" in shown["status"]) is kept
+
+
+@pytest.mark.parametrize(("minor", "owned"), [(32, False), (33, True)])
+def test_who_owns_ephemeral_containers(minor: int, owned: bool) -> None:
+    server = Api(version=f"1.{minor}")
+    server.ok("POST", PODS, pod(spec={"containers": [USUAL]}))
+    change = {"spec": {"ephemeralContainers": [{"name": "d", "image": "i"}]}}
+    patched = server.ok("PATCH", f"{PODS}/a/ephemeralcontainers", change, **MERGE)
+    subresources = [one.get("subresource") for one in patched["metadata"]["managedFields"]]
+    assert ("ephemeralcontainers" in subresources) is owned
+    assert patched["spec"]["ephemeralContainers"][0]["name"] == "d"
 
 
 # --- the paths of the tables -----------------------------------------------------------------------------------------

@@ -254,6 +254,7 @@ def test_the_rules_of_earlier_versions():
         "services": {31: {"fields": {}}},
     }
     assert {kind.resource: list(kind.printers_before) for kind in KINDS if kind.printers_before} == {
+        "daemonsets.apps": [36], "deployments.apps": [36], "replicasets.apps": [36],
         "nodes": [36], "priorityclasses.scheduling.k8s.io": [32], "serviceaccounts": [35],
     }  # fmt: skip
 

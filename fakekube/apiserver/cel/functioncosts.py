@@ -23,6 +23,7 @@ from fakekube.apiserver.cel.sizes import (
     fixed,
 )
 from fakekube.apiserver.cel.tree import Node
+from fakekube.apiserver.features import since
 
 
 class Estimator(Protocol):
@@ -172,6 +173,19 @@ def _equals(
     return None
 
 
+def _since(minor: int, rule: CostRule, before: CostRule | None = None) -> CostRule:
+    """A rule that came with a version; `before` it there was another, or a call cost as much as any."""
+
+    def dated(
+        estimator: Estimator, node: Node, target: SizedNode | None, args: Sequence[SizedNode]
+    ) -> CallEstimate | None:
+        if since(minor):
+            return rule(estimator, node, target, args)
+        return None if before is None else before(estimator, node, target, args)
+
+    return dated
+
+
 #: Function -> its cost in the libraries of Kubernetes.
 BY_FUNCTION: dict[str, CostRule] = {
     "check": _constant(350_000),
@@ -181,19 +195,20 @@ BY_FUNCTION: dict[str, CostRule] = {
     ),
     **dict.fromkeys(("fieldSelector", "labelSelector"), _selector),
     **dict.fromkeys(("isSorted", "sum", "max", "min", "indexOf", "lastIndexOf", "includes"), _of_list),
-    "url": _through("first", keeps=True),
+    "url": _since(32, _through("first", keeps=True), _through("first")),
     **dict.fromkeys(("lowerAscii", "upperAscii", "substring", "trim"), _through("target", keeps=True)),
     "replace": _replace,
     "split": _split,
     "join": _join,
     **dict.fromkeys(("find", "findAll"), _find),
-    **dict.fromkeys(("cidr", "isIP", "isCIDR", "quantity", "isQuantity", "semver", "isSemver"), _through("first")),
-    "ip": _through("first"),
-    "ip.isCanonical": _through("first", 2 * TRAVERSAL),
+    **dict.fromkeys(
+        ("cidr", "isIP", "isCIDR", "quantity", "isQuantity", "semver", "isSemver", "ip"), _since(34, _through("first"))
+    ),
+    "ip.isCanonical": _since(34, _through("first", 2 * TRAVERSAL)),
     "containsIP": _contains_address(False),
     "containsCIDR": _contains_address(True),
     "validate": _validate,
-    "_==_": _equals,
+    "_==_": _since(32, _equals),
 }  # fmt: skip
 
 

@@ -123,7 +123,8 @@ def _prepare_status(call: Call, obj: Object, old: Object, dry_run: bool) -> Obje
         if status is not None:
             merged["status"] = status
     merged["metadata"] = _status_metadata(call, obj, old)
-    merged = strategy.prepare_status_update(strategy.drop_disabled(merged, old), old)
+    drop_disabled = strategy.drop_disabled_status or strategy.drop_disabled
+    merged = strategy.prepare_status_update(drop_disabled(merged, old), old)
     if strategy.date_status is not None:
         merged = strategy.date_status(merged, old, call.context.now)
     return _with_generation(merged, old["metadata"].get("generation"))
@@ -169,7 +170,9 @@ STATUS = Part(_prepare_status, _validate_status)
 
 def _of_field(field: Field) -> Part:
     def prepare(call: Call, obj: Object, old: Object, dry_run: bool) -> Object:
-        if field.writes_metadata:
+        if not since(field.owned_since):
+            meta = old["metadata"]
+        elif field.writes_metadata:
             meta = objectmeta.kept_on_update(obj["metadata"], old["metadata"])
         else:
             meta = _with_owners(obj, old)

@@ -117,22 +117,24 @@ def _validate_spec(spec: Field, options: PodOptions, skipped: frozenset[SpecRule
 
 
 def _validate_claims(spec: Field, options: PodOptions) -> None:
-    for claim in spec["volumeClaimTemplates"]:
+    for claim in spec["volumeClaimTemplates"] if since(34) else ():
         validate_claim_spec(claim["spec"])
 
 
 def _validate_service(spec: Field, options: PodOptions) -> None:
-    spec["serviceName"].optional().dns_label()
+    if since(33):
+        spec["serviceName"].optional().dns_label()
 
 
 def _validate_template(spec: Field, options: PodOptions) -> None:
-    """The claims are volumes of the pods, too. The controller sets hostname and subdomain, which are not validated."""
+    """The pods are validated since 1.34. The claims are volumes of them, too. The controller sets hostname and
+    subdomain, which are not validated."""
     template, claims = spec["template"], spec["volumeClaimTemplates"].value
     if template["spec"]:
-        set_later = ("hostname", "subdomain") if since(34) else ()
-        pod = {key: value for key, value in template.value["spec"].items() if key not in set_later}
+        pod = {key: value for key, value in template.value["spec"].items() if key not in ("hostname", "subdomain")}
         template = template.with_value({**template.value, "spec": _with_claims(pod, claims) if claims else pod})
-    validate_template(template, options)
+    if since(34):
+        validate_template(template, options)
     validate_template_metadata(template, options)  # kube-apiserver does so twice
 
 

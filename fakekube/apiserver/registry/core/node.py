@@ -29,7 +29,7 @@ from fakekube.apiserver.registry.generic.validation.content import (
     config_key_problems,
 )
 from fakekube.apiserver.registry.generic.validation.field import Field
-from fakekube.apiserver.registry.generic.validation.ip import cidr_family, cidr_problems, cidr_warnings
+from fakekube.apiserver.registry.generic.validation.ip import cidr_family, cidr_warnings, legacy_cidr_problems
 from fakekube.apiserver.registry.generic.validation.metadata import validate_metadata, validate_metadata_update
 from fakekube.apiserver.registry.generic.validation.rules import update_validator, validator
 from fakekube.apiserver.wire.goprint import go_quote
@@ -51,9 +51,11 @@ def default_node(obj: Object) -> None:
 
 
 #: Dynamic configuration of kubelets.
+_CONFIG = (REMOVED, ("status.config",))
+
 _GATED = (
+    _CONFIG,
     (REMOVED, ("spec.configSource",)),
-    (REMOVED, ("status.config",)),
     ("RecursiveReadOnlyMounts", ("status.runtimeHandlers",)),
     ("SupplementalGroupsPolicy", ("status.features",)),
     ("NodeDeclaredFeatures", ("status.declaredFeatures",)),
@@ -146,7 +148,7 @@ def _validate_resources(status: Field) -> None:
 
 def _validate_pod_ranges(ranges: Field) -> None:
     for one in ranges:
-        one.check(cidr_problems)
+        one.check(legacy_cidr_problems)
     if len(ranges) < 2:
         return
     families = [cidr_family(one) for one in ranges.value]
@@ -255,6 +257,7 @@ KIND = Kind(
         repeats_metadata=False,
         default=default_node,
         drop_disabled=partial(without_disabled, _GATED),
+        drop_disabled_status=partial(without_disabled, (_CONFIG,)),
         prepare_update=prepare_node_update,
         validate=validator(validate),
         validate_update=update_validator(validate_update),

@@ -24,6 +24,8 @@ class PartStrategy(Struct, frozen=True):
     take: Callable[[Object, Object, str], Object]
     validate: Callable[[Object, Object], list[FieldError]]
     writes_metadata: bool = False
+    owned_since: int = 0
+    """Before this minor version managers did not own what they wrote to the part."""
 
 
 class Kind(Struct, frozen=True):

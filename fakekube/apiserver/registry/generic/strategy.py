@@ -150,6 +150,8 @@ class Strategy(Struct, frozen=True):
     """Records the user in a new object; None: the kind does not record it."""
     drop_disabled: Callable[[Object, Object | None], Object] = all_enabled
     """Drops the fields of features that are off, given the new and the stored object (`dropDisabledFields`)."""
+    drop_disabled_status: Callable[[Object, Object | None], Object] | None = None
+    """The same in a write to /status; None: it is the same."""
     prepare_create: Prepare = as_is
     prepare_update: PrepareUpdate = update_as_is
     prepare_status_update: PrepareUpdate = update_as_is

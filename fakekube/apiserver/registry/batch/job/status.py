@@ -3,7 +3,7 @@ apply only to what a write changes, so that a status with errors can still be wr
 
 from __future__ import annotations
 
-from fakekube.apiserver.features import since
+from fakekube.apiserver.features import enabled, since
 from fakekube.apiserver.registry.batch.job import indexes
 from fakekube.apiserver.registry.generic.validation.field import Field
 
@@ -23,6 +23,10 @@ def _is_finished(status: Field) -> bool:
 def validate_status_update(new: Field, old: Field) -> None:
     spec, status, before = new["spec"], new["status"], old["status"]
     _validate_numbers(status)
+    if not enabled("JobManagedBy"):  # then no other controllers write it
+        _validate_success(spec, status)
+        _validate_success_kept(status, before)
+        return
     _validate_conditions(status, before)
     _validate_times(status, before)
     _validate_ends(status, before)
@@ -154,7 +158,11 @@ def _validate_changes(spec: Field, status: Field, before: Field) -> None:
             start.invalid_go("field is immutable for unsuspended job once set")
         else:
             start.missing("startTime cannot be removed for unsuspended job")
-    met = has_condition(status, SUCCESS)
+    _validate_success_kept(status, before)
+
+
+def _validate_success_kept(status: Field, before: Field) -> None:
+    conditions, met = status["conditions"], has_condition(status, SUCCESS)
     if has_condition(before, SUCCESS) and not met:
         conditions.invalid_omitted("cannot disable the SuccessCriteriaMet=True condition")
     if has_condition(before, COMPLETE) and not has_condition(before, SUCCESS) and met:

@@ -104,7 +104,7 @@ def drop_disabled_of_spec(spec: Object, old: Object | None) -> Object:
 
 def drop_disabled_of_pod(new: Object, old: Object | None) -> Object:
     new = _dropped(new, old, ("spec",))
-    return new if old is None else _with_enabled_status(new, old)
+    return _with_enabled_status(new, old) if old is not None and since(33) else new
 
 
 def _with_enabled_status(new: Object, old: Object) -> Object:

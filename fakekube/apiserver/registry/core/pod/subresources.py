@@ -47,6 +47,6 @@ def _resources(new: Object, old: Object, now: str) -> Object:
 
 
 PARTS = {
-    "ephemeralcontainers": PartStrategy(_ephemeral_containers, validate_ephemeral_containers),
+    "ephemeralcontainers": PartStrategy(_ephemeral_containers, validate_ephemeral_containers, owned_since=33),
     "resize": PartStrategy(_resources, validate_resize),
 }

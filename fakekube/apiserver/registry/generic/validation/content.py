@@ -146,14 +146,25 @@ def parse_ip(value: str) -> Address | None:
         return None
 
 
+#: The gate of strict rules for addresses and ranges in the older fields.
+STRICT_IPS = "StrictIPCIDRValidation"
+
+
 def ip_problems(value: str) -> list[str]:
-    """An address in one of the older fields (`IsValidIPForLegacyField`, strict)."""
+    """An address in an unusual form, which the older fields accepted once."""
     address = parse_ip(value)
     if address is None:
         return ["must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)"]
     if address.version == 4:
         return ["must not have leading 0s"] if str(address) != value else []
     return ["must not be an IPv4-mapped IPv6 address"] if address.ipv4_mapped else []
+
+
+def legacy_ip_problems(value: str) -> list[str]:
+    """An address in one of the older fields, which were lenient before 1.36 (`IsValidIPForLegacyField`)."""
+    if enabled(STRICT_IPS) or parse_ip(value) is None:
+        return ip_problems(value)
+    return []
 
 
 def backstep_problems(path: str) -> tuple[str, ...]:

@@ -275,9 +275,9 @@ class Field:
     def ip(self, known: Container[str] = ()) -> Field:
         """An address; if it is not, no further check adds an error. `known` are those of the stored object, which stay
         valid."""
-        if self.text in known or not content.ip_problems(self.text):
+        if self.text in known or not content.legacy_ip_problems(self.text):
             return self
-        self.check(content.ip_problems)
+        self.check(content.legacy_ip_problems)
         return SKIPPED
 
     def one_of(self, choices: Sequence[str], *, plain: bool = False) -> Field:

@@ -6,7 +6,8 @@ import ipaddress
 import re
 from collections.abc import Container
 
-from fakekube.apiserver.registry.generic.validation.content import Address, ip_problems, parse_ip
+from fakekube.apiserver.features import enabled
+from fakekube.apiserver.registry.generic.validation.content import STRICT_IPS, Address, ip_problems, parse_ip
 from fakekube.apiserver.registry.generic.validation.field import Field
 from fakekube.apiserver.wire.goprint import go_quote
 
@@ -87,8 +88,15 @@ def interface_address_problems(value: str) -> list[str]:
     return [] if value == right else [f"must be in canonical form ({go_quote(right)})"]
 
 
+def legacy_cidr_problems(value: str) -> list[str]:
+    """A range in one of the older fields, which were lenient before 1.36 (`IsValidCIDRForLegacyField`)."""
+    if enabled(STRICT_IPS) or parse_cidr(value) is None:
+        return cidr_problems(value)
+    return []
+
+
 def cidr_problems(value: str) -> list[str]:
-    """A range in one of the older fields (`IsValidCIDRForLegacyField`, strict)."""
+    """A range in an unusual form, which the older fields accepted once."""
     parsed = parse_cidr(value)
     if parsed is None:
         return ["must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)"]
@@ -105,7 +113,7 @@ def cidr_problems(value: str) -> list[str]:
 def validate_cidr(cidr: Field, known: Container[str] = ()) -> None:
     """`known` are the ranges of the stored object, which stay valid."""
     if cidr.text not in known:
-        cidr.check(cidr_problems)
+        cidr.check(legacy_cidr_problems)
 
 
 def canonical_cidr_problems(value: str) -> list[str]:

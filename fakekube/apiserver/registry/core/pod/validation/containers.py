@@ -239,8 +239,8 @@ def _validate_restart(container: Field, *, init: bool = False) -> None:
     elif not enabled("ContainerRestartRules"):
         if init:
             policy.one_of(("Always",))
-        else:
-            policy.optional().forbidden("may not be set for non-init containers")
+        elif policy.value is not None:
+            policy.forbidden("may not be set for non-init containers")
     elif init and policy.value == "Always" and not enabled(_RESTART_ALL):
         rules.optional().forbidden("restartPolicyRules are not allowed for init containers with restart policy Always")
     else:
