@@ -210,3 +210,60 @@ def test_the_cost_of_an_equality_of_addresses_was_not_known(minor: int, code: in
     rule = {"rule": "url('https://a.example.com/') == url('https://b.example.com/')"}
     schema = {"type": "object", "properties": {"a": {"type": "string"}}, "x-kubernetes-validations": [rule]}
     assert Api(version=f"1.{minor}").call("POST", CRDS, definition({"spec": schema}))[0] == code
+
+
+@pytest.mark.parametrize(("minor", "words"), [(33, True), (34, False)])
+def test_structs_in_the_syntax_of_go(minor: int, words: bool) -> None:
+    server = Api(version=f"1.{minor}")
+    wrong = {"type": "object", "properties": {"a": {"type": "integer"}}}
+    rules = [{"rule": "self.x", "message": "m", "fieldPath": ".a", "optionalOldSelf": True}]
+    found = [
+        message
+        for _, message in causes(
+            server, "POST", CRDS, definition({"spec": {**wrong, "x-kubernetes-validations": rules}})
+        )
+    ]
+    literal = 'apiextensions.ValidationRule{Rule:"self.x", Message:"m", MessageExpression:"", '
+    literal += 'Reason:(*apiextensions.FieldValueErrorReason)(nil), FieldPath:".a", OptionalOldSelf:(*bool)(0x'
+    assert any(literal in message for message in found) is words
+    spec = {"selector": {"matchLabels": {"a": "b"}}, "template": {"spec": TEMPLATE["spec"]}}
+    path = "/apis/apps/v1/namespaces/default/replicasets"
+    (cause,) = causes(server, "POST", path, {"metadata": {"name": "x"}, "spec": spec})
+    assert cause[1].startswith("Invalid value: map[string]string(nil):" if words else "Invalid value: null:")
+    server.ok("POST", path, {"metadata": {"name": "x"}, "spec": {**spec, "template": TEMPLATE}})
+    expressions = [{"key": "a", "operator": "Exists"}]
+    other = {"selector": {"matchLabels": {"a": "c"}, "matchExpressions": expressions}}
+    found = [
+        message
+        for field, message in causes(server, "PATCH", f"{path}/x", {"spec": other}, **MERGE)
+        if field == "spec.selector"
+    ]
+    literal = 'v1.LabelSelector{MatchLabels:map[string]string{"a":"c"}, MatchExpressions:[]v1.LabelSelectorRequirement'
+    literal += '{v1.LabelSelectorRequirement{Key:"a", Operator:"Exists", Values:[]string(nil)}}}: field is immutable'
+    assert any(literal in message for message in found) is words
+
+
+@pytest.mark.parametrize(("minor", "why"), [(33, "kind must not be empty"), (34, "must not be empty")])
+def test_an_owner_without_a_kind(minor: int, why: str) -> None:
+    owner = {"apiVersion": "v1", "name": "o", "uid": "u"}
+    body = {"metadata": {"name": "x", "ownerReferences": [owner]}}
+    (cause,) = causes(Api(version=f"1.{minor}"), "POST", "/api/v1/namespaces/default/configmaps", body)
+    assert cause == ("metadata.ownerReferences.kind", f'Invalid value: "": {why}')
+
+
+@pytest.mark.parametrize("enabled", [False, True])
+def test_selectors_of_an_access_review_need_their_gate(enabled: bool) -> None:
+    server = Api(version="1.32", feature_gates={"AuthorizeWithSelectors": enabled})
+    attributes = {"verb": "list", "resource": "pods", "labelSelector": {"rawSelector": "a=b"}}
+    path = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
+    shown = server.ok("POST", path, {"spec": {"resourceAttributes": attributes}})
+    assert ("labelSelector" in shown["spec"]["resourceAttributes"]) is enabled
+
+
+@pytest.mark.parametrize(
+    ("minor", "why"), [(33, "message must not contain line breaks"), (34, "must not contain line breaks")]
+)
+def test_the_message_of_a_rule_has_one_line(minor: int, why: str) -> None:
+    rules = {"type": "object", "x-kubernetes-validations": [{"rule": "true", "message": "a\nb"}]}
+    (cause,) = causes(Api(version=f"1.{minor}"), "POST", CRDS, definition({"spec": rules}))
+    assert cause[1] == f'Invalid value: "a\\nb": {why}'

@@ -43,7 +43,7 @@ def decode_object(call: Call, *, field_validation: str, stored: Object | None = 
     except WrongType as problem:
         why = _with_number_as_sent(call, decoded) or str(problem)
         raise _cannot_be_handled(version, kind, why, call.resource.kind) from None
-    if strict and (decoded.duplicates or unknown):
+    if strict and (decoded.duplicates or unknown) and not decoded.is_protobuf:
         errors = decoded.strict_errors(unknown, opaque=partial(is_opaque, schema) if schema is not None else None)
         untyped = call.registration.unstructured and not decoded.object.get("apiVersion")
         if errors and field_validation == "Strict" and untyped:

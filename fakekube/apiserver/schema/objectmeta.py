@@ -8,6 +8,7 @@ from typing import Any
 
 from fakekube.apiserver import names
 from fakekube.apiserver.features import since
+from fakekube.apiserver.wire.goprint import naming
 from fakekube.apiserver.wire.status import FieldError, field_forbidden, field_invalid, field_required, field_too_long
 
 Object = dict[str, Any]
@@ -80,7 +81,7 @@ def owner_errors(owners: list[Object] | None, path: str) -> list[FieldError]:
         if not version:
             errors.append(field_invalid(f"{path}.apiVersion", api_version, "version must not be empty"))
         missing = [field for field in ("kind", "name", "uid") if not owner.get(field)]
-        errors += [field_invalid(f"{path}.{field}", "", "must not be empty") for field in missing]
+        errors += [field_invalid(f"{path}.{field}", "", naming(field, "must not be empty")) for field in missing]
         if (group, version, kind) == ("", "v1", "Event"):
             why = "/v1, Kind=Event is disallowed from being an owner"
             errors.append(FieldError(path, "FieldValueInvalid", f"Invalid value: {_shown(_ordered(owner))}: {why}"))

@@ -72,6 +72,11 @@ class Decoded:
         self.body, self._kind, self._checked = body, kind, checked
 
     @property
+    def is_protobuf(self) -> bool:
+        """Then fields that the type does not have are ignored without a word: those of a later version."""
+        return self._kind == PROTOBUF
+
+    @property
     def repeats(self) -> bool:
         """Whether a JSON body has fields that occur more than once in their object."""
         if self.body is None or self._kind != JSON:

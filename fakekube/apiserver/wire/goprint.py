@@ -33,6 +33,32 @@ def go_quote(text: str) -> str:
     return "".join(out)
 
 
+class Nil:
+    """A list or map in Go that is nil: field errors named its type before 1.34."""
+
+    def __init__(self, type: str) -> None:
+        self.type: str = type
+
+
+def naming(field: str, why: str) -> str:
+    """What a field must be: before 1.34 the text named the field once more."""
+    return why if since(34) else f"{field} {why}"
+
+
+def selector_literal(selector: dict[str, Any]) -> str:
+    """A LabelSelector as field errors showed it before 1.34 (`%#v`)."""
+    labels, expressions = selector.get("matchLabels"), selector.get("matchExpressions")
+    shown = "map[string]string(nil)" if labels is None else _before(labels) or "map[string]string{}"
+    wanted = "(nil)" if expressions is None else "{" + ", ".join(map(_requirement, expressions)) + "}"
+    return f"v1.LabelSelector{{MatchLabels:{shown}, MatchExpressions:[]v1.LabelSelectorRequirement{wanted}}}"
+
+
+def _requirement(given: dict[str, Any]) -> str:
+    key, operator = (go_quote(given.get(field) or "") for field in ("key", "operator"))
+    values = "[]string(nil)" if given.get("values") is None else _before(given["values"])
+    return f"v1.LabelSelectorRequirement{{Key:{key}, Operator:{operator}, Values:{values}}}"
+
+
 def _before(value: Any) -> str | None:
     """Lists, maps and times as field errors show them before 1.34 (`%#v`); None: as later versions do."""
     if isinstance(value, list) and all(isinstance(one, str) for one in value):
@@ -47,6 +73,8 @@ def quoted(value: Any) -> str:
     """A value in a field error: strings are quoted, booleans and numbers are not."""
     if isinstance(value, str):
         return go_quote(value)
+    if isinstance(value, Nil):
+        return "null" if since(34) else f"{value.type}(nil)"
     if value is None:
         return "null" if since(34) else '"null"'
     if not since(34) and (text := _before(value)) is not None:

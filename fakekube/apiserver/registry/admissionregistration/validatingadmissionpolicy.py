@@ -23,6 +23,7 @@ from fakekube.apiserver.registry.generic.validation import conditions
 from fakekube.apiserver.registry.generic.validation.field import Field
 from fakekube.apiserver.registry.generic.validation.metadata import validate_metadata
 from fakekube.apiserver.registry.generic.validation.rules import update_validator, validator
+from fakekube.apiserver.wire.goprint import naming
 
 Object = dict[str, Any]
 
@@ -67,9 +68,9 @@ def _validate_validation(validation: Field, compiler: Compiler) -> None:
     elif made:
         compiler.resulting("string", authorizer=False).check(made)
     if message and not message.text.strip():
-        message.invalid("must be non-empty if specified")
+        message.invalid(naming("message", "must be non-empty if specified"))
     elif _line_break.search(message.text.strip()):
-        message.invalid("must not contain line breaks")
+        message.invalid(naming("message", "must not contain line breaks"))
     validation.get("reason").one_of(REASONS)
 
 

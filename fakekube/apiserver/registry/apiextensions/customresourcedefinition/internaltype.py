@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from fakekube.apiserver.features import since
 from fakekube.apiserver.resource import Object
 from fakekube.apiserver.wire.gojson import go_json_ordered
+from fakekube.apiserver.wire.goprint import go_quote
 
 #: Fields of versions -> fields of the spec, to which they move if they are the same in all versions.
 HOISTED = {
@@ -90,6 +92,10 @@ _VERSION = (
 )  # fmt: skip
 
 
+#: In place of an address in memory, which errors showed before 1.34.
+_ADDRESS = "0xc000000000"
+
+
 def _shaped(value: Mapping[str, Any], rows: Sequence[tuple[str, str, Any, str]]) -> Object:
     found: Object = {}
     for name, key, empty, inside in rows:
@@ -141,4 +147,12 @@ def shown_items(items: Any) -> str:
 
 
 def shown_rule(rule: Mapping[str, Any]) -> str:
-    return go_json_ordered(_shaped(rule, _RULE))
+    if since(34):
+        return go_json_ordered(_shaped(rule, _RULE))
+    texts = ", ".join(f"{name}:{go_quote(rule.get(key) or '')}" for name, key, _, _ in _RULE[:3])
+    reason, old = (
+        f"(*{type})({'nil' if rule.get(key) is None else _ADDRESS})"
+        for key, type in (("reason", "apiextensions.FieldValueErrorReason"), ("optionalOldSelf", "bool"))
+    )
+    field = go_quote(rule.get("fieldPath") or "")
+    return f"apiextensions.ValidationRule{{{texts}, Reason:{reason}, FieldPath:{field}, OptionalOldSelf:{old}}}"

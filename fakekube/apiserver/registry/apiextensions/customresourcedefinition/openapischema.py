@@ -10,10 +10,10 @@ from typing import Any
 from fakekube.apiserver.crd.fieldpath import BadPath, resolve
 from fakekube.apiserver.crd.schematraits import DEFAULT, RULES, UNUSUAL, SchemaTraits
 from fakekube.apiserver.crd.structural import Structural
-from fakekube.apiserver.features import since
 from fakekube.apiserver.registry.apiextensions.customresourcedefinition.celvalidation import CELSchemaContext
 from fakekube.apiserver.registry.apiextensions.customresourcedefinition.internaltype import shown_items
 from fakekube.apiserver.registry.apiextensions.customresourcedefinition.nonstructural import not_convertible
+from fakekube.apiserver.wire.goprint import naming
 from fakekube.apiserver.wire.status import (
     FieldError,
     field_forbidden,
@@ -295,9 +295,9 @@ def _rule_errors(rule: Node, schema: Node, traits: SchemaTraits, path: str) -> l
     if not text.strip():
         errors.append(field_required(f"{path}.rule", "rule is not specified"))
     elif message and not message.strip():
-        errors.append(field_invalid(f"{path}.message", message, "must be non-empty if specified"))
+        errors.append(field_invalid(f"{path}.message", message, naming("message", "must be non-empty if specified")))
     elif _NEWLINES.search(message.strip()):
-        errors.append(field_invalid(f"{path}.message", message, "must not contain line breaks"))
+        errors.append(field_invalid(f"{path}.message", message, naming("message", "must not contain line breaks")))
     elif _NEWLINES.search(text.strip()) and not message.strip():
         errors.append(field_required(f"{path}.message", "message must be specified if rule contains line breaks"))
     if expression and not expression.strip():
@@ -306,12 +306,15 @@ def _rule_errors(rule: Node, schema: Node, traits: SchemaTraits, path: str) -> l
     if reason is not None and reason not in REASONS:
         errors.append(field_not_supported(f"{path}.reason", reason, REASONS))
     if field_path and not field_path.strip():
-        errors.append(field_invalid(f"{path}.fieldPath", field_path, "must be non-empty if specified"))
+        errors.append(
+            field_invalid(f"{path}.fieldPath", field_path, naming("fieldPath", "must be non-empty if specified"))
+        )
     if _NEWLINES.search(field_path):
-        errors.append(field_invalid(f"{path}.fieldPath", field_path, "must not contain line breaks"))
+        errors.append(
+            field_invalid(f"{path}.fieldPath", field_path, naming("fieldPath", "must not contain line breaks"))
+        )
     if field_path and not _exists(field_path, schema, traits):
-        why = "must be a valid path" if since(34) else "fieldPath must be a valid path"
-        errors.append(field_invalid(f"{path}.fieldPath", field_path, why))
+        errors.append(field_invalid(f"{path}.fieldPath", field_path, naming("fieldPath", "must be a valid path")))
     return errors
 
 

@@ -19,7 +19,9 @@ from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Se
 from functools import partial
 from typing import Any, TypeVar
 
+from fakekube.apiserver.features import since
 from fakekube.apiserver.registry.generic.validation import content, gostructs
+from fakekube.apiserver.wire import goprint
 from fakekube.apiserver.wire.status import (
     FieldError,
     field_duplicate,
@@ -381,7 +383,10 @@ class Field:
 
     def invalid_struct(self, struct: str, why: str) -> None:
         """Shows the value as Go prints the struct of this name."""
-        shown = f"Invalid value: {gostructs.shown(struct, self.value)}"
+        if struct == "LabelSelector" and self.value is not None and not since(34):
+            shown = f"Invalid value: {goprint.selector_literal(self.value)}"
+        else:
+            shown = f"Invalid value: {gostructs.shown(struct, self.value)}"
         self._add(FieldError, "FieldValueInvalid", f"{shown}: {why}" if why else shown)
 
     def invalid_go(self, why: str) -> None:
