@@ -267,3 +267,62 @@ def test_the_message_of_a_rule_has_one_line(minor: int, why: str) -> None:
     rules = {"type": "object", "x-kubernetes-validations": [{"rule": "true", "message": "a\nb"}]}
     (cause,) = causes(Api(version=f"1.{minor}"), "POST", CRDS, definition({"spec": rules}))
     assert cause[1] == f'Invalid value: "a\\nb": {why}'
+
+
+@pytest.mark.parametrize(("minor", "code"), [(32, 422), (33, 201)])
+def test_the_size_of_a_dynamic_value_was_not_known(minor: int, code: int) -> None:
+    schema = {"type": "object", "x-kubernetes-validations": [{"rule": "string(dyn(1.5)) == 'a'"}]}
+    assert Api(version=f"1.{minor}").call("POST", CRDS, definition({"spec": schema}))[0] == code
+
+
+@pytest.mark.parametrize(("minor", "code"), [(34, 200), (35, 422)])
+def test_a_json_patch_that_replaces_an_object_by_a_scalar(minor: int, code: int) -> None:
+    server, path = Api(version=f"1.{minor}"), "/api/v1/namespaces/default/configmaps"
+    server.ok("POST", path, {"metadata": {"name": "x"}, "data": {"a": "b"}})
+    patch = [{"op": "replace", "path": "", "value": 7}]
+    assert server.call("PATCH", f"{path}/x", patch, content_type="application/json-patch+json")[0] == code
+
+
+@pytest.mark.parametrize(("minor", "said"), [(31, True), (32, False)])
+def test_the_class_of_a_pod_was_checked_with_its_specification(minor: int, said: bool) -> None:
+    server = Api(version=f"1.{minor}")
+    server.ok("POST", PODS, pod(spec=TEMPLATE["spec"]))
+    container = {**TEMPLATE["spec"]["containers"][0], "resources": {"requests": {"cpu": "1"}}}
+    found = fields(server, "PATCH", f"{PODS}/a", {"spec": {"containers": [container]}}, **MERGE)
+    assert found == (["metadata", "spec"] if said else ["spec"])
+
+
+@pytest.mark.parametrize(("minor", "code"), [(32, 201), (33, 422)])
+def test_values_of_a_required_node_affinity_are_values_of_labels(minor: int, code: int) -> None:
+    term = {"matchExpressions": [{"key": "a", "operator": "In", "values": ["a/b"]}]}
+    required = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [term]}}
+    spec = {**TEMPLATE["spec"], "affinity": {"nodeAffinity": required}}
+    assert Api(version=f"1.{minor}").call("POST", PODS, pod(spec=spec))[0] == code
+
+
+@pytest.mark.parametrize(("minor", "known"), [(32, False), (33, True)])
+def test_the_scope_of_classes_of_volume_attributes(minor: int, known: bool) -> None:
+    scopes = {"matchExpressions": [{"scopeName": "VolumeAttributesClass", "operator": "Exists"}]}
+    body = {"metadata": {"name": "x"}, "spec": {"scopeSelector": scopes, "hard": {"count/x.e.com": "1"}}}
+    code, _ = Api(version=f"1.{minor}").call("POST", "/api/v1/namespaces/default/resourcequotas", body)
+    assert code == (201 if known else 422)
+
+
+@pytest.mark.parametrize(("minor", "warned"), [(32, False), (33, True)])
+def test_a_range_of_a_network_policy_in_an_unusual_form(minor: int, warned: bool) -> None:
+    spec = {"podSelector": {}, "ingress": [{"from": [{"ipBlock": {"cidr": "2001:DB8::/64"}}]}]}
+    answer = Api(version=f"1.{minor}").answer(
+        "POST", f"{NETWORKING}/networkpolicies", {"metadata": {"name": "x"}, "spec": spec}
+    )
+    assert bool(answer.warnings) is warned
+
+
+@pytest.mark.parametrize("minor", [33, 34])
+def test_the_selector_of_a_daemon_set_in_the_order_of_the_version(minor: int) -> None:
+    server, path = Api(version=f"1.{minor}"), "/apis/apps/v1/namespaces/default/daemonsets"
+    spec = {"selector": {"matchLabels": {"a": "b"}}, "template": TEMPLATE}
+    server.ok("POST", path, {"metadata": {"name": "x"}, "spec": spec})
+    change = {"selector": {"matchLabels": {"a": "!"}}}
+    found = fields(server, "PATCH", f"{path}/x", {"spec": change}, **MERGE)
+    place = found.index("spec.selector")
+    assert place == (len(found) - 1 if minor == 33 else 0)

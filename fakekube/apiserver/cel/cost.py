@@ -24,6 +24,7 @@ from fakekube.apiserver.cel.sizes import (
 )
 from fakekube.apiserver.cel.tree import ACCUMULATOR, Loop, Node
 from fakekube.apiserver.cel.types import DeclType, Type, is_optional
+from fakekube.apiserver.features import since
 
 
 class Estimator:
@@ -219,7 +220,7 @@ class Estimator:
     # --- calls -------------------------------------------------------------------------------------------------------
 
     def _call(self, node: Node) -> int:
-        if node.name == "dyn":
+        if node.name == "dyn" and since(33):
             cost = 1 + self.cost(node.args[0])
             self._copy(node, node.args[0])
             return cost

@@ -202,9 +202,9 @@ BY_FUNCTION: dict[str, CostRule] = {
     "join": _join,
     **dict.fromkeys(("find", "findAll"), _find),
     **dict.fromkeys(
-        ("cidr", "isIP", "isCIDR", "quantity", "isQuantity", "semver", "isSemver", "ip"), _since(34, _through("first"))
+        ("cidr", "isIP", "isCIDR", "quantity", "isQuantity", "semver", "isSemver", "ip"), _through("first")
     ),
-    "ip.isCanonical": _since(34, _through("first", 2 * TRAVERSAL)),
+    "ip.isCanonical": _through("first", 2 * TRAVERSAL),
     "containsIP": _contains_address(False),
     "containsCIDR": _contains_address(True),
     "validate": _validate,

@@ -168,7 +168,7 @@ KIND = Kind(
         warnings=of_template,
         update_warnings=where_changed(of_template),
         as_new_before=34,
-        validate_update=spec_update_validator(_validate_spec, selector_first=True),
+        validate_update=spec_update_validator(_validate_spec, selector_first_since=34),
         validate_status_update=status_validator(*COUNTS),
     ),
     printer=_PRINTER,

@@ -67,6 +67,10 @@ ONLY_EXISTS = (
 )
 
 
+def _is_scope(name: str) -> bool:
+    return name in SCOPES and (since(33) or name != "VolumeAttributesClass")
+
+
 def is_standard(name: str) -> bool:
     return name in STANDARD or name.startswith((HUGE_PAGES, f"requests.{HUGE_PAGES}"))
 
@@ -84,7 +88,7 @@ def validate(quota: Field) -> None:
     scopes, selector = spec["scopes"], spec["scopeSelector"]
     _validate_quantities(spec["hard"])
     for scope in scopes:
-        if scope.value not in SCOPES:
+        if not _is_scope(scope.text):
             scopes.invalid("unsupported scope")
         for _ in _beyond(scope.text, spec["hard"]):
             scopes.invalid("unsupported scope applied to resource")
@@ -107,7 +111,7 @@ def validate_status_update(new: Field, old: Field) -> None:
 
 def _beyond(scope: str, hard: Field) -> list[str]:
     """The resources of the quota that a scope does not apply to."""
-    if scope not in SCOPES:
+    if not _is_scope(scope):
         return []
     return [name for name in hard.struct if is_standard(name) and name not in SCOPES[scope]]
 
@@ -121,7 +125,7 @@ def _validate_exclusive(found: Sequence[str], path: Field, scopes: Field) -> Non
 def _validate_selector(expressions: Field, spec: Field) -> None:
     for one in expressions:
         scope, operator = one["scopeName"].text, one["operator"].text
-        if scope not in SCOPES:
+        if not _is_scope(scope):
             expressions.at("scopeName", scope).invalid("unsupported scope")
         for _ in _beyond(scope, spec["hard"]):
             shown = {"MatchExpressions": [_go_requirement(each) for each in expressions]}

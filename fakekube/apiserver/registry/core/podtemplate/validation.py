@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from fakekube.apiserver.features import since
 from fakekube.apiserver.registry.core.pod.validation.podoptions import TEMPLATE, PodOptions
 from fakekube.apiserver.registry.core.pod.validation.podspec import validate_template
 from fakekube.apiserver.registry.core.pod.validation.ratcheting import options_after
@@ -63,10 +64,11 @@ def spec_validator(rules: SpecRule) -> Callable[[Object], list[FieldError]]:
 
 
 def spec_update_validator(
-    rules: SpecRule, *, fixed_selector: bool = True, selector_first: bool = False
+    rules: SpecRule, *, fixed_selector: bool = True, selector_first_since: int | None = None
 ) -> Callable[[Object, Object], list[FieldError]]:
     def validate_update(new: Field, old: Field) -> None:
         before, selector = old["spec"], new["spec"]["selector"]
+        selector_first = selector_first_since is not None and since(selector_first_since)
         if selector_first:
             selector.immutable_struct(before["selector"], "LabelSelector")
         if not _is_valid(new["spec"].value, rules):

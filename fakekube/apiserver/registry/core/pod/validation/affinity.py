@@ -19,7 +19,8 @@ IN_BOTH = "exists in both matchLabelKeys and labelSelector"
 
 
 def validate_node_selector(selector: Field, *, any_values: bool) -> None:
-    """`any_values` accepts values that no label can have (`ValidateNodeSelector`)."""
+    """`any_values` accepts values that no label can have, as all did before 1.33 (`ValidateNodeSelector`)."""
+    any_values = any_values or not since(33)
     for term in selector["nodeSelectorTerms"].required("must have at least one node selector term"):
         validate_node_selector_term(term, any_values=any_values)
 

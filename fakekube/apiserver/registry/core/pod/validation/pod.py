@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from fakekube.apiserver.features import since
+from fakekube.apiserver.registry.core.pod.resources import qos_class
 from fakekube.apiserver.registry.core.pod.validation import affinity, containers, securitycontext
 from fakekube.apiserver.registry.core.pod.validation.podoptions import POD, PodOptions
 from fakekube.apiserver.registry.core.pod.validation.podspec import MIRROR, validate_pod_annotations, validate_spec
@@ -84,6 +86,8 @@ def validate_update(new: Object, old: Object) -> Errors:
     _validate_toleration_changes(spec["tolerations"], before["tolerations"])
     _validate_gate_changes(spec["schedulingGates"], before["schedulingGates"])
     if spec.value != before.value:
+        if not since(32) and qos_class(spec.value) != qos_class(before.value):
+            root.at("metadata", root.find("status.qosClass").text).invalid("Pod QoS is immutable")
         _validate_unchanged(spec, before)
     return root.errors
 
