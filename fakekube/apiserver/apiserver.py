@@ -25,7 +25,7 @@ from fakekube.apiserver.endpoints import nonresource, rest
 from fakekube.apiserver.endpoints.representation import represented
 from fakekube.apiserver.faults import Fault, FaultRule, Faults, error_of
 from fakekube.apiserver.faults.injectederrors import HTML, ProxyAnswer
-from fakekube.apiserver.features import Features
+from fakekube.apiserver.features import Features, since
 from fakekube.apiserver.kubelet import Kubelet
 from fakekube.apiserver.needs import Abandoned, Delay
 from fakekube.apiserver.registry.apiextensions.customresourcedefinition.strategy import definition_strategy
@@ -54,7 +54,7 @@ from fakekube.apiserver.wire.negotiation import (
     choose,
     negotiate,
 )
-from fakekube.apiserver.wire.options import check_timeout
+from fakekube.apiserver.wire.options import check_timeout, parse_list_options
 from fakekube.apiserver.wire.request import Request, RequestInfo
 from fakekube.apiserver.wire.status import (
     PlainAnswer,
@@ -405,13 +405,18 @@ def _representation(registration: Registration, request: Request, info: RequestI
     accept = request.headers.get("accept")
     if accept is None or info.subresource in CONNECTED:
         return PLAIN
-    return negotiate(
-        accept,
-        _restrictions(registration, info),
-        restful=not registration.unstructured,
-        listing=not info.name and info.verb != "create",
-        log=info.subresource == "log",
-    )
+    try:
+        return negotiate(
+            accept,
+            _restrictions(registration, info),
+            restful=not registration.unstructured,
+            listing=not info.name and info.verb != "create",
+            log=info.subresource == "log",
+        )
+    except StatusError:
+        if info.verb in ("list", "watch") and not since(36):  # which looked at the options first
+            parse_list_options(request, watch=info.verb == "watch")
+        raise
 
 
 def _restrictions(registration: Registration, info: RequestInfo) -> Restrictions:

@@ -326,3 +326,32 @@ def test_the_selector_of_a_daemon_set_in_the_order_of_the_version(minor: int) ->
     found = fields(server, "PATCH", f"{path}/x", {"spec": change}, **MERGE)
     place = found.index("spec.selector")
     assert place == (len(found) - 1 if minor == 33 else 0)
+
+
+@pytest.mark.parametrize(("minor", "code"), [(35, 400), (36, 406)])
+def test_the_options_of_a_list_were_checked_before_the_media_type(minor: int, code: int) -> None:
+    path = "/api/v1/namespaces/default/configmaps?limit=x"
+    assert Api(version=f"1.{minor}").call("GET", path, accept="text/html")[0] == code
+
+
+USE = 'will be considered invalid in a future Kubernetes release: use "1.2.3.4"'
+RFC = 'IPv6 address "2001:DB8::1" should be in RFC 5952 canonical format ("2001:db8::1")'
+
+
+@pytest.mark.parametrize(
+    ("minor", "ip", "labels", "warning"),
+    [
+        (32, "01.2.3.4", {}, None),
+        (33, "01.2.3.4", {}, f'non-standard IP address "01.2.3.4" {USE}'),
+        (33, "01.2.3.4", {"endpoints.kubernetes.io/managed-by": "endpoint-controller"}, None),
+        (36, "2001:DB8::1", {}, RFC),
+        (36, "2001:DB8::1", {"endpoints.kubernetes.io/managed-by": "other"}, RFC),
+        (36, "1.2.3.4", {}, None),
+    ],
+)
+def test_addresses_of_endpoints_in_an_unusual_form(minor: int, ip: str, labels: Object, warning: str | None) -> None:
+    subsets = [{"notReadyAddresses": [{"ip": ip}], "ports": [{"port": 80}]}]
+    body = {"metadata": {"name": "x", "labels": labels}, "subsets": subsets}
+    answer = Api(version=f"1.{minor}").answer("POST", "/api/v1/namespaces/default/endpoints", body)
+    found = [one for one in answer.warnings if "deprecated" not in one]
+    assert found == ([] if warning is None else [f"subsets[0].notReadyAddresses[0].ip: {warning}"])

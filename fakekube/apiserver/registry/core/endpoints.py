@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from fakekube.apiserver.features import since
 from fakekube.apiserver.registry.core.service.table import SHOWN
 from fakekube.apiserver.registry.core.service.validation import PROTOCOLS
 from fakekube.apiserver.registry.generic.kind import Kind
@@ -12,7 +13,7 @@ from fakekube.apiserver.registry.generic.strategy import Strategy
 from fakekube.apiserver.registry.generic.table.ages import Ages
 from fakekube.apiserver.registry.generic.table.columns import AGE, NAME, Printer, age_of, columns, joined, name_of
 from fakekube.apiserver.registry.generic.validation.field import Field
-from fakekube.apiserver.registry.generic.validation.ip import special_problems
+from fakekube.apiserver.registry.generic.validation.ip import ip_warnings, special_problems
 from fakekube.apiserver.registry.generic.validation.metadata import validate_metadata
 from fakekube.apiserver.registry.generic.validation.rules import update_validator, validator
 from fakekube.apiserver.wire.hostport import join_host_port
@@ -79,6 +80,24 @@ def _endpoints(obj: Object, ages: Ages) -> list[Any]:
     return [name_of(obj), _endpoints_text(obj.get("subsets") or ()), age_of(obj, ages)]
 
 
+#: The label, and its value, of Endpoints of the cluster's own controller, whose addresses are canonical.
+MANAGED_BY = ("endpoints.kubernetes.io/managed-by", "endpoint-controller")
+
+
+def endpoints_warnings(endpoints: Object) -> list[str]:
+    """Warns about addresses in an unusual form."""
+    label, controller = MANAGED_BY
+    if not since(33) or (endpoints["metadata"].get("labels") or {}).get(label) == controller:
+        return []
+    return [
+        warning
+        for i, subset in enumerate(endpoints.get("subsets") or ())
+        for kind in ("addresses", "notReadyAddresses")
+        for j, address in enumerate(subset.get(kind) or ())
+        for warning in ip_warnings(address.get("ip") or "", f"subsets[{i}].{kind}[{j}].ip")
+    ]
+
+
 KIND = Kind(
     "endpoints",
     before={33: {"deprecation": ""}},
@@ -87,6 +106,7 @@ KIND = Kind(
         create_on_update=True,
         deprecation="v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice",
         validate=validator(validate),
+        warnings=endpoints_warnings,
         validate_update=update_validator(validate_update),
     ),
     printer=Printer(columns(NAME, "Endpoints", AGE), _endpoints),

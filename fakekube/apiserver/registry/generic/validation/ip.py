@@ -6,7 +6,7 @@ import ipaddress
 import re
 from collections.abc import Container
 
-from fakekube.apiserver.features import enabled
+from fakekube.apiserver.features import enabled, since
 from fakekube.apiserver.registry.generic.validation.content import STRICT_IPS, Address, ip_problems, parse_ip
 from fakekube.apiserver.registry.generic.validation.field import Field
 from fakekube.apiserver.wire.goprint import go_quote
@@ -129,13 +129,18 @@ def cidr_family(value: str) -> str:
     return "" if parsed is None else f"IPv{mapped(parsed[0]).version}"
 
 
+def _verdict() -> str:
+    return "is invalid" if since(36) else "will be considered invalid in a future Kubernetes release"
+
+
 def ip_warnings(value: str, path: str) -> list[str]:
     """Warns about an address that validation rejects today, or in an unusual form (`GetWarningsForIP`)."""
     address = parse_ip(value)
     if address is None:
         return []
     if ip_problems(value):
-        return [f"{path}: non-standard IP address {go_quote(value)} is invalid: use {go_quote(canonical(address))}"]
+        shown = go_quote(canonical(address))
+        return [f"{path}: non-standard IP address {go_quote(value)} {_verdict()}: use {shown}"]
     if address.version == 6 and str(address) != value:
         shown = go_quote(str(address))
         return [f"{path}: IPv6 address {go_quote(value)} should be in RFC 5952 canonical format ({shown})"]
@@ -156,7 +161,7 @@ def cidr_warnings(value: str, path: str) -> list[str]:
             f"{path}: CIDR value {go_quote(value)} is ambiguous in this context (should be {right} or {alone}?)"
         )
     if _leading_zero.search(value) or (address.version == 6 and address.ipv4_mapped is not None):
-        warnings.append(f"{path}: non-standard CIDR value {go_quote(value)} is invalid: use {right}")
+        warnings.append(f"{path}: non-standard CIDR value {go_quote(value)} {_verdict()}: use {right}")
     if not warnings and address.version == 6 and str(network) != value:
         warnings.append(f"{path}: IPv6 CIDR value {go_quote(value)} should be in RFC 5952 canonical format ({right})")
     return warnings
