@@ -355,3 +355,38 @@ def test_addresses_of_endpoints_in_an_unusual_form(minor: int, ip: str, labels: 
     answer = Api(version=f"1.{minor}").answer("POST", "/api/v1/namespaces/default/endpoints", body)
     found = [one for one in answer.warnings if "deprecated" not in one]
     assert found == ([] if warning is None else [f"subsets[0].notReadyAddresses[0].ip: {warning}"])
+
+
+@pytest.mark.parametrize(("minor", "words"), [(33, True), (34, False)])
+def test_values_in_the_syntax_of_go(minor: int, words: bool) -> None:
+    server = Api(version=f"1.{minor}")
+    port = {"port": 80}
+    body = {"metadata": {"name": "x"}, "spec": {"ports": [{**port, "name": "a"}, {**port, "name": "b"}]}}
+    found = causes(server, "POST", "/api/v1/namespaces/default/services", body)
+    literal = 'core.ServicePort{Name:"", Protocol:"TCP", AppProtocol:(*string)(nil), Port:80, '
+    literal += 'TargetPort:intstr.IntOrString{Type:0, IntVal:0, StrVal:""}, NodePort:0}'
+    assert (("spec.ports[1]", f"Duplicate value: {literal}") in found) is words
+    keyed = {"type": "array", "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["k"]}
+    item = {"type": "object", "required": ["k"], "properties": {"k": {"type": "string"}}}
+    server.ok("POST", CRDS, definition({"spec": {"type": "object", "properties": {"l": {**keyed, "items": item}}}}))
+    obj = {"apiVersion": "e.com/v1", "kind": "A", "metadata": {"name": "x"}, "spec": {"l": [{"k": "a"}, {"k": "a"}]}}
+    (cause,) = causes(server, "POST", "/apis/e.com/v1/as", obj)
+    shown = 'map[string]interface {}{"k":"a"}' if words else '{"k":"a"}'
+    assert cause == ("spec.l[1]", f"Duplicate value: {shown}")
+    spec = {"nonResourceAttributes": {"path": "/a"}, "resourceAttributes": {"verb": "get"}}
+    (cause,) = causes(server, "POST", "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews", {"spec": spec})
+    shown = 'authorization.NonResourceAttributes{Path:"/a", Verb:""}' if words else '{"Path":"/a","Verb":""}'
+    assert cause[1].startswith(f"Invalid value: {shown}:")
+
+
+@pytest.mark.parametrize(("enabled", "limit"), [(False, "previous value"), (True, "status.capacity")])
+def test_a_claim_that_asks_for_less(enabled: bool, limit: str) -> None:
+    server = Api(version="1.33", feature_gates={"RecoverVolumeExpansionFailure": enabled})
+    path = "/api/v1/namespaces/default/persistentvolumeclaims"
+    spec = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "2Gi"}}}
+    server.ok("POST", path, {"metadata": {"name": "x"}, "spec": spec})
+    status = {"phase": "Bound", "capacity": {"storage": "2Gi"}}
+    server.ok("PATCH", f"{path}/x/status", {"status": status}, **MERGE)
+    change = {"spec": {"resources": {"requests": {"storage": "1Gi"}}}}
+    found = causes(server, "PATCH", f"{path}/x", change, **MERGE)
+    assert ("spec.resources.requests.storage", f"Forbidden: field can not be less than {limit}") in found

@@ -15,6 +15,7 @@ from fakekube.apiserver.schema.decode import decode
 from fakekube.apiserver.schema.model import Schema
 from fakekube.apiserver.schema.wrongtype import WrongType
 from fakekube.apiserver.wire.gojson import type_name
+from fakekube.apiserver.wire.goprint import untyped_literal
 from fakekube.apiserver.wire.status import FieldError, field_invalid, field_required
 
 
@@ -59,7 +60,7 @@ def _metadata(item: Any, meta: Schema, unknown: list[str], path: str) -> Object:
             raise WrongType(f"json: cannot unmarshal {type_name(item)} into Go value of type v1.ObjectMeta")
         found = decode(meta, item, lost)
     except WrongType as problem:
-        raise MalformedEmbeddedResource(str(field_invalid(path, item, str(problem)))) from None
+        raise MalformedEmbeddedResource(str(field_invalid(path, untyped_literal(item), str(problem)))) from None
     unknown += [f"{path}.{one}" for one in lost]
     if found.get("creationTimestamp", "") is None:
         del found["creationTimestamp"]

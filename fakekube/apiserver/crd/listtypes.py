@@ -8,6 +8,7 @@ from fakekube.apiserver.crd.correlatedobject import item_key
 from fakekube.apiserver.crd.structural import Structural
 from fakekube.apiserver.resource import Object
 from fakekube.apiserver.wire.gojson import go_json
+from fakekube.apiserver.wire.goprint import untyped_literal
 from fakekube.apiserver.wire.status import FieldError, field_duplicate, field_invalid
 
 
@@ -37,7 +38,7 @@ def _value_errors(value: Any, schema: Structural, path: str) -> list[FieldError]
         return []
     errors: list[FieldError] = []
     if schema.list_type == "set":
-        errors += [field_duplicate(f"{path}[{i}]", value[i]) for i in repeated(value)]
+        errors += [field_duplicate(f"{path}[{i}]", untyped_literal(value[i])) for i in repeated(value)]
     elif schema.list_type == "map":
         errors += _map_errors(value, schema, path)
     if schema.items is not None:
@@ -54,7 +55,7 @@ def _map_errors(items: list[Any], schema: Structural, path: str) -> list[FieldEr
     if len({item_key(item, schema.list_keys) for item in items}) == len(items):
         return []
     keys = [{key: item[key] for key in schema.list_keys if key in item} if item else {} for item in items]
-    return [field_duplicate(f"{path}[{i}]", keys[i]) for i in repeated(keys)]
+    return [field_duplicate(f"{path}[{i}]", untyped_literal(keys[i])) for i in repeated(keys)]
 
 
 def repeated(items: list[Any]) -> list[int]:

@@ -16,6 +16,7 @@ from fakekube.apiserver.response import Document, Response
 from fakekube.apiserver.schema.objectmeta import without_system_fields
 from fakekube.apiserver.user import User
 from fakekube.apiserver.wire.gojson import go_json_ordered
+from fakekube.apiserver.wire.goprint import Literal, go_quote
 from fakekube.apiserver.wire.options import WriteOptions
 from fakekube.apiserver.wire.request import RequestInfo
 from fakekube.apiserver.wire.status import FieldError, StatusError, bad_request, field_invalid, invalid, together
@@ -78,9 +79,11 @@ def described_request(call: Call, review: Object, *, of_user: bool = False) -> R
     )
 
 
-def _as_struct(attributes: Object) -> Object:
+def _as_struct(attributes: Object) -> Literal:
     """NonResourceAttributes as Go encodes them."""
-    return {"Path": attributes.get("path", ""), "Verb": attributes.get("verb", "")}
+    path, verb = attributes.get("path", ""), attributes.get("verb", "")
+    literal = f"authorization.NonResourceAttributes{{Path:{go_quote(path)}, Verb:{go_quote(verb)}}}"
+    return Literal(literal, {"Path": path, "Verb": verb})
 
 
 def _meta_errors(call: Call, meta: Object) -> list[FieldError]:

@@ -33,11 +33,35 @@ def go_quote(text: str) -> str:
     return "".join(out)
 
 
-class Nil:
-    """A list or map in Go that is nil: field errors named its type before 1.34."""
+class Literal:
+    """A value with its literal in Go, which field errors showed before 1.34 (`%#v`)."""
 
-    def __init__(self, type: str) -> None:
-        self.type: str = type
+    def __init__(self, literal: str, value: Any) -> None:
+        self.literal: str = literal
+        self.value: Any = value
+
+
+def labels_literal(labels: dict[str, str] | None) -> Literal:
+    if not labels:
+        return Literal("map[string]string(nil)" if labels is None else "map[string]string{}", labels)
+    return Literal(_before(labels) or "", labels)
+
+
+def untyped_literal(value: Any) -> Any:
+    """A map or a list of a custom resource with its literal; other values as they are."""
+    return Literal(_untyped(value), value) if isinstance(value, dict | list) else value
+
+
+def _untyped(value: Any) -> str:
+    if isinstance(value, dict):
+        return (
+            "map[string]interface {}{"
+            + ", ".join(f"{go_quote(key)}:{_untyped(value[key])}" for key in sorted(value))
+            + "}"
+        )
+    if isinstance(value, list):
+        return "[]interface {}{" + ", ".join(map(_untyped, value)) + "}"
+    return "interface {}(nil)" if value is None else quoted(value)
 
 
 def naming(field: str, why: str) -> str:
@@ -48,7 +72,7 @@ def naming(field: str, why: str) -> str:
 def selector_literal(selector: dict[str, Any]) -> str:
     """A LabelSelector as field errors showed it before 1.34 (`%#v`)."""
     labels, expressions = selector.get("matchLabels"), selector.get("matchExpressions")
-    shown = "map[string]string(nil)" if labels is None else _before(labels) or "map[string]string{}"
+    shown = labels_literal(labels).literal
     wanted = "(nil)" if expressions is None else "{" + ", ".join(map(_requirement, expressions)) + "}"
     return f"v1.LabelSelector{{MatchLabels:{shown}, MatchExpressions:[]v1.LabelSelectorRequirement{wanted}}}"
 
@@ -73,8 +97,8 @@ def quoted(value: Any) -> str:
     """A value in a field error: strings are quoted, booleans and numbers are not."""
     if isinstance(value, str):
         return go_quote(value)
-    if isinstance(value, Nil):
-        return "null" if since(34) else f"{value.type}(nil)"
+    if isinstance(value, Literal):
+        return quoted(value.value) if since(34) else value.literal
     if value is None:
         return "null" if since(34) else '"null"'
     if not since(34) and (text := _before(value)) is not None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from fakekube.apiserver.features import enabled
 from fakekube.apiserver.registry.core.persistentvolume.validation import CLASS_ANNOTATION
 from fakekube.apiserver.registry.core.persistentvolumeclaim.claimspec import validate_claim_spec
 from fakekube.apiserver.registry.core.resourcenames import (
@@ -47,8 +48,11 @@ def validate_update(new: Field, old: Field) -> None:
     if _tidy(comparable) != _tidy(stored):
         after.forbidden(f"{CHANGEABLE}\n{struct_diff('PersistentVolumeClaimSpec', stored, comparable)}")
     size = number_of(_requested(new))
-    if size < number_of(_requested(old)) and size <= number_of(old.find("status.capacity.storage").value or "0"):
-        after.find("resources.requests.storage").forbidden("field can not be less than status.capacity")
+    if size < number_of(_requested(old)):
+        if not enabled("RecoverVolumeExpansionFailure"):
+            after.find("resources.requests.storage").forbidden("field can not be less than previous value")
+        elif size <= number_of(old.find("status.capacity.storage").value or "0"):
+            after.find("resources.requests.storage").forbidden("field can not be less than status.capacity")
     new.at("volumeMode", after["volumeMode"].value).immutable(before["volumeMode"])
     attributes = after["volumeAttributesClassName"]
     if before["volumeAttributesClassName"].value not in (None, attributes.value):

@@ -18,7 +18,7 @@ from fakekube.apiserver.registry.generic.validation.labelselectors import (
 )
 from fakekube.apiserver.registry.generic.validation.rules import update_validator, validator
 from fakekube.apiserver.resultsbytext import Remembered
-from fakekube.apiserver.wire.goprint import Nil
+from fakekube.apiserver.wire.goprint import labels_literal
 from fakekube.apiserver.wire.status import FieldError
 
 Object = dict[str, Any]
@@ -89,8 +89,7 @@ def validate_template_selector(selector: Field, kind: str) -> None:
 def validate_match(selector: Object | None, template: Field) -> None:
     labels = template["metadata"]["labels"]
     if not matches(selector, labels.value):
-        shown = Nil("map[string]string") if labels.value is None else labels.value
-        labels.invalid("`selector` does not match template `labels`", shown)
+        labels.invalid("`selector` does not match template `labels`", labels_literal(labels.value))
 
 
 def validate_selected_template(spec: Field, options: PodOptions, kind: str) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Container
 
+from fakekube.apiserver.features import since
 from fakekube.apiserver.registry.core.service.spec import (
     HEADLESS,
     externally_accessible,
@@ -15,6 +16,7 @@ from fakekube.apiserver.registry.generic.validation.content import parse_ip
 from fakekube.apiserver.registry.generic.validation.field import SKIPPED, Field
 from fakekube.apiserver.registry.generic.validation.ip import family, special_problems, validate_cidr
 from fakekube.apiserver.registry.generic.validation.labelselectors import validate_labels
+from fakekube.apiserver.wire.goprint import Literal, go_quote
 
 TYPES = ("ClusterIP", "ExternalName", "LoadBalancer", "NodePort")
 
@@ -152,9 +154,18 @@ def _validate_port_numbers(spec: Field) -> None:
     for port in several:
         protocol, value = port["protocol"].text, port["port"].number
         if (protocol, value) in seen:
-            shown = {"Name": "", "Protocol": protocol, "AppProtocol": None, "Port": value}
-            port.duplicate_go({**shown, "TargetPort": 0, "NodePort": 0})
+            _duplicate_port(port, protocol, value)
         seen.add((protocol, value))
+
+
+def _duplicate_port(port: Field, protocol: str, number: int) -> None:
+    if since(34):
+        shown = {"Name": "", "Protocol": protocol, "AppProtocol": None, "Port": number}
+        port.duplicate_go({**shown, "TargetPort": 0, "NodePort": 0})
+        return
+    target = 'intstr.IntOrString{Type:0, IntVal:0, StrVal:""}'
+    fields = f'Name:"", Protocol:{go_quote(protocol)}, AppProtocol:(*string)(nil), Port:{number}, TargetPort:{target}'
+    port.duplicate(Literal(f"core.ServicePort{{{fields}, NodePort:0}}", None))
 
 
 def _validate_source_ranges(service: Field, before: Field) -> None:

@@ -386,7 +386,8 @@ class Field:
         if struct == "LabelSelector" and self.value is not None and not since(34):
             shown = f"Invalid value: {goprint.selector_literal(self.value)}"
         else:
-            shown = f"Invalid value: {gostructs.shown(struct, self.value)}"
+            known = self.value is not None or since(34)
+            shown = f"Invalid value: {gostructs.shown(struct, self.value) if known else goprint.quoted(None)}"
         self._add(FieldError, "FieldValueInvalid", f"{shown}: {why}" if why else shown)
 
     def invalid_go(self, why: str) -> None:
