@@ -413,8 +413,9 @@ def _representation(registration: Registration, request: Request, info: RequestI
             listing=not info.name and info.verb != "create",
             log=info.subresource == "log",
         )
-    except StatusError:
-        if info.verb in ("list", "watch") and not since(36):  # which looked at the options first
+    except StatusError as error:
+        unknown = error.message.startswith("406")  # go-restful refuses it, before any handler
+        if info.verb in ("list", "watch") and not unknown and not since(36):  # handlers looked at the options first
             parse_list_options(request, watch=info.verb == "watch")
         raise
 

@@ -41,8 +41,9 @@ class Gate(Struct, frozen=True):
     locked: bool = False
 
 
-class Features(Struct, frozen=True):
-    """The behaviour of a server: its version (1.`minor`) and the states of the gates of all versions."""
+class Features(Struct, frozen=True, eq=False):
+    """The behaviour of a server: its version (1.`minor`) and the states of the gates of all versions. Equal ones are
+    one object."""
 
     minor: int
     states: Mapping[str, bool]

@@ -330,8 +330,9 @@ def test_the_selector_of_a_daemon_set_in_the_order_of_the_version(minor: int) ->
 
 @pytest.mark.parametrize(("minor", "code"), [(35, 400), (36, 406)])
 def test_the_options_of_a_list_were_checked_before_the_media_type(minor: int, code: int) -> None:
-    path = "/api/v1/namespaces/default/configmaps?limit=x"
-    assert Api(version=f"1.{minor}").call("GET", path, accept="text/html")[0] == code
+    path, table = "/api/v1/namespaces/default/configmaps?limit=x", "application/json;as=Table;v=v9;g=meta.k8s.io"
+    assert Api(version=f"1.{minor}").call("GET", path, accept=table)[0] == code
+    assert Api(version=f"1.{minor}").call("GET", path, accept="text/html")[0] == 406
 
 
 USE = 'will be considered invalid in a future Kubernetes release: use "1.2.3.4"'
@@ -390,3 +391,27 @@ def test_a_claim_that_asks_for_less(enabled: bool, limit: str) -> None:
     change = {"spec": {"resources": {"requests": {"storage": "1Gi"}}}}
     found = causes(server, "PATCH", f"{path}/x", change, **MERGE)
     assert ("spec.resources.requests.storage", f"Forbidden: field can not be less than {limit}") in found
+
+
+@pytest.mark.parametrize(("minor", "code"), [(33, 422), (34, 200)])
+def test_a_resize_that_lowers_the_limit_of_memory(minor: int, code: int) -> None:
+    server = Api(version=f"1.{minor}")
+    container = {"name": "c", "image": "i", "resources": {"limits": {"memory": "2Gi"}, "requests": {"memory": "1Gi"}}}
+    server.ok("POST", PODS, pod(spec={"containers": [container]}))
+    change = {**container, "resources": {"limits": {"memory": "1536Mi"}, "requests": {"memory": "1Gi"}}}
+    found, status = server.call("PATCH", f"{PODS}/a/resize", {"spec": {"containers": [change]}}, **MERGE)
+    assert found == code
+    if code == 422:
+        (cause,) = status["details"]["causes"]
+        assert cause["field"] == "spec.containers[0].resources.limits[memory]"
+        assert (
+            cause["message"] == "Forbidden: memory limits cannot be decreased unless resizePolicy is RestartContainer"
+        )
+
+
+def test_resources_of_a_pod_have_no_defaults_where_they_are_dropped() -> None:
+    body = pod(spec={**TEMPLATE["spec"], "resources": {"limits": {"cpu": "1"}}})
+    shown = Api(version="1.33").ok("POST", PODS, body)
+    owned = shown["metadata"]["managedFields"][0]["fieldsV1"]["f:spec"]["f:resources"]
+    assert owned == {".": {}, "f:limits": {".": {}, "f:cpu": {}}}
+    assert "resources" not in shown["spec"]

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from fakekube.apiserver import features
-from fakekube.apiserver.registry.generic.gatedfields import uses, without, without_disabled
+from fakekube.apiserver.registry.generic.gatedfields import GatedFields, uses, without
 from tests.apiserver.api import DEPLOYMENTS, PODS, Api, pod
 
 Object = dict[str, Any]
@@ -107,8 +107,8 @@ def test_templates_lose_the_fields_too() -> None:
 def test_a_stored_field_can_be_changed(stored: Object, kept: bool) -> None:
     token = features.use(features.features_of("1.34"))
     try:
-        gated = (("HostnameOverride", ("spec.hostnameOverride",)),)
-        new = without_disabled(gated, {"spec": {"hostnameOverride": "i"}}, {"spec": stored})
+        gated = GatedFields(("HostnameOverride", ("spec.hostnameOverride",)))
+        new = gated.drop_disabled({"spec": {"hostnameOverride": "i"}}, {"spec": stored})
     finally:
         features.leave(token)
     assert ("hostnameOverride" in new["spec"]) is kept

@@ -11,7 +11,7 @@ from fakekube.apiserver.endpoints import ownership, selectorattributes
 from fakekube.apiserver.endpoints.body import check_place, decode_object
 from fakekube.apiserver.endpoints.write import Action
 from fakekube.apiserver.features import since
-from fakekube.apiserver.registry.generic.gatedfields import without_disabled
+from fakekube.apiserver.registry.generic.gatedfields import GatedFields
 from fakekube.apiserver.response import Document, Response
 from fakekube.apiserver.schema.objectmeta import without_system_fields
 from fakekube.apiserver.user import User
@@ -40,7 +40,7 @@ def _answer(call: Call, review: Object, status: Object) -> Response:
     return Response(201, Document({**shown, "status": status}))
 
 
-_GATED = (
+_GATED = GatedFields(
     ("AuthorizeWithSelectors", tuple(f"spec.resourceAttributes.{kind}" for kind in ("fieldSelector", "labelSelector"))),
 )
 
@@ -122,16 +122,16 @@ def _decided(call: Call, user: User, info: RequestInfo, review: Object) -> Objec
 
 
 def self_subject_access_review(call: Call, review: Object, options: WriteOptions) -> Response:
-    review = without_disabled(_GATED, review)
+    review = _GATED.drop_disabled(review)
     return _answer(call, review, _decided(call, call.user, described_request(call, review), review))
 
 
 def _check_own(call: Call, review: Object) -> None:
-    described_request(call, without_disabled(_GATED, review))
+    described_request(call, _GATED.drop_disabled(review))
 
 
 def subject_access_review(call: Call, review: Object, options: WriteOptions) -> Response:
-    review = without_disabled(_GATED, review)
+    review = _GATED.drop_disabled(review)
     spec = review.get("spec") or {}
     info = described_request(call, review, of_user=True)
     user = User(spec.get("user", ""), spec.get("uid", ""), tuple(spec.get("groups") or ()))
@@ -139,7 +139,7 @@ def subject_access_review(call: Call, review: Object, options: WriteOptions) -> 
 
 
 def _check_of_user(call: Call, review: Object) -> None:
-    described_request(call, without_disabled(_GATED, review), of_user=True)
+    described_request(call, _GATED.drop_disabled(review), of_user=True)
 
 
 def self_subject_rules_review(call: Call, review: Object, options: WriteOptions) -> Response:

@@ -17,6 +17,7 @@ from fakekube.apiserver.registry.core.podtemplate.validation import (
     validate_template_selector,
 )
 from fakekube.apiserver.registry.core.podtemplate.warnings import of_named, of_template, where_changed
+from fakekube.apiserver.registry.generic.gatedfields import GatedFields
 from fakekube.apiserver.registry.generic.kind import Kind
 from fakekube.apiserver.registry.generic.strategy import Strategy
 from fakekube.apiserver.registry.generic.table.ages import Ages
@@ -93,7 +94,7 @@ def _deployment(obj: Object, ages: Ages) -> list[Any]:
 
 
 #: Disabled fields of Deployments and ReplicaSets.
-TERMINATING = (("DeploymentReplicaSetTerminatingReplicas", ("status.terminatingReplicas",)),)
+TERMINATING = GatedFields(("DeploymentReplicaSetTerminatingReplicas", ("status.terminatingReplicas",)))
 
 
 _PRINTER = Printer(columns(NAME, "Ready", "Up-to-date", "Available", AGE, *SELECTED_COLUMNS), _deployment)

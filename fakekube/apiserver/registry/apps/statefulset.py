@@ -24,6 +24,7 @@ from fakekube.apiserver.registry.core.podtemplate.validation import (
     validate_template_selector,
 )
 from fakekube.apiserver.registry.core.podtemplate.warnings import of_template, where_changed
+from fakekube.apiserver.registry.generic.gatedfields import GatedFields
 from fakekube.apiserver.registry.generic.kind import Kind
 from fakekube.apiserver.registry.generic.strategy import Strategy
 from fakekube.apiserver.registry.generic.table.ages import Ages
@@ -198,7 +199,7 @@ def _stateful_set(obj: Object, ages: Ages) -> list[Any]:
     return [name_of(obj), ready, age_of(obj, ages), *container_cells(obj, "spec.template")]
 
 
-_GATED = (
+_GATED = GatedFields(
     ("StatefulSetAutoDeletePVC", ("spec.persistentVolumeClaimRetentionPolicy",)),
     ("MaxUnavailableStatefulSet", ("spec.updateStrategy.rollingUpdate.maxUnavailable",)),
     ("StatefulSetStartOrdinal", ("spec.ordinals",)),

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Any
 
-from fakekube.apiserver.registry.generic.gatedfields import without_disabled
+from fakekube.apiserver.registry.generic.gatedfields import GatedFields
 from fakekube.apiserver.registry.generic.kind import Kind
 from fakekube.apiserver.registry.generic.strategy import Strategy
 from fakekube.apiserver.registry.generic.table.ages import Ages
@@ -17,7 +16,9 @@ Object = dict[str, Any]
 
 
 #: Field -> its feature gate.
-_GATED = tuple(("CoordinatedLeaderElection", (f"spec.{field}",)) for field in ("strategy", "preferredHolder"))
+_GATED = GatedFields(
+    ("CoordinatedLeaderElection", ("spec.strategy",)), ("CoordinatedLeaderElection", ("spec.preferredHolder",))
+)
 
 OLDEST_EMULATION_VERSION = "OldestEmulationVersion"
 
@@ -50,7 +51,7 @@ KIND = Kind(
         qualified_finalizers=False,
         create_on_update=True,
         unconditional_update=False,
-        drop_disabled=partial(without_disabled, _GATED),
+        drop_disabled=_GATED.drop_disabled,
         validate=validator(validate),
         validate_update=update_validator(lambda new, old: validate(new)),
     ),

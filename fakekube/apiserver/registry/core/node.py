@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import re
-from functools import partial
 from typing import Any
 
 from fakekube.apiserver.names import label_value_problems
 from fakekube.apiserver.registry.core.pod.defaults import round_up_all
 from fakekube.apiserver.registry.core.pod.validation.affinity import EFFECTS
 from fakekube.apiserver.registry.core.resourcenames import validate_quantity
-from fakekube.apiserver.registry.generic.gatedfields import REMOVED, without_disabled
+from fakekube.apiserver.registry.generic.gatedfields import REMOVED, GatedFields
 from fakekube.apiserver.registry.generic.kind import Kind
 from fakekube.apiserver.registry.generic.strategy import Strategy
 from fakekube.apiserver.registry.generic.table.ages import Ages
@@ -53,7 +52,7 @@ def default_node(obj: Object) -> None:
 #: Dynamic configuration of kubelets.
 _CONFIG = (REMOVED, ("status.config",))
 
-_GATED = (
+_GATED = GatedFields(
     _CONFIG,
     (REMOVED, ("spec.configSource",)),
     ("RecursiveReadOnlyMounts", ("status.runtimeHandlers",)),
@@ -256,8 +255,8 @@ KIND = Kind(
         fields_message="label",
         repeats_metadata=False,
         default=default_node,
-        drop_disabled=partial(without_disabled, _GATED),
-        drop_disabled_status=partial(without_disabled, (_CONFIG,)),
+        drop_disabled=_GATED.drop_disabled,
+        drop_disabled_status=GatedFields(_CONFIG).drop_disabled,
         prepare_update=prepare_node_update,
         validate=validator(validate),
         validate_update=update_validator(validate_update),

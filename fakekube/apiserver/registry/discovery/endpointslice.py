@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import partial
 from typing import Any
 
 from fakekube.apiserver.features import since
 from fakekube.apiserver.names import label_value_problems
 from fakekube.apiserver.registry.core.service.table import SHOWN
 from fakekube.apiserver.registry.core.service.validation import PROTOCOLS
-from fakekube.apiserver.registry.generic.gatedfields import without_disabled
+from fakekube.apiserver.registry.generic.gatedfields import GatedFields
 from fakekube.apiserver.registry.generic.kind import Kind
 from fakekube.apiserver.registry.generic.strategy import Strategy
 from fakekube.apiserver.registry.generic.table.ages import Ages
@@ -156,7 +155,7 @@ def _endpoint_slice(obj: Object, ages: Ages) -> list[Any]:
     return [name_of(obj), obj.get("addressType") or "", *cells, age_of(obj, ages)]
 
 
-_GATED = (
+_GATED = GatedFields(
     ("TopologyAwareHints", ("endpoints[].hints",)),
     ("PreferSameTrafficDistribution", ("endpoints[].hints.forNodes",)),
 )
@@ -165,7 +164,7 @@ _GATED = (
 KIND = Kind(
     "endpointslices.discovery.k8s.io",
     Strategy(
-        drop_disabled=partial(without_disabled, _GATED),
+        drop_disabled=_GATED.drop_disabled,
         default=default_endpoint_slice,
         generation=("addressType", "endpoints", "ports"),
         labels_count=True,

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from functools import partial
-
 from fakekube.apiserver import names
 from fakekube.apiserver.features import since
 from fakekube.apiserver.registry.core.resourcenames import is_extended
-from fakekube.apiserver.registry.generic.gatedfields import without_disabled
+from fakekube.apiserver.registry.generic.gatedfields import GatedFields
 from fakekube.apiserver.registry.generic.kind import Kind
 from fakekube.apiserver.registry.generic.strategy import Strategy
 from fakekube.apiserver.registry.generic.table.columns import NAME_AND_AGE
@@ -38,7 +36,9 @@ def validate_update(new: Field, old: Field) -> None:
     validate(new)
 
 
-_GATED = (("DRAExtendedResource", ("spec.extendedResourceName",)),)
+_GATED = GatedFields(
+    ("DRAExtendedResource", ("spec.extendedResourceName",)),
+)
 
 
 KIND = Kind(
@@ -46,7 +46,7 @@ KIND = Kind(
     Strategy(
         name_check=names.long_name_problems,
         returns_deleted=True,
-        drop_disabled=partial(without_disabled, _GATED),
+        drop_disabled=_GATED.drop_disabled,
         generation=("spec",),
         validate=validator(validate),
         as_new_before=35,

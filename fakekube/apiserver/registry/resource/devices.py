@@ -10,7 +10,7 @@ from typing import Any
 
 from fakekube.apiserver.features import enabled, since
 from fakekube.apiserver.registry.core.pod.validation.volumes import validate_csi_driver_name
-from fakekube.apiserver.registry.generic.gatedfields import Gated
+from fakekube.apiserver.registry.generic.gatedfields import Row
 from fakekube.apiserver.registry.generic.validation.field import Field
 from fakekube.apiserver.registry.resource.deviceexpressions import validate_expression
 
@@ -46,7 +46,7 @@ REQUEST_REFERENCE = (
 )
 
 
-def gated_of_claim(spec: str) -> Gated:
+def gated_of_claim(spec: str) -> tuple[Row, ...]:
     """The fields of features of a claim's specification, which has this path."""
     requests = f"{spec}.devices.requests[]"
     return (

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from functools import partial
 from typing import Any
 
 from fakekube.apiserver.features import since
 from fakekube.apiserver.registry.core.pod.validation.affinity import validate_node_selector
 from fakekube.apiserver.registry.core.pod.validation.volumes import validate_csi_driver_name
-from fakekube.apiserver.registry.generic.gatedfields import without_disabled
+from fakekube.apiserver.registry.generic.gatedfields import GatedFields
 from fakekube.apiserver.registry.generic.kind import Kind
 from fakekube.apiserver.registry.generic.strategy import Strategy
 from fakekube.apiserver.registry.generic.table.ages import Ages
@@ -202,7 +201,7 @@ _BINDING = (
     "status.allocation.allocationTimestamp", f"{_RESULTS}.bindingConditions", f"{_RESULTS}.bindingFailureConditions",
 )  # fmt: skip
 
-_GATED = (
+_GATED = GatedFields(
     *gated_of_claim("spec"),
     ("DRAResourceClaimDeviceStatus", ("status.devices",)),
     ("DRAAdminAccess", (f"{_RESULTS}.adminAccess",)),
@@ -217,7 +216,7 @@ KIND = Kind(
         status_resets_metadata=True,
         returns_deleted=True,
         default=default_claim,
-        drop_disabled=partial(without_disabled, _GATED),
+        drop_disabled=_GATED.drop_disabled,
         validate=validator(validate),
         as_new_before=35,
         validate_update=update_validator(validate_update),

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Any
 
 from fakekube.apiserver.features import since
-from fakekube.apiserver.registry.generic.gatedfields import without_disabled
+from fakekube.apiserver.registry.generic.gatedfields import GatedFields
 from fakekube.apiserver.registry.generic.kind import Kind
 from fakekube.apiserver.registry.generic.strategy import Strategy
 from fakekube.apiserver.registry.generic.table.columns import NAME_AND_AGE
@@ -39,7 +38,7 @@ def validate_update(new: Field, old: Field) -> None:
         validate(new)
 
 
-_GATED = gated_of_claim("spec.spec")
+_GATED = GatedFields(*gated_of_claim("spec.spec"))
 
 
 KIND = Kind(
@@ -47,7 +46,7 @@ KIND = Kind(
     Strategy(
         returns_deleted=True,
         repeats_metadata=False,
-        drop_disabled=partial(without_disabled, _GATED),
+        drop_disabled=_GATED.drop_disabled,
         default=default_template,
         validate=validator(validate),
         validate_update=update_validator(validate_update),

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Any
 
 from fakekube.apiserver.features import enabled
 from fakekube.apiserver.registry.core.pod.validation.volumes import validate_token_seconds
-from fakekube.apiserver.registry.generic.gatedfields import without_disabled
+from fakekube.apiserver.registry.generic.gatedfields import GatedFields
 from fakekube.apiserver.registry.generic.kind import Kind
 from fakekube.apiserver.registry.generic.strategy import Strategy
 from fakekube.apiserver.registry.generic.table.ages import Ages
@@ -49,7 +48,7 @@ FS_GROUP_POLICIES = ("File", "None", "ReadWriteOnceWithFSType")
 LIFECYCLE_MODES = ("Persistent", "Ephemeral")
 
 
-_GATED = (
+_GATED = GatedFields(
     ("SELinuxMountReadWriteOncePod", ("spec.seLinuxMount",)),
     ("CSIServiceAccountTokenSecrets", ("spec.serviceAccountTokenInSecrets",)),
     ("MutableCSINodeAllocatableCount", ("spec.nodeAllocatableUpdatePeriodSeconds",)),
@@ -127,7 +126,7 @@ KIND = Kind(
     "csidrivers.storage.k8s.io",
     Strategy(
         default=default_driver,
-        drop_disabled=partial(without_disabled, _GATED),
+        drop_disabled=_GATED.drop_disabled,
         returns_deleted=True,
         unconditional_update=False,
         generation=("spec",),

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Any
 
 from fakekube.apiserver.features import since
 from fakekube.apiserver.registry.core.persistentvolume.validation import validate_volume_spec
 from fakekube.apiserver.registry.core.pod.validation.volumes import validate_csi_driver_name
-from fakekube.apiserver.registry.generic.gatedfields import without_disabled
+from fakekube.apiserver.registry.generic.gatedfields import GatedFields
 from fakekube.apiserver.registry.generic.kind import Kind
 from fakekube.apiserver.registry.generic.strategy import Strategy
 from fakekube.apiserver.registry.generic.table.ages import Ages
@@ -101,15 +100,16 @@ def _attachment(obj: Object, ages: Ages) -> list[Any]:
     ]
 
 
-_GATED = tuple(
-    ("MutableCSINodeAllocatableCount", (f"status.{error}.errorCode",)) for error in ("attachError", "detachError")
+_GATED = GatedFields(
+    ("MutableCSINodeAllocatableCount", ("status.attachError.errorCode",)),
+    ("MutableCSINodeAllocatableCount", ("status.detachError.errorCode",)),
 )
 
 
 KIND = Kind(
     "volumeattachments.storage.k8s.io",
     Strategy(
-        drop_disabled=partial(without_disabled, _GATED),
+        drop_disabled=_GATED.drop_disabled,
         status_repeats_metadata=False,
         status_resets_metadata=True,
         returns_deleted=True,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Any
 
 from fakekube.apiserver.registry.autoscaling.horizontalpodautoscaler import validation
@@ -14,7 +13,7 @@ from fakekube.apiserver.registry.autoscaling.horizontalpodautoscaler.conversion 
     with_status_annotations,
 )
 from fakekube.apiserver.registry.autoscaling.horizontalpodautoscaler.table import PRINTER
-from fakekube.apiserver.registry.generic.gatedfields import without_disabled
+from fakekube.apiserver.registry.generic.gatedfields import GatedFields
 from fakekube.apiserver.registry.generic.kind import Kind
 from fakekube.apiserver.registry.generic.strategy import Strategy
 from fakekube.apiserver.registry.generic.validation.rules import update_validator, validator
@@ -64,13 +63,15 @@ VALIDATE = validator(validation.validate)
 VALIDATE_UPDATE = update_validator(validation.validate_update)
 VALIDATE_STATUS_UPDATE = update_validator(validation.validate_status_update)
 
-_GATED = (("HPAConfigurableTolerance", ("spec.behavior.scaleUp.tolerance", "spec.behavior.scaleDown.tolerance")),)
+_GATED = GatedFields(
+    ("HPAConfigurableTolerance", ("spec.behavior.scaleUp.tolerance", "spec.behavior.scaleDown.tolerance")),
+)
 
 
 KIND = Kind(
     "horizontalpodautoscalers.autoscaling",
     Strategy(
-        drop_disabled=partial(without_disabled, _GATED),
+        drop_disabled=_GATED.drop_disabled,
         default=default_autoscaler,
         validate=VALIDATE,
         validate_update=VALIDATE_UPDATE,

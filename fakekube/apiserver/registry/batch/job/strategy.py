@@ -11,6 +11,7 @@ from fakekube.apiserver.registry.core.pod.defaults import default_template
 from fakekube.apiserver.registry.core.pod.disabledfields import drop_disabled_in
 from fakekube.apiserver.registry.core.podtemplate.status import with_labels_of_template
 from fakekube.apiserver.registry.core.podtemplate.warnings import where_changed
+from fakekube.apiserver.registry.generic.gatedfields import GatedFields
 from fakekube.apiserver.registry.generic.kind import Kind
 from fakekube.apiserver.registry.generic.strategy import Strategy
 from fakekube.apiserver.registry.generic.validation.rules import update_validator, validator
@@ -75,7 +76,7 @@ def has_labels_of_read(job: Object) -> bool:
     return set(job["metadata"].get("labels") or ()) == set(JOB_LABELS)
 
 
-_GATED = (
+_GATED = GatedFields(
     ("JobManagedBy", ("spec.managedBy",)),
     ("JobSuccessPolicy", ("spec.successPolicy",)),
     ("JobBackoffLimitPerIndex", ("spec.backoffLimitPerIndex", "spec.maxFailedIndexes")),

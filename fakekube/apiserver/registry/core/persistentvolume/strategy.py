@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Any
 
 from fakekube.apiserver.registry.core.persistentvolume import validation
 from fakekube.apiserver.registry.core.persistentvolume.table import PRINTER
 from fakekube.apiserver.registry.core.persistentvolume.warnings import volume_warnings
 from fakekube.apiserver.registry.core.pod.defaults import round_up_all
-from fakekube.apiserver.registry.generic.gatedfields import without_disabled
+from fakekube.apiserver.registry.generic.gatedfields import GatedFields
 from fakekube.apiserver.registry.generic.kind import Kind
 from fakekube.apiserver.registry.generic.strategy import Strategy
 from fakekube.apiserver.registry.generic.validation.rules import update_validator, validator
@@ -54,7 +53,9 @@ def prepare_volume(obj: Object) -> Object:
     return {**obj, "status": {"phase": "Pending", "lastPhaseTransitionTime": obj["metadata"]["creationTimestamp"]}}
 
 
-_GATED = (("VolumeAttributesClass", ("spec.volumeAttributesClassName",)),)
+_GATED = GatedFields(
+    ("VolumeAttributesClass", ("spec.volumeAttributesClassName",)),
+)
 
 
 KIND = Kind(
@@ -64,7 +65,7 @@ KIND = Kind(
         returns_deleted=True,
         repeats_metadata=False,
         default_status={"phase": "Pending"},
-        drop_disabled=partial(without_disabled, _GATED),
+        drop_disabled=_GATED.drop_disabled,
         prepare_create=prepare_volume,
         date_status=date_volume_status,
         validate=validator(validation.validate),

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Any
 
 from fakekube.apiserver.registry.core.persistentvolumeclaim import validation
 from fakekube.apiserver.registry.core.persistentvolumeclaim.table import PRINTER
 from fakekube.apiserver.registry.core.persistentvolumeclaim.warnings import claim_warnings
 from fakekube.apiserver.registry.core.pod.defaults import round_up_all
-from fakekube.apiserver.registry.generic.gatedfields import without_disabled
+from fakekube.apiserver.registry.generic.gatedfields import GatedFields
 from fakekube.apiserver.registry.generic.kind import Kind
 from fakekube.apiserver.registry.generic.strategy import Strategy, always
 from fakekube.apiserver.registry.generic.validation.rules import update_validator, validator
@@ -59,7 +58,7 @@ def prepare_claim_update(new: Object, old: Object) -> Object:
     return {**new, "spec": _one_source(new.get("spec") or {}, before)}
 
 
-_GATED = (
+_GATED = GatedFields(
     ("VolumeAttributesClass", ("spec.volumeAttributesClassName",)),
     ("VolumeAttributesClass", ("status.currentVolumeAttributesClassName", "status.modifyVolumeStatus")),
     ("RecoverVolumeExpansionFailure", ("status.allocatedResources", "status.allocatedResourceStatuses")),
@@ -73,7 +72,7 @@ KIND = Kind(
         returns_deleted=True,
         default_status={"phase": "Pending"},
         stored_incomplete=always,  # the phase
-        drop_disabled=partial(without_disabled, _GATED),
+        drop_disabled=_GATED.drop_disabled,
         prepare_create=prepare_claim,
         prepare_update=prepare_claim_update,
         validate=validator(validation.validate),

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from fakekube.apiserver.features import enabled, since
-from fakekube.apiserver.registry.generic.gatedfields import Gated, uses, without, without_disabled
+from fakekube.apiserver.features import Features, current, enabled, since
+from fakekube.apiserver.registry.generic.gatedfields import GatedFields, uses, without
 
 Object = dict[str, Any]
 
@@ -45,7 +45,7 @@ _READ_ONLY = _each("volumeMounts[].recursiveReadOnly")
 
 _GROUPS_POLICY = "securityContext.supplementalGroupsPolicy"
 
-_SPEC: Gated = (
+_SPEC = GatedFields(
     ("PodSchedulingReadiness", ("schedulingGates",)),
     ("UserNamespacesSupport", ("hostUsers",)),
     ("SupplementalGroupsPolicy", (_GROUPS_POLICY,)),
@@ -68,10 +68,10 @@ _SPEC: Gated = (
     ("ContainerStopSignals", _each("lifecycle?.stopSignal")),
 )
 
-_RULES = ("initContainers[].restartPolicyRules", "containers[].restartPolicy")
+_RESTART_RULES = ("initContainers[].restartPolicyRules", "containers[].restartPolicy")
 
 #: Of a status, where the stored status decides.
-_STATUS: Gated = (
+_STATUS = GatedFields(
     ("InPlacePodLevelResourcesVerticalScaling", ("resources", "allocatedResources")),
     ("DRAExtendedResource", ("extendedResourceClaimStatus",)),
     ("ResourceHealthStatus", _each_status("allocatedResourcesStatus")),
@@ -90,15 +90,13 @@ _STATUS_BY_SPEC = (
 )
 
 
-def drop_disabled_of_spec(spec: Object, old: Object | None) -> Object:
-    spec = without_disabled(_SPEC, spec, old)
-    stored = old or {}
-    if not enabled("ProcMountType"):
-        spec = _with_default_proc_mounts(spec, stored)
-    if since(34) and not enabled("ContainerRestartRules") and not _uses_restart_rules(stored):
-        spec = _without_restart_rules(spec)
-    if not enabled("ImageVolume") and not uses(stored, ("volumes[].image",)):
-        spec = _without_images(spec)
+def _drop_disabled_of_spec(spec: Object, old: Object | None) -> Object:
+    spec, features = _SPEC.drop_disabled(spec, old), current()
+    rules = _off.get(features)
+    if rules is None:
+        rules = _off[features] = tuple(rule for gate, rule in _RULES if not enabled(gate))
+    for rule in rules:
+        spec = rule(spec, old or {})
     return spec
 
 
@@ -110,30 +108,31 @@ def drop_disabled_of_pod(new: Object, old: Object | None) -> Object:
 def _with_enabled_status(new: Object, old: Object) -> Object:
     """A pod without the fields of its status whose feature is off (`dropDisabledPodStatusFields`)."""
     status, stored, spec = new.get("status") or {}, old.get("status") or {}, old.get("spec") or {}
-    kept = without_disabled(_STATUS, status, stored)
+    kept = _STATUS.drop_disabled(status, stored)
     for gate, in_spec, paths in _STATUS_BY_SPEC:
         if not enabled(gate) and not uses(spec, in_spec):
             kept = without(kept, *paths)
     return new if kept is status else {**new, "status": kept}
 
 
-def drop_disabled_in(*place: str, gated: Gated = ()) -> Callable[[Object, Object | None], Object]:
+def drop_disabled_in(*place: str, gated: GatedFields | None = None) -> Callable[[Object, Object | None], Object]:
     """Returns a function that drops the disabled fields of an object: those of the spec of a pod at a place of it, and
     `gated`."""
 
     def drop(new: Object, old: Object | None) -> Object:
-        return without_disabled(gated, _dropped(new, old, place), old)
+        new = _dropped(new, old, place)
+        return new if gated is None else gated.drop_disabled(new, old)
 
     return drop
 
 
 def _dropped(new: Object, old: Object | None, place: tuple[str, ...]) -> Object:
     if not place:
-        return drop_disabled_of_spec(new, old)
-    inner = new.get(place[0])
-    if not inner:
+        return _drop_disabled_of_spec(new, old)
+    inner, stored = new.get(place[0]), (old or {}).get(place[0])
+    if not inner or inner is stored:
         return new
-    left = _dropped(inner, (old or {}).get(place[0]), place[1:])
+    left = _dropped(inner, stored, place[1:])
     return new if left is inner else {**new, place[0]: left}
 
 
@@ -166,10 +165,13 @@ def _with_default_proc_mounts(spec: Object, stored: Object) -> Object:
 
 def _uses_restart_rules(spec: Object) -> bool:
     policies = (one.get("restartPolicy") for one in spec.get("initContainers") or ())
-    return uses(spec, _RULES) or any(policy not in (None, "Always") for policy in policies)
+    return uses(spec, _RESTART_RULES) or any(policy not in (None, "Always") for policy in policies)
 
 
-def _without_restart_rules(spec: Object) -> Object:
+def _without_restart_rules(spec: Object, stored: Object) -> Object:
+    if _uses_restart_rules(stored) or not since(34):  # which did not know the feature, and validate the fields
+        return spec
+
     def drop(kind: str, container: Object) -> Object:
         if kind == "initContainers" and container.get("restartPolicy") == "Always":
             return without(container, "restartPolicyRules")
@@ -178,8 +180,10 @@ def _without_restart_rules(spec: Object) -> Object:
     return _with_containers(spec, drop)
 
 
-def _without_images(spec: Object) -> Object:
+def _without_images(spec: Object, stored: Object) -> Object:
     """Without the volumes that are images, and their mounts."""
+    if uses(stored, ("volumes[].image",)):
+        return spec
     names = {one.get("name") for one in spec.get("volumes") or () if one.get("image") is not None}
     if not names:
         return spec
@@ -194,3 +198,14 @@ def _without_images(spec: Object) -> Object:
     volumes = [one for one in spec["volumes"] if one.get("name") not in names or one.get("image") is None]
     spec = {**spec, "volumes": volumes} if volumes else without(spec, "volumes")
     return _with_containers(spec, drop)
+
+
+#: Gates of fields that are not just dropped, with what happens to them, given a spec and the stored one.
+_RULES: tuple[tuple[str, Callable[[Object, Object], Object]], ...] = (
+    ("ProcMountType", _with_default_proc_mounts),
+    ("ContainerRestartRules", _without_restart_rules),
+    ("ImageVolume", _without_images),
+)
+
+_off: dict[Features, tuple[Callable[[Object, Object], Object], ...]] = {}
+"""The rules of the gates that are off, for each behaviour of a server."""

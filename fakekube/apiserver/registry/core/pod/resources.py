@@ -29,7 +29,7 @@ def default_resources(spec: Object) -> None:
             if resources and resources.get("limits"):
                 resources["requests"] = {**resources["limits"], **(resources.get("requests") or {})}
     resources = spec.get("resources")
-    if resources and (resources.get("limits") or resources.get("requests")):
+    if resources and (resources.get("limits") or resources.get("requests")) and enabled("PodLevelResources"):
         _default_huge_pages(spec, resources)
         if resources.get("limits"):
             _default_requests(spec, resources)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Any
 
 from fakekube.apiserver.names import service_name_problems
@@ -20,7 +19,7 @@ from fakekube.apiserver.registry.core.service.spec import (
 )
 from fakekube.apiserver.registry.core.service.table import PRINTER
 from fakekube.apiserver.registry.core.service.warnings import service_warnings
-from fakekube.apiserver.registry.generic.gatedfields import without_disabled
+from fakekube.apiserver.registry.generic.gatedfields import GatedFields
 from fakekube.apiserver.registry.generic.kind import Kind
 from fakekube.apiserver.registry.generic.selectablefields import string_at
 from fakekube.apiserver.registry.generic.strategy import Strategy
@@ -60,7 +59,7 @@ def drop_dependent(new: Object, old: Object) -> Object:
     return dropped
 
 
-_GATED = (
+_GATED = GatedFields(
     ("ServiceTrafficDistribution", ("spec.trafficDistribution",)),
     ("LoadBalancerIPMode", ("status.loadBalancer.ingress[].ipMode",)),
 )
@@ -76,7 +75,7 @@ KIND = Kind(
         fields={"spec.clusterIP": string_at("spec", "clusterIP"), "spec.type": string_at("spec", "type")},
         fields_message="label",
         allocate=allocate,
-        drop_disabled=partial(without_disabled, _GATED),
+        drop_disabled=_GATED.drop_disabled,
         prepare_update=drop_dependent,
         validate=validator(validation.validate),
         validate_update=update_validator(validation.validate_update),

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from fakekube.apiserver.features import enabled
+from fakekube.apiserver.features import enabled, since
 from fakekube.apiserver.registry.core.pod.resources import qos_class
 from fakekube.apiserver.registry.core.pod.validation.pod import validate_changed
 from fakekube.apiserver.registry.core.pod.validation.podspec import MIRROR
+from fakekube.apiserver.registry.core.resourcenames import number_of
 from fakekube.apiserver.registry.generic.validation.content import Errors
 from fakekube.apiserver.registry.generic.validation.field import Field, Object
 from fakekube.apiserver.wire.status import field_forbidden
@@ -74,6 +75,8 @@ def _validate_containers(spec: Field, old_spec: Field, *, pod_level: bool) -> No
     pairs = {kind: list(zip(spec[kind], old_spec[kind], strict=True)) for kind in KINDS}
     for container, old in pairs["initContainers"] + pairs["containers"]:
         _validate_kept(container["resources"], old["resources"])
+        if not since(FIRST + 1):
+            _validate_memory(container, old)
     for container, old in pairs["containers"]:
         if _of_container(container, old) != old.value:
             spec.forbidden(NOT_MUTABLE)
@@ -83,6 +86,23 @@ def _validate_containers(spec: Field, old_spec: Field, *, pod_level: bool) -> No
     rest, old_rest = ({k: v for k, v in one.value.items() if k not in changed} for one in (spec, old_spec))
     if not spec.errors and rest != old_rest:
         spec.forbidden(NOT_MUTABLE)
+
+
+#: The first version with resizes; later ones can decrease the limit of memory.
+FIRST = 33
+
+
+def _validate_memory(container: Field, old: Field) -> None:
+    """The limit of memory of a container that does not restart cannot be decreased (`validateContainerResize`)."""
+    found = reversed(list(container["resizePolicy"]))
+    policies = {one["resourceName"].value: one["restartPolicy"].value for one in found}
+    limit, before = (one["resources"]["limits"].struct.get("memory") for one in (container, old))
+    if policies.get("memory") == "RestartContainer" or limit is None:
+        return
+    if before is None or number_of(limit) < number_of(before):
+        what = "added" if before is None else "decreased"
+        entry = container["resources"]["limits"].entry("memory")
+        entry.forbidden(f"memory limits cannot be {what} unless resizePolicy is RestartContainer")
 
 
 def _validate_kept(resources: Field, old: Field, which: str = "") -> None:
