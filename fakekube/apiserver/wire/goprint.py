@@ -54,11 +54,8 @@ def untyped_literal(value: Any) -> Any:
 
 def _untyped(value: Any) -> str:
     if isinstance(value, dict):
-        return (
-            "map[string]interface {}{"
-            + ", ".join(f"{go_quote(key)}:{_untyped(value[key])}" for key in sorted(value))
-            + "}"
-        )
+        members = ", ".join(f"{go_quote(key)}:{_untyped(value[key])}" for key in sorted(value))
+        return f"map[string]interface {{}}{{{members}}}"
     if isinstance(value, list):
         return "[]interface {}{" + ", ".join(map(_untyped, value)) + "}"
     return "interface {}(nil)" if value is None else quoted(value)

@@ -85,15 +85,14 @@ def _has(obj: Object, steps: tuple[_Step, ...], place: int = 0, *, empty: bool =
 
 
 def _without(obj: Object, steps: tuple[_Step, ...], place: int = 0) -> Object:
-    step = steps[place]
-    if place == len(steps) - 1:
-        return {name: value for name, value in obj.items() if name != step.name}
-    value = obj.get(step.name)
-    if not value:
-        return obj
-    if step.is_list:
-        return {**obj, step.name: [_without(item, steps, place + 1) for item in value]}
-    left = _without(value, steps, place + 1)
-    if step.is_pruned and not left:
-        return {name: value for name, value in obj.items() if name != step.name}
-    return {**obj, step.name: left}
+    name, is_list, is_pruned = steps[place]
+    value = obj.get(name)
+    if place < len(steps) - 1:
+        if not value:
+            return obj
+        if is_list:
+            return {**obj, name: [_without(item, steps, place + 1) for item in value]}
+        left = _without(value, steps, place + 1)
+        if left or not is_pruned:
+            return {**obj, name: left}
+    return {key: item for key, item in obj.items() if key != name}

@@ -13,7 +13,6 @@ from fakekube.apiserver.registry.generic.gatedfields import GatedFields, uses, w
 
 Object = dict[str, Any]
 
-
 CONTAINERS = ("initContainers", "containers", "ephemeralContainers")
 
 
@@ -36,8 +35,6 @@ def _affinity(*fields: str) -> tuple[str, ...]:
     kinds = ("podAffinity", "podAntiAffinity")
     return tuple(f"affinity.{kind}.{term}.{field}" for kind in kinds for term in terms for field in fields)
 
-
-_SLEEP = "PodLifecycleSleepAction"
 
 _RESIZE_POLICY = _each("resizePolicy")
 
@@ -63,7 +60,7 @@ _SPEC = GatedFields(
     ("RecursiveReadOnlyMounts", _READ_ONLY),
     ("HostnameOverride", ("hostnameOverride",)),
     ("EnvFiles", _each("env[].valueFrom.fileKeyRef")),
-    (_SLEEP, _each("lifecycle?.preStop?.sleep", "lifecycle?.postStart?.sleep")),
+    ("PodLifecycleSleepAction", _each("lifecycle?.preStop?.sleep", "lifecycle?.postStart?.sleep")),
     ("SELinuxChangePolicy", ("securityContext.seLinuxChangePolicy",)),
     ("ContainerStopSignals", _each("lifecycle?.stopSignal")),
 )
