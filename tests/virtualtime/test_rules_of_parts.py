@@ -194,7 +194,7 @@ def test_a_process_that_takes_too_long_is_killed_and_the_reason_says_so(over, re
         waits.append(timeout)
         return over
 
-    children._watch(process, SimpleNamespace(acquire=acquire))
+    children._watch(process, SimpleNamespace(acquire=acquire, release=lambda: None))
     assert waits == [children._limit]
     assert found == ([process] if killed else [])
     if not killed:

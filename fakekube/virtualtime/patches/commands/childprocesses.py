@@ -8,7 +8,7 @@ import subprocess
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from fakekube.virtualtime.errors import BubbleClosed, NotQuiescent
 
@@ -18,11 +18,23 @@ _wait = subprocess.Popen.wait
 #: How many times the patience of a bubble a process may run while the test waits for it without a time-out.
 _PATIENCES = 4
 
+#: Real seconds for which the end of a bubble waits for a process that it killed, and for a thread that awaits it.
+_REAPING = 1.0
+
 #: Characters of a command that errors show.
 _SHOWN = 100
 
 #: Where Linux lists processes.
 _PROC = Path("/proc")
+
+
+class _Waiter(NamedTuple):
+    """A thread that waits for a process; the lock is free when it no longer does."""
+
+    process: subprocess.Popen[Any]
+    name: str
+    thread: int
+    over: "_thread.LockType"
 
 
 class Children:
@@ -31,7 +43,7 @@ class Children:
     def __init__(self, patience: float) -> None:
         self._limit = _PATIENCES * patience
         self._started: list[subprocess.Popen[Any]] = []
-        self._awaited: list[str] = []
+        self._waiters: list[_Waiter] = []
         #: those that were killed here, and why
         self._killed: dict[subprocess.Popen[Any], str] = {}
 
@@ -42,7 +54,7 @@ class Children:
 
     def awaited(self) -> Sequence[str]:
         """The processes for which code of the bubble waits, as the reasons name them why it is busy."""
-        return tuple(self._awaited)
+        return tuple(waiter.name for waiter in tuple(self._waiters))
 
     @contextmanager
     def awaiting(
@@ -53,21 +65,21 @@ class Children:
         `known_as`: how the reason names it why the bubble is busy.
         Raises NotQuiescent then; BubbleClosed if it was killed because the bubble ends.
         """
-        name = known_as or named(process)
-        self._awaited.append(name)
         over = _thread.allocate_lock()
         over.acquire()
+        waiter = _Waiter(process, known_as or named(process), _thread.get_ident(), over)
+        self._waiters.append(waiter)
         if is_limited:
             _thread.start_new_thread(self._watch, (process, over))
         try:
             yield
         finally:
+            self._waiters.remove(waiter)
             over.release()
-            self._awaited.remove(name)
             self._raise_if_killed(process)
 
     def _watch(self, process: subprocess.Popen[Any], over: "_thread.LockType") -> None:
-        if not over.acquire(timeout=self._limit) and process.returncode is None:
+        if not _is_free(over, self._limit) and process.returncode is None:
             self._kill(
                 process,
                 f"{named(process)} has not ended after {self._limit:g} s of real time, and was killed. Time is held "
@@ -85,13 +97,25 @@ class Children:
         kill_tree(process)
 
     def kill_all(self) -> None:
-        """Kill those that still run, with their own children, and reap them."""
+        """Kill those that still run, with their own children, and reap them. Other threads that awaited one have closed
+        its pipes then: what the bubble raises in them later cannot leave a pipe open."""
         for process in self._started:
             if process.returncode is None and process.poll() is None:
                 self._kill(process, "")
                 with suppress(subprocess.TimeoutExpired):
-                    _wait(process, 1)
+                    _wait(process, _REAPING)
+        for waiter in tuple(self._waiters):
+            if waiter.process in self._killed and waiter.thread != _thread.get_ident():
+                _is_free(waiter.over, _REAPING)
         self._started.clear()
+
+
+def _is_free(lock: "_thread.LockType", seconds: float) -> bool:
+    """Whether the lock is free within real `seconds`."""
+    if not lock.acquire(timeout=seconds):
+        return False
+    lock.release()
+    return True
 
 
 def named(process: subprocess.Popen[Any]) -> str:

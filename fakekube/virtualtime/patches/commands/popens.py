@@ -42,8 +42,12 @@ class PopenPatches:
                 return self._on_loop(process, lambda: real(process, *args, **options))
             if not self._blocking.concerns() or self._blocking.on_own_loop() or process.poll() is not None:
                 return real(process, *args, **options)
-            with self._children.awaiting(process, is_limited=timeout is None):
-                return self._blocking.outside(f"waiting for {named(process)}", lambda: real(process, *args, **options))
+
+            def awaited() -> Any:
+                with self._children.awaiting(process, is_limited=timeout is None):
+                    return real(process, *args, **options)
+
+            return self._blocking.outside(f"waiting for {named(process)}", awaited)
 
         return wait
 
