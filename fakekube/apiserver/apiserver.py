@@ -414,8 +414,8 @@ def _representation(registration: Registration, request: Request, info: RequestI
             log=info.subresource == "log",
         )
     except StatusError as error:
-        unknown = error.message.startswith("406")  # go-restful refuses it, before any handler
-        if info.verb in ("list", "watch") and not unknown and not since(36):  # handlers looked at the options first
+        # before 1.36 the handlers looked at the options first
+        if info.verb in ("list", "watch") and not since(36) and not is_routing_error(error):
             parse_list_options(request, watch=info.verb == "watch")
         raise
 

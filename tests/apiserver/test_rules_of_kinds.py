@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from fakekube.apiserver import versions
-from fakekube.apiserver.registry.builtin import KINDS, STRATEGIES, strategy_of
+from fakekube.apiserver.registry.builtin import KINDS, PRINTERS_BEFORE, STRATEGIES, strategy_of
 from fakekube.apiserver.registry.generic.strategy import Strategy
 
 POLICIES = {
@@ -253,7 +253,7 @@ def test_the_rules_of_earlier_versions():
         "servicecidrs.networking.k8s.io": {36: {"status_owns_metadata": True}},
         "services": {31: {"fields": {}}},
     }
-    assert {kind.resource: list(kind.printers_before) for kind in KINDS if kind.printers_before} == {
+    assert {resource: list(printers) for resource, printers in PRINTERS_BEFORE.items() if printers} == {
         "daemonsets.apps": [36], "deployments.apps": [36], "replicasets.apps": [36],
         "nodes": [36], "priorityclasses.scheduling.k8s.io": [32], "serviceaccounts": [35],
     }  # fmt: skip

@@ -9,7 +9,7 @@ from fakekube.apiserver.features import since
 from fakekube.apiserver.wire import goprint
 from fakekube.apiserver.wire.gojson import go_json
 from fakekube.apiserver.wire.goprint import go_quote, quoted
-from fakekube.apiserver.wire.status import FieldError, field_not_supported, field_required
+from fakekube.apiserver.wire.status import FieldError, field_not_supported, field_required, field_too_many
 from fakekube.struct import Struct, field
 
 
@@ -65,8 +65,7 @@ def _field_error(one: ValidationProblem, root: str) -> FieldError:
             return FieldError(path, "FieldValueTooLong", f"Too long: may not be longer than {one.limit}")
         return FieldError(path, "FieldValueTooLong", f"Too long: may not be more than {one.limit} {unit}")
     if one.kind == "too many":
-        unit = "item" if one.limit == 1 and since(34) else "items"
-        return FieldError(path, "FieldValueTooMany", f"Too many: {one.value}: must have at most {one.limit} {unit}")
+        return field_too_many(path, one.value, one.limit)
     value = "" if one.value is None else one.value
     shown = goprint.number(value) if isinstance(value, float) else quoted(value)
     reason = "FieldValueTypeInvalid" if one.kind == "type" else "FieldValueInvalid"

@@ -65,8 +65,11 @@ STRATEGIES: Mapping[str, Strategy] = dict(strategies_of(KINDS))
 
 _KINDS = {kind.resource: kind for kind in KINDS}
 
-_PRINTERS_BEFORE = {
-    kind.resource: {last: columns.described(kind.resource, one, last) for last, one in kind.printers_before.items()}
+PRINTERS_BEFORE = {
+    kind.resource: {
+        last: columns.described(kind.resource, kind.printers_before.get(last, kind.printer), last)
+        for last in sorted({*kind.printers_before, *columns.changes_of_descriptions(kind.resource)})
+    }
     for kind in KINDS
 }
 
@@ -96,7 +99,7 @@ def printer_of(resource: str, kind: str = "") -> columns.Printer:
     """The printer of a built-in resource; `kind` is that of a subresource with a kind of its own."""
     if kind == "Scale":
         return scale.PRINTER
-    for last, printer in _PRINTERS_BEFORE[resource].items() if resource in _PRINTERS_BEFORE else ():
+    for last, printer in PRINTERS_BEFORE[resource].items() if resource in PRINTERS_BEFORE else ():
         if not since(last):
             return printer
     return PRINTERS.get(resource, columns.DEFAULT)

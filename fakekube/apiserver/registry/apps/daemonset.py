@@ -138,22 +138,6 @@ def _daemon_set(obj: Object, ages: Ages) -> list[Any]:
     ]
 
 
-_PRINTER = Printer(
-    columns(
-        NAME,
-        integer("Desired"),
-        integer("Current"),
-        integer("Ready"),
-        integer("Up-to-date"),
-        integer("Available"),
-        "Node Selector",
-        AGE,
-        *SELECTED_COLUMNS,
-    ),
-    _daemon_set,
-)
-
-
 KIND = Kind(
     "daemonsets.apps",
     Strategy(
@@ -171,6 +155,18 @@ KIND = Kind(
         validate_update=spec_update_validator(_validate_spec, selector_first_since=34),
         validate_status_update=status_validator(*COUNTS),
     ),
-    printer=_PRINTER,
-    printers_before={36: _PRINTER},
+    printer=Printer(
+        columns(
+            NAME,
+            integer("Desired"),
+            integer("Current"),
+            integer("Ready"),
+            integer("Up-to-date"),
+            integer("Available"),
+            "Node Selector",
+            AGE,
+            *SELECTED_COLUMNS,
+        ),
+        _daemon_set,
+    ),
 )

@@ -97,9 +97,6 @@ def _deployment(obj: Object, ages: Ages) -> list[Any]:
 TERMINATING = GatedFields(("DeploymentReplicaSetTerminatingReplicas", ("status.terminatingReplicas",)))
 
 
-_PRINTER = Printer(columns(NAME, "Ready", "Up-to-date", "Available", AGE, *SELECTED_COLUMNS), _deployment)
-
-
 KIND = Kind(
     "deployments.apps",
     Strategy(
@@ -114,6 +111,5 @@ KIND = Kind(
         validate_update=spec_update_validator(_validate_spec),
         validate_status_update=status_validator(*COUNTS, at_most_all=COUNTS[2:5], more_than_ready=MORE_THAN_READY),
     ),
-    printer=_PRINTER,
-    printers_before={36: _PRINTER},
+    printer=Printer(columns(NAME, "Ready", "Up-to-date", "Available", AGE, *SELECTED_COLUMNS), _deployment),
 )

@@ -40,9 +40,6 @@ def _replica_set(obj: Object, ages: Ages) -> list[Any]:
     return [*replica_cells(obj, ages), selector_cell(get(obj, "spec.selector"))]
 
 
-_PRINTER = Printer(REPLICA_COLUMNS, _replica_set)
-
-
 KIND = Kind(
     "replicasets.apps",
     Strategy(
@@ -56,6 +53,5 @@ KIND = Kind(
         validate_update=spec_update_validator(_validate_spec),
         validate_status_update=replica_status_validator(),
     ),
-    printer=_PRINTER,
-    printers_before={36: _PRINTER},
+    printer=Printer(REPLICA_COLUMNS, _replica_set),
 )

@@ -201,7 +201,6 @@ def _stateful_set(obj: Object, ages: Ages) -> list[Any]:
 
 _GATED = GatedFields(
     ("StatefulSetAutoDeletePVC", ("spec.persistentVolumeClaimRetentionPolicy",)),
-    ("MaxUnavailableStatefulSet", ("spec.updateStrategy.rollingUpdate.maxUnavailable",)),
     ("StatefulSetStartOrdinal", ("spec.ordinals",)),
 )
 

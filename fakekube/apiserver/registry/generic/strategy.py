@@ -11,8 +11,9 @@ from typing import Any
 
 from fakekube.apiserver import names
 from fakekube.apiserver.registry.generic.allocator import Allocator
+from fakekube.apiserver.registry.generic.validation.field import Field
+from fakekube.apiserver.registry.generic.validation.metadata import validate_metadata
 from fakekube.apiserver.resource import Resource
-from fakekube.apiserver.schema import objectmeta
 from fakekube.apiserver.user import User
 from fakekube.apiserver.wire.gojson import is_same
 from fakekube.apiserver.wire.goprint import go_quote
@@ -245,11 +246,9 @@ def name_check_of(strategy: Strategy, obj: Object) -> names.NameCheck:
 
 def as_new_errors(strategy: Strategy, obj: Object) -> list[FieldError]:
     """The errors of an object as a new one, with those of its metadata (`ValidateObjectMeta`)."""
-    meta = obj["metadata"]
-    errors = objectmeta.generate_name_errors(meta, strategy.name_check) + objectmeta.content_errors(meta)
-    if strategy.qualified_finalizers:
-        errors += objectmeta.undomained_finalizer_errors(meta.get("finalizers"), "metadata.finalizers")
-    return errors + strategy.validate(obj)
+    root = Field(obj)
+    validate_metadata(root, strategy.name_check, qualified=strategy.qualified_finalizers)
+    return root.errors + strategy.validate(obj)
 
 
 def warnings_of_update(strategy: Strategy, new: Object, old: Object) -> list[str]:

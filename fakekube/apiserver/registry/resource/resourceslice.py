@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
 from fakekube.apiserver.features import enabled, since
 from fakekube.apiserver.registry.core.pod.validation.affinity import validate_node_selector
 from fakekube.apiserver.registry.core.pod.validation.volumes import validate_csi_driver_name
+from fakekube.apiserver.registry.generic.gatedfields import GatedFields
 from fakekube.apiserver.registry.generic.kind import Kind
 from fakekube.apiserver.registry.generic.selectablefields import string_at
 from fakekube.apiserver.registry.generic.strategy import Strategy
@@ -83,20 +84,26 @@ _POLICY = frozenset({"requestPolicy"})
 _LISTS = ("bools", "ints", "strings", "versions")
 
 
-#: Feature gates -> the fields of a slice's spec and of its devices that need all of them.
-_GATED: Mapping[tuple[str, ...], tuple[frozenset[str], frozenset[str]]] = {
-    ("DRADeviceTaints",): (frozenset(), frozenset({"taints"})),
-    ("DRAPartitionableDevices",): (
-        frozenset({"sharedCounters", "perDeviceNodeSelection"}),
-        frozenset({"consumesCounters", "nodeName", "nodeSelector", "allNodes"}),
+def _of_devices(*fields: str) -> tuple[str, ...]:
+    return tuple(f"spec.devices[].{field}" for field in fields)
+
+
+_BINDING = _of_devices("bindingConditions", "bindingFailureConditions", "bindsToNode")
+
+_GATED = GatedFields(
+    ("DRADeviceTaints", _of_devices("taints")),
+    (
+        "DRAPartitionableDevices",
+        (
+            "spec.sharedCounters",
+            "spec.perDeviceNodeSelection",
+            *_of_devices("consumesCounters", "nodeName", "nodeSelector", "allNodes"),
+        ),
     ),
-    ("DRADeviceBindingConditions", "DRAResourceClaimDeviceStatus"): (
-        frozenset(),
-        frozenset({"bindingConditions", "bindingFailureConditions", "bindsToNode"}),
-    ),
-    ("DRAConsumableCapacity",): (frozenset(), frozenset({"allowMultipleAllocations"})),
-    ("DRANodeAllocatableResources",): (frozenset(), frozenset({"nodeAllocatableResourceMappings"})),
-}
+    *((gate, _BINDING) for gate in ("DRADeviceBindingConditions", "DRAResourceClaimDeviceStatus")),
+    ("DRAConsumableCapacity", _of_devices("allowMultipleAllocations")),
+    ("DRANodeAllocatableResources", _of_devices("nodeAllocatableResourceMappings")),
+)
 
 
 def date_taints(slice: Object, now: str) -> Object:
@@ -116,21 +123,11 @@ def date_taints(slice: Object, now: str) -> Object:
 
 def drop_disabled_fields(slice: Object, old: Object | None = None) -> Object:
     """Without the fields of features that are off and that the stored slice does not use (`dropDisabledFields`)."""
+    slice = _GATED.drop_disabled(slice, old)
     spec = slice.get("spec") or {}
-    stored = (old or {}).get("spec") or {}
-    for gates, (of_spec, of_device) in _GATED.items():
-        if all(map(enabled, gates)) or _uses(stored, of_spec, of_device):
-            continue
-        spec = {key: value for key, value in spec.items() if key not in of_spec}
-        if spec.get("devices"):
-            spec["devices"] = [_without(device, of_device) for device in spec["devices"]]
-    if spec.get("devices"):
-        spec = {**spec, "devices": [_with_enabled_values(device) for device in spec["devices"]]}
-    return {**slice, "spec": spec} if slice.get("spec") else slice
-
-
-def _uses(spec: Object, of_spec: frozenset[str], of_device: frozenset[str]) -> bool:
-    return not of_spec.isdisjoint(spec) or any(not of_device.isdisjoint(one) for one in spec.get("devices") or ())
+    if not spec.get("devices"):
+        return slice
+    return {**slice, "spec": {**spec, "devices": [_with_enabled_values(device) for device in spec["devices"]]}}
 
 
 def _without(value: Object, fields: frozenset[str]) -> Object:

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 from fakekube.apiserver.features import Features, current, enabled, since
@@ -88,11 +89,8 @@ _STATUS_BY_SPEC = (
 
 
 def _drop_disabled_of_spec(spec: Object, old: Object | None) -> Object:
-    spec, features = _SPEC.drop_disabled(spec, old), current()
-    rules = _off.get(features)
-    if rules is None:
-        rules = _off[features] = tuple(rule for gate, rule in _RULES if not enabled(gate))
-    for rule in rules:
+    spec = _SPEC.drop_disabled(spec, old)
+    for rule in _rules_of(current()):
         spec = rule(spec, old or {})
     return spec
 
@@ -204,5 +202,8 @@ _RULES: tuple[tuple[str, Callable[[Object, Object], Object]], ...] = (
     ("ImageVolume", _without_images),
 )
 
-_off: dict[Features, tuple[Callable[[Object, Object], Object], ...]] = {}
-"""The rules of the gates that are off, for each behaviour of a server."""
+
+@cache
+def _rules_of(features: Features) -> tuple[Callable[[Object, Object], Object], ...]:
+    """The rules of the gates that are off."""
+    return tuple(rule for gate, rule in _RULES if not features.states[gate])

@@ -84,6 +84,11 @@ class Printer(Struct, frozen=True):
     null_rows: bool = False
 
 
+def changes_of_descriptions(resource: str) -> list[int]:
+    """The minor versions that changed the descriptions of the columns of a resource."""
+    return [int(minor) for minor, changed in RECORDED["before"].items() if resource in changed]
+
+
 def described(resource: str, printer: Printer, before: int = 0) -> Printer:
     """Returns the printer with the descriptions of the columns of a resource; `before`: as they were before 1.N."""
     texts = RECORDED["columns"].get(resource, {}) | RECORDED["before"].get(str(before), {}).get(resource, {})

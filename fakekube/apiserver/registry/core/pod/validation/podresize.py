@@ -75,7 +75,7 @@ def _validate_containers(spec: Field, old_spec: Field, *, pod_level: bool) -> No
     pairs = {kind: list(zip(spec[kind], old_spec[kind], strict=True)) for kind in KINDS}
     for container, old in pairs["initContainers"] + pairs["containers"]:
         _validate_kept(container["resources"], old["resources"])
-        if not since(FIRST + 1):
+        if not since(34):  # later versions can decrease the limit
             _validate_memory(container, old)
     for container, old in pairs["containers"]:
         if _of_container(container, old) != old.value:
@@ -86,10 +86,6 @@ def _validate_containers(spec: Field, old_spec: Field, *, pod_level: bool) -> No
     rest, old_rest = ({k: v for k, v in one.value.items() if k not in changed} for one in (spec, old_spec))
     if not spec.errors and rest != old_rest:
         spec.forbidden(NOT_MUTABLE)
-
-
-#: The first version with resizes; later ones can decrease the limit of memory.
-FIRST = 33
 
 
 def _validate_memory(container: Field, old: Field) -> None:
