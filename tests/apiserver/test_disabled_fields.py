@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from itertools import permutations
 from typing import Any
 
 import pytest
 
 from fakekube.apiserver import features
-from fakekube.apiserver.registry.generic.gatedfields import GatedFields, uses, without
+from fakekube.apiserver.registry.generic.gatedfields import REMOVED, GatedFields, uses, without
 from tests.apiserver.api import DEPLOYMENTS, PODS, Api, pod
 
 Object = dict[str, Any]
@@ -180,6 +181,17 @@ def test_who_owns_ephemeral_containers(minor: int, owned: bool) -> None:
     assert patched["spec"]["ephemeralContainers"][0]["name"] == "d"
 
 
+@pytest.mark.parametrize(
+    ("rolling", "shown"),
+    [({"maxUnavailable": 2}, {"partition": 0, "maxUnavailable": 2}), ({}, {"partition": 0, "maxUnavailable": 1})],
+)
+def test_unavailable_pods_of_a_stateful_set_have_a_default_with_their_feature(rolling: Object, shown: Object) -> None:
+    server = Api(feature_gates={"MaxUnavailableStatefulSet": True})
+    spec = {**deployment()["spec"], "serviceName": "s", "updateStrategy": {"rollingUpdate": rolling}}
+    made = server.ok("POST", "/apis/apps/v1/namespaces/default/statefulsets", {"metadata": {"name": "x"}, "spec": spec})
+    assert made["spec"]["updateStrategy"] == {"type": "RollingUpdate", "rollingUpdate": shown}
+
+
 # --- the paths of the tables -----------------------------------------------------------------------------------------
 
 
@@ -200,8 +212,27 @@ def test_who_owns_ephemeral_containers(minor: int, owned: bool) -> None:
 )
 def test_a_path_without_its_field(obj: Object, path: str, left: Object) -> None:
     before = repr(obj)
-    assert without(obj, path) == left
+    assert without(obj, path) == GatedFields((REMOVED, (path,))).drop_disabled(obj) == left
     assert repr(obj) == before
+
+
+@pytest.mark.parametrize("paths", list(permutations(("a.b", "a.b.c", "a.l[].b", "d"))))
+@pytest.mark.parametrize(
+    ("obj", "left"),
+    [
+        ({"a": {"b": {}}}, {"a": {}}),
+        ({"a": {"b": {"c": 1}}, "e": 1}, {"a": {}, "e": 1}),
+        ({"a": {"l": [{"e": 1}, {"b": 1}]}}, {"a": {"l": [{"e": 1}, {}]}}),
+        ({"d": None}, {}),
+    ],
+)
+def test_a_path_may_be_the_beginning_of_another(paths: tuple[str, ...], obj: Object, left: Object) -> None:
+    assert GatedFields((REMOVED, paths)).drop_disabled(obj) == left
+
+
+def test_an_object_without_the_fields_stays_the_same_one() -> None:
+    obj = {"a": {"l": [{"e": 1}], "m": None}}
+    assert GatedFields((REMOVED, ("a.l[].b", "a.m.c", "d"))).drop_disabled(obj) is obj
 
 
 @pytest.mark.parametrize(

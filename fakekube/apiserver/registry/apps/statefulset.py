@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from fakekube.apiserver import names
-from fakekube.apiserver.features import since
+from fakekube.apiserver.features import enabled, since
 from fakekube.apiserver.registry.core.persistentvolumeclaim.claimspec import validate_claim_spec
 from fakekube.apiserver.registry.core.persistentvolumeclaim.strategy import default_claim
 from fakekube.apiserver.registry.core.pod.defaults import default_template
@@ -47,7 +47,8 @@ def default_stateful_set(obj: Object) -> None:
     rolling = strategy.get("rollingUpdate")
     if strategy["type"] == "RollingUpdate" and rolling is not None:
         rolling.setdefault("partition", 0)
-    (rolling or {}).pop("maxUnavailable", None)  # the feature gate MaxUnavailableStatefulSet is off
+        if enabled("MaxUnavailableStatefulSet"):
+            rolling.setdefault("maxUnavailable", 1)
     retention = spec.setdefault("persistentVolumeClaimRetentionPolicy", {})
     retention.setdefault("whenDeleted", "Retain")
     retention.setdefault("whenScaled", "Retain")
@@ -202,6 +203,7 @@ def _stateful_set(obj: Object, ages: Ages) -> list[Any]:
 _GATED = GatedFields(
     ("StatefulSetAutoDeletePVC", ("spec.persistentVolumeClaimRetentionPolicy",)),
     ("StatefulSetStartOrdinal", ("spec.ordinals",)),
+    ("MaxUnavailableStatefulSet", ("spec.updateStrategy.rollingUpdate.maxUnavailable",)),
 )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cache
+from itertools import chain
 from typing import Any, NamedTuple
 
 from fakekube.apiserver.features import Features, current, enabled
@@ -25,28 +26,47 @@ Row = tuple[str, Sequence[str]]
 dropped with its last field."""
 
 
+class _Off(NamedTuple):
+    """What the gates that are off have."""
+
+    gates: tuple[tuple[tuple[_Step, ...], ...], ...]
+    """The paths of each."""
+
+    tree: dict[_Step, Any]
+    """All paths: each step has a tree of the steps after it, which is empty where a path ends."""
+
+
 class GatedFields:
     """The fields of features that a kind has."""
 
     def __init__(self, *rows: Row) -> None:
         self.rows: tuple[Row, ...] = rows
-        self._off: dict[Features, tuple[tuple[tuple[_Step, ...], ...], ...]] = {}
-        """The paths of the gates that are off, for each behaviour of a server."""
+        self._off: dict[Features, _Off] = {}
 
     def drop_disabled(self, new: Object, old: Object | None = None) -> Object:
         """The new object without the fields whose gates are off; those of a gate stay if the stored object has one."""
         features = current()
         off = self._off.get(features)
         if off is None:
-            off = self._off[features] = tuple(
-                tuple(map(_steps, paths)) for gate, paths in self.rows if gate == REMOVED or not enabled(gate)
-            )
-        for paths in off:
+            off = self._off[features] = self._those_off()
+        if not _has_any(new, off.tree):  # nearly always
+            return new
+        for paths in off.gates:
             found = [steps for steps in paths if _has(new, steps)]
             if found and not (old is not None and any(_has(old, steps, empty=False) for steps in paths)):
                 for steps in found:
                     new = _without(new, steps)
         return new
+
+    def _those_off(self) -> _Off:
+        gates = tuple(tuple(map(_steps, paths)) for gate, paths in self.rows if gate == REMOVED or not enabled(gate))
+        tree: dict[_Step, Any] = {}
+        for *steps, last in sorted(chain.from_iterable(gates), key=len, reverse=True):
+            branch = tree
+            for step in steps:
+                branch = branch.setdefault(step, {})
+            branch[last] = {}  # in place of longer paths
+        return _Off(gates, tree)
 
 
 def without(new: Object, *paths: str) -> Object:
@@ -65,6 +85,20 @@ def uses(obj: Object, paths: Sequence[str]) -> bool:
 @cache
 def _steps(path: str) -> tuple[_Step, ...]:
     return tuple(_Step(part.rstrip("[]?"), part.endswith("[]"), part.endswith("?")) for part in path.split("."))
+
+
+def _has_any(obj: Object, tree: dict[_Step, Any]) -> bool:
+    """Whether the object has a field at the end of a path, if only an empty one."""
+    for (name, is_list, _), after in tree.items():
+        if name not in obj:
+            continue
+        if not after:
+            return True
+        value = obj[name]
+        for inner in (value if is_list else (value,)) if value else ():
+            if _has_any(inner, after):
+                return True
+    return False
 
 
 def _has(obj: Object, steps: tuple[_Step, ...], place: int = 0, *, empty: bool = True) -> bool:

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any
 
-from fakekube.apiserver.features import Features, current, enabled, since
+from fakekube.apiserver.features import Features, current, since
 from fakekube.apiserver.registry.generic.gatedfields import GatedFields, uses, without
 
 Object = dict[str, Any]
@@ -100,12 +100,18 @@ def drop_disabled_of_pod(new: Object, old: Object | None) -> Object:
     return _with_enabled_status(new, old) if old is not None and since(33) else new
 
 
+@cache
+def _by_spec(features: Features) -> tuple[tuple[tuple[str, ...], tuple[str, ...]], ...]:
+    """The paths in the spec and in the status of the gates that are off."""
+    return tuple((in_spec, paths) for gate, in_spec, paths in _STATUS_BY_SPEC if not features.states[gate])
+
+
 def _with_enabled_status(new: Object, old: Object) -> Object:
     """A pod without the fields of its status whose feature is off (`dropDisabledPodStatusFields`)."""
     status, stored, spec = new.get("status") or {}, old.get("status") or {}, old.get("spec") or {}
     kept = _STATUS.drop_disabled(status, stored)
-    for gate, in_spec, paths in _STATUS_BY_SPEC:
-        if not enabled(gate) and not uses(spec, in_spec):
+    for in_spec, paths in _by_spec(current()):
+        if not uses(spec, in_spec):
             kept = without(kept, *paths)
     return new if kept is status else {**new, "status": kept}
 
