@@ -9,6 +9,7 @@ from functools import partial
 from typing import Any, Unpack
 
 from controllerlib import LeaderElection, Manager
+from controllerlib.observer import Observer
 from fakekube.apiserver.user import ADMIN, User
 from fakekube.harness.connecting.endpoint import Endpoint
 from fakekube.harness.connecting.users import acting
@@ -95,7 +96,8 @@ class Operators:
         process, clock = SimulatedProcess(launch.name or "operator"), SkewedClock(self._bubble.clock)
         recording = ReconcileObserver(self._ledger, self._bubble.clock.now)
         transport = self._connected(launch.user, recording.trace)
-        observed, observer = self._detection.observe(process, recording)
+        observed = self._detection.observe(process, recording)
+        observer: Observer = recording
         if self._disruptions.injector is not None:
             observer = DeltaObserver(
                 observer, self._disruptions.injector, process, clock, partial(self._disruptions.kill, process)

@@ -132,7 +132,13 @@ def detection_of(log, **hooks):
 
 
 def reconcile(*causes):
-    return SimpleNamespace(request="d/a", controller="c", causes=[SimpleNamespace(kind=kind) for kind in causes])
+    return SimpleNamespace(controller="c", causes=[SimpleNamespace(kind=kind) for kind in causes])
+
+
+def start(detection, run, killed):
+    """A reconcile of an operator begins."""
+    operator = SimpleNamespace(process=SimpleNamespace(fenced=killed))
+    Detection.started(detection, operator, SimpleNamespace(run=run, key="d/a"))
 
 
 @pytest.mark.parametrize(
@@ -149,7 +155,7 @@ def reconcile(*causes):
 def test_the_hooks_of_a_reconcile(causes, after, error, killed, hooks):
     log = []
     detection, run = detection_of(log), reconcile(*causes)
-    Detection.started(detection, SimpleNamespace(is_killed=killed), run)
+    start(detection, run, killed)
     doing = detection._doing[id(run)]
     Detection.finished(detection, run, SimpleNamespace(requeue_after=after, error=error))
     assert (log, detection._doing, doing.is_over) == (hooks, {}, True)
@@ -171,11 +177,11 @@ def test_the_hooks_of_a_reconcile(causes, after, error, killed, hooks):
 def test_the_hooks_of_a_write_of_a_reconcile(verb, code, killed, hooks):
     log = []
     detection, run = detection_of(log), reconcile()
-    Detection.started(detection, SimpleNamespace(is_killed=killed), run)
+    start(detection, run, killed)
     log.clear()
-    body, answer = ({"metadata": {"resourceVersion": version}} for version in "12")
-    Detection.called(detection, Call(run, verb, "PUT", "/a", (), body, "agent"), code, answer)
-    Detection.called(detection, Call(reconcile(), verb, "PUT", "/a", (), body, "agent"), code, answer)
+    body, answer = {"a": 1}, {"a": 2}
+    for one in (run, reconcile()):
+        Detection.called(detection, Call(one, verb, "PUT", "/a", (), body, "agent"), code, answer, "1", "2")
     assert log == hooks
     sent = detection._doing[id(run)].sent
     assert sent == [Sent(verb, "/a", code, body, answer, "1", "2")] * (not killed)

@@ -13,13 +13,12 @@ from typing import Any, TypeVar
 
 from controllerlib import Manager
 from controllerlib.controller import Outcome, Run
-from controllerlib.observer import Call, InformerEvent, Observer, current_run
+from controllerlib.observer import Call, current_run
 from fakekube.apiserver.faults import FaultRule
 from fakekube.apiserver.requestlog import RequestRecord
 from fakekube.apiserver.response import Response
 from fakekube.apiserver.storage.store import Change
 from fakekube.apiserver.wire.request import Request, RequestInfo
-from fakekube.harness.audit import WRITES
 from fakekube.harness.detectors.detector import (
     COMPONENTS,
     PERIODIC,
@@ -34,13 +33,14 @@ from fakekube.harness.detectors.detector import (
     Sent,
     Surroundings,
     note_kinds,
-    version_of,
 )
 from fakekube.harness.detectors.finding import Finding, FindingError, FindingWarning, shortened
 from fakekube.harness.detectors.hooktables import each, hooks_by, hooks_of, with_hook
 from fakekube.harness.detectors.knowndetectors import check_name, detectors_for
 from fakekube.harness.detectors.levels import Level
 from fakekube.harness.detectors.logrecords import LogRecords
+from fakekube.harness.operators.reconcileobserver import ReconcileObserver
+from fakekube.harness.records.reconciles import Running
 from fakekube.server.runner import ServerRunner
 from fakekube.struct import Struct
 from fakekube.virtualtime import Bubble
@@ -76,7 +76,7 @@ class Detection:
         #: the findings that were known when the test has passed; None before that, and if it has failed
         self._raised: frozenset[tuple[str, object]] | None = None
         self._warn: Callable[[FindingWarning], None] = warnings.warn
-        self._observers: list[OperatorObserver] = []
+        self._observers: list[ReconcileObserver] = []
         #: by the identity of the run, because replicas of an operator have runs of equal names and ids
         self._doing: dict[int, Doing] = {}
         self._revision = runner.apiserver.store.revision
@@ -163,15 +163,14 @@ class Detection:
 
     # --- what happens ------------------------------------------------------------------------------------------------
 
-    def observe(self, process: SimulatedProcess, recording: Observer) -> tuple[Observed, Observer]:
-        """An operator to observe, which is not built yet, and its observer, which passes everything on to another."""
-        observed = Observed(process.name, process=process)
+    def observe(self, process: SimulatedProcess, observer: ReconcileObserver) -> Observed:
+        """Look at the reconciles of an operator, which is not built yet."""
+        observed = Observed(process.name, process)
         self.scene.operators.append(observed)
-        if not self.detectors:
-            return observed, recording
-        observer = OperatorObserver(self, observed, recording)
-        self._observers.append(observer)
-        return observed, observer
+        if self.detectors:
+            observer.judged_by(self, observed)
+            self._observers.append(observer)
+        return observed
 
     def built(self, observed: Observed, manager: Manager, name: str) -> None:
         """The manager of an operator has its controllers."""
@@ -197,10 +196,10 @@ class Detection:
         if noted is not None:
             noted(info)
 
-    def started(self, observed: Observed, run: Run) -> None:
+    def started(self, operator: Observed, running: Running) -> None:
         hits = self.scene.fault_hits() if self.scene.faults else 0
-        key = str(run.request)
-        doing = self._doing[id(run)] = Doing(run, observed, key, hits, (id(observed), run.controller, key))
+        run, key = running.run, running.key
+        doing = self._doing[id(run)] = Doing(run, operator, key, hits, (id(operator), run.controller, key))
         causes = run.causes
         if causes and causes[0].kind in PERIODIC:
             for hook in self._resynced:
@@ -214,12 +213,11 @@ class Detection:
         if doing is not None:
             doing.has_asked = True
 
-    def called(self, call: Call, code: int, answer: Any) -> None:
+    def called(self, call: Call, code: int, answer: Any, before: str, after: str) -> None:
         """A write of a reconcile is answered."""
         doing = self._doing.get(id(call.run))
-        if doing is not None and not doing.operator.is_killed:
-            body = call.body
-            sent = Sent(call.verb, call.path, code, body, answer, version_of(body), version_of(answer))
+        if doing is not None and not doing.operator.process.fenced:
+            sent = Sent(call.verb, call.path, code, call.body, answer, before, after)
             doing.sent.append(sent)
             doing.has_asked = True
             hooks = self._called.get(sent.verb, ())
@@ -234,7 +232,7 @@ class Detection:
         doing = self._doing.pop(id(run), None)
         if doing is not None:
             doing.is_over = True
-            if not doing.operator.is_killed:
+            if not doing.operator.process.fenced:
                 after = outcome.requeue_after
                 if after is not None and after < SHORT:
                     for hook in self._requeued:
@@ -403,7 +401,7 @@ class Detection:
             self._bubble.on_blocking_call(_nothing, _nothing)
             self._bubble.on_thread(_nothing)
         for observer in self._observers:
-            observer.detection = None
+            observer.judged_by(None)
         self._observers.clear()
         self._doing.clear()
         for rule in self.scene.faults:
@@ -417,38 +415,6 @@ class Detection:
         self.scene.operators.clear()
         self.scene.report, self.scene.listen, self.scene.follow = _unreported, _unlistened, _unfollowed
         self.scene.fail, self.scene.inspected, self.scene.note = _unfailed, frozenset, _nothing
-
-
-class OperatorObserver(Observer):
-    """The observer of one operator. It passes what it observes on to another first."""
-
-    def __init__(self, detection: Detection, observed: Observed, recording: Observer) -> None:
-        self.detection: Detection | None = detection
-        self._observed, self._recording = observed, recording
-
-    def reconcile_started(self, run: Run) -> None:
-        self._recording.reconcile_started(run)
-        if self.detection is not None:
-            self.detection.started(self._observed, run)
-
-    def reconcile_finished(self, run: Run, outcome: Outcome) -> None:
-        self._recording.reconcile_finished(run, outcome)
-        if self.detection is not None:
-            self.detection.finished(run, outcome)
-
-    def answered(self, call: Call, code: int, answer: Any) -> None:
-        run = call.run
-        if run is None:
-            return
-        if call.verb in WRITES:
-            self._recording.answered(call, code, answer)  # it looks at writes only
-            if self.detection is not None:
-                self.detection.called(call, code, answer)
-        elif self.detection is not None:
-            self.detection.asked(run)
-
-    def informer(self, event: InformerEvent) -> None:
-        self._recording.informer(event)
 
 
 def _only_delays_events(rule: FaultRule) -> bool:

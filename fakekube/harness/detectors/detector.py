@@ -120,15 +120,10 @@ class Observed(Struct):
     """
 
     name: str
+    process: SimulatedProcess
     manager: Manager | None = None
     owned: dict[str, dict[tuple[str, str], OwnerKind]] = field(default_factory=dict)
     reconciled: dict[str, tuple[str, str]] = field(default_factory=dict)
-    process: SimulatedProcess | None = None
-
-    @property
-    def is_killed(self) -> bool:
-        """Whether it cannot do anything any more, for example finish what it has begun."""
-        return self.process is not None and self.process.fenced
 
     def is_queued(self, controller: str, request: Any) -> bool:
         """Whether a key is due now or later."""
@@ -276,13 +271,12 @@ class Exchange(Struct):
     def body(self) -> Any:
         """The body of the request, decoded once for all detectors; None if it is not JSON."""
         if self._body is _NOT_DECODED:
-            self._body = _decoded(self.request.body)
+            raw = self.request.body
+            self._body = _decoded(raw) if isinstance(raw, bytes) else raw
         return self._body
 
 
-def _decoded(raw: Any) -> Any:
-    if not isinstance(raw, bytes):
-        return raw
+def _decoded(raw: bytes) -> Any:
     import orjson
 
     try:
@@ -372,10 +366,8 @@ class Scene(Struct):
         resource = self.runner.apiserver.catalog.find_kind(*kind) if kind is not None else None
         return self.store.get(resource.collection, doing.key) if resource is not None else None
 
-    def writer(self, doing: Doing | None) -> Writer | None:
-        """Who makes the present request, in a reconcile or without one; None for the test."""
-        if doing is not None:
-            return doing.writer
+    def writer(self) -> Writer | None:
+        """Who makes the present request, which is of no reconcile; None for the test."""
         client = self.runner.client
         return None if client is None else Writer(client.name, program=id(client))
 
@@ -386,12 +378,6 @@ class Scene(Struct):
     def fault_hits_of(self, program: str) -> int:
         """The number of requests of a program that faults have affected, and of calls of webhooks."""
         return self.hits[program] + self.hits[""] + sum(rule.hits for rule in self.faults if rule.webhook)
-
-
-def version_of(obj: Any) -> str:
-    """The resourceVersion of an object; "" without one."""
-    version = meta_of(obj).get("resourceVersion")
-    return str(version) if version else ""
 
 
 def meta_of(obj: Any) -> Mapping[str, Any]:

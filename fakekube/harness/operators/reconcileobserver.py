@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
-from typing import Any
+from typing import Any, Protocol
 
 from controllerlib import Controller
 from controllerlib.controller import Outcome, Run
@@ -13,7 +13,7 @@ from controllerlib.observer import Call, InformerEvent, Observer, current_run
 from fakekube.harness.audit import WRITES
 from fakekube.harness.ledger import Ledger
 from fakekube.harness.records.identity import Identity
-from fakekube.harness.records.reconciles import Running
+from fakekube.harness.records.reconciles import Running, version_of
 from fakekube.harness.unhandled import raise_if_it_ends_the_code
 from fakekube.virtualtime.errors import HotLoop
 
@@ -21,10 +21,27 @@ from fakekube.virtualtime.errors import HotLoop
 HOT_LOOP = 1_000
 
 
+class Judge(Protocol):
+    """Who looks at reconciles while they run, of operators that it knows: the detectors."""
+
+    def started(self, operator: Any, running: Running) -> None:
+        """A reconcile has begun."""
+
+    def asked(self, run: Run) -> None:
+        """A request of a reconcile that writes nothing is answered."""
+
+    def called(self, call: Call, code: int, answer: Any, before: str, after: str) -> None:
+        """A write of a reconcile is answered. before, after: the resourceVersions in its body and in the answer."""
+
+    def finished(self, run: Run, outcome: Outcome) -> None:
+        """A reconcile has ended."""
+
+
 class ReconcileObserver(Observer):
     """The observer of one operator, whose name is known when its controllers are: `identify` it before it starts.
 
     Raises HotLoop in a controller that reconciles one object more than HOT_LOOP times within one virtual second.
+    What it has recorded it passes on to its judge, if it has one: `judged_by`.
     """
 
     identity: Identity
@@ -33,6 +50,8 @@ class ReconcileObserver(Observer):
         self._ledger: Ledger | None = ledger
         self._now = now
         self._running: dict[int, Running] = {}
+        self._judge: Judge | None = None
+        self._operator: Any = None
         self._trace = ""
         #: the first reconciles of the present second; if there are more, how many of each controller and key
         self._next_second = 0
@@ -41,7 +60,7 @@ class ReconcileObserver(Observer):
 
     def running(self, controller: str) -> list[str]:
         """The keys that are being reconciled."""
-        return [str(one.run.request) for one in self._running.values() if one.run.controller == controller]
+        return [one.key for one in self._running.values() if one.run.controller == controller]
 
     def unfinished(self) -> Sequence[Running]:
         """The reconciles that have not finished."""
@@ -66,6 +85,10 @@ class ReconcileObserver(Observer):
             opened.trace = f"{self._trace}/{opened.run.controller}#{opened.serial}"  # as str(Trace(...)), but faster
         return opened.trace
 
+    def judged_by(self, judge: Judge | None, operator: Any = None) -> None:
+        """Pass on reconciles from now on. operator: how the judge knows it. None: no longer."""
+        self._judge, self._operator = judge, operator
+
     def retire(self) -> None:
         """Detach from the ledger."""
         self._ledger = None
@@ -74,21 +97,23 @@ class ReconcileObserver(Observer):
     def reconcile_started(self, run: Run) -> None:
         ledger = self._ledger
         serial = 0 if ledger is None else ledger.next_serial()
-        self._running[id(run)] = Running(self.identity, run, self._now(), serial)
+        opened = self._running[id(run)] = Running(self.identity, run, self._now(), serial)
         if run.started >= self._next_second:
             self._next_second, self._recent, self._times = int(run.started) + 1, [], None
         if len(self._recent) < HOT_LOOP:
             self._recent.append(run)
         elif ledger is not None:
-            self._check_hot_loop(run)
+            self._check_hot_loop(opened)
         if ledger is not None and ledger.on_started is not None:
-            ledger.on_started(self.identity, run.controller, str(run.request))
+            ledger.on_started(self.identity, run.controller, opened.key)
+        if self._judge is not None:
+            self._judge.started(self._operator, opened)
 
-    def _check_hot_loop(self, run: Run) -> None:
+    def _check_hot_loop(self, opened: Running) -> None:
         """Count the reconciles of this second by their keys; most seconds have too few for a hot loop."""
         if self._times is None:
             self._times = Counter([(one.controller, str(one.request)) for one in self._recent])
-        who = (run.controller, str(run.request))
+        run, who = opened.run, (opened.run.controller, opened.key)
         self._times[who] += 1
         if self._times[who] > HOT_LOOP:
             causes = ", ".join(str(cause) for cause in run.causes)
@@ -99,28 +124,29 @@ class ReconcileObserver(Observer):
 
     def reconcile_finished(self, run: Run, outcome: Outcome) -> None:
         opened = self._running.pop(id(run))
-        if self._ledger is None:
-            return
-        opened.outcome = outcome
-        self._ledger.finished(opened)
-        if outcome.error is not None:
-            raise_if_it_ends_the_code(outcome.error)
+        if self._ledger is not None:
+            opened.outcome = outcome
+            self._ledger.finished(opened)
+            if outcome.error is not None:
+                raise_if_it_ends_the_code(outcome.error)
+        if self._judge is not None:
+            self._judge.finished(run, outcome)
 
     def answered(self, call: Call, code: int, answer: Any) -> None:
         run, verb, _, path, _, body, _ = call
-        if run is None or verb not in WRITES:
+        if run is None:
             return
+        if verb not in WRITES:
+            if self._judge is not None:
+                self._judge.asked(run)
+            return
+        before, after = version_of(body), version_of(answer)
         opened = self._running.get(id(run))
         if opened is not None:
-            opened.writes += (verb, path, code, _version(body), _version(answer))
+            opened.writes += (verb, path, code, before, after)
+        if self._judge is not None:
+            self._judge.called(call, code, answer, before, after)
 
     def informer(self, event: InformerEvent) -> None:
         if self._ledger is not None:
             self._ledger.informer(event)
-
-
-def _version(obj: Any) -> str:
-    try:
-        return str(obj["metadata"].get("resourceVersion", ""))
-    except (KeyError, TypeError, AttributeError):  # no object, or a part of one
-        return ""

@@ -59,19 +59,17 @@ class Finished:
         fresh, self._fresh = self._fresh, []
         more: dict[_Kept, list[tuple[Any, ...]]] = {self._others: [], self._heartbeats: []}
         for running in fresh:
-            run, latest = running.run, self._latest[running.identity]
-            key = str(run.request)
-            who = (run.controller, key)
+            latest, who = self._latest[running.identity], (running.run.controller, running.key)
             times, previous = latest.get(who, _NEVER)
             latest[who] = times + 1, running.serial
             if not times:
-                self._first(running, key)
-            more[self._kept_with(running)].append(compact(running, key, times + 1, previous))
+                self._first(running)
+            more[self._kept_with(running)].append(compact(running, times + 1, previous))
         for kept, added in more.items():
             kept.extend(added)
 
-    def _first(self, running: Running, key: str) -> None:
-        identity, controller = running.identity, running.run.controller
+    def _first(self, running: Running) -> None:
+        identity, controller, key = running.identity, running.run.controller, running.key
         self._identities.has_controller(identity, controller)
         for cause in running.run.causes:
             if cause.name and key == (f"{cause.namespace}/{cause.name}" if cause.namespace else cause.name):
@@ -115,7 +113,7 @@ class Finished:
 
     def before(self, running: Running) -> tuple[int, int]:
         """How many there were of the controller and key of a reconcile in progress, and the serial of the latest."""
-        return self.counts(running.identity).get((running.run.controller, str(running.run.request)), _NEVER)
+        return self.counts(running.identity).get((running.run.controller, running.key), _NEVER)
 
 
 class _Kept:

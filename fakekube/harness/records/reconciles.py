@@ -78,18 +78,19 @@ class Reconcile(NamedTuple):
 
 
 class Running:
-    """A reconcile that has not finished. `trace`: see `Reconcile`, empty until it is asked for.
+    """A reconcile that has not finished. `key`, `trace`: see `Reconcile`; `trace` is empty until it is asked for.
 
     `writes` has the fields of each Write, one after the other. `outcome` is set at its end.
     """
 
-    __slots__ = ("identity", "outcome", "run", "serial", "started", "trace", "writes")
+    __slots__ = ("identity", "key", "outcome", "run", "serial", "started", "trace", "writes")
 
     outcome: Outcome
 
     def __init__(self, identity: Identity, run: Run, started: datetime, serial: int) -> None:
         self.identity: Identity = identity
         self.run: Run = run
+        self.key: str = str(run.request)
         self.started: datetime = started
         self.serial: int = serial
         self.trace: str = ""
@@ -100,9 +101,9 @@ class Running:
         return _grouped(Write, self.writes)
 
 
-def compact(running: Running, key: str, number: int, previous: int) -> tuple[Any, ...]:
+def compact(running: Running, number: int, previous: int) -> tuple[Any, ...]:
     """A reconcile that has finished as one tuple of numbers and texts, which the garbage collector does not visit again
-    and again, as it does objects that refer to others. `key`, `number` and `previous`: as in `Reconcile`."""
+    and again, as it does objects that refer to others. `number` and `previous`: as in `Reconcile`."""
     facts: tuple[Any, ...] = running.identity + running.run + running.outcome  # unpacked faster than read by name
     (
         operator, incarnation,
@@ -110,7 +111,7 @@ def compact(running: Running, key: str, number: int, previous: int) -> tuple[Any
         label, result, error, after, finished,
     ) = facts  # fmt: skip
     kept: tuple[Any, ...] = (
-        operator, incarnation, controller, key, number, previous, running.serial, worker, failures,
+        operator, incarnation, controller, running.key, number, previous, running.serial, worker, failures,
         running.started, due, began, finished, label, result.requeue_after, result.priority, result.requeue,
         error, after, running.writes,
     )  # fmt: skip
@@ -145,6 +146,13 @@ def expanded(kept: tuple[Any, ...]) -> Reconcile:
         serial=serial,
         previous=previous,
     )
+
+
+def version_of(obj: Any) -> str:
+    """The resourceVersion of an object; "" without one."""
+    meta = obj.get("metadata") if isinstance(obj, dict) else None
+    version = meta.get("resourceVersion") if isinstance(meta, dict) else None
+    return str(version) if version else ""
 
 
 def _grouped(made: type[T], fields: Sequence[Any]) -> tuple[T, ...]:

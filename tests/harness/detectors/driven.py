@@ -1,7 +1,8 @@
 """Calls the hooks of one detector as the cluster does, whether it has something to look for yet or not."""
 
 from fakekube.harness.audit import WRITES
-from fakekube.harness.detectors.detector import PERIODIC, SHORT, Sent, version_of
+from fakekube.harness.detectors.detector import PERIODIC, SHORT, Sent
+from fakekube.harness.records.reconciles import version_of
 
 
 class Driven:

@@ -14,7 +14,6 @@ from fakekube.harness.detectors.detector import (
     meta_of,
     shown_path,
     shown_value,
-    version_of,
 )
 from fakekube.harness.detectors.known.looping import clientloops, fights, hotloops
 from fakekube.harness.detectors.known.looping.clientloops import LIMIT, SHORT, ClientLoops
@@ -684,18 +683,11 @@ def test_the_names_of_writers_that_overwrite_each_other(first, second, names):
 
 
 @pytest.mark.parametrize(
-    ("value", "version", "meta"),
-    [
-        ({"metadata": {"resourceVersion": "7"}}, "7", {"resourceVersion": "7"}),
-        ({"metadata": {"resourceVersion": None, "name": "a"}}, "", {"resourceVersion": None, "name": "a"}),
-        ({"metadata": []}, "", {}),
-        ({}, "", {}),
-        ([], "", {}),
-        (None, "", {}),
-    ],
+    ("value", "meta"),
+    [({"metadata": {"name": "a"}}, {"name": "a"}), ({"metadata": []}, {}), ({}, {}), ([], {}), (None, {})],
 )
-def test_the_metadata_and_the_version_of_what_may_be_an_object(value, version, meta):
-    assert (version_of(value), meta_of(value)) == (version, meta)
+def test_the_metadata_of_what_may_be_an_object(value, meta):
+    assert meta_of(value) == meta
 
 
 def test_leaves_that_a_write_has_changed():

@@ -84,7 +84,7 @@ class Doing(SimpleNamespace):
 
     def __init__(self, *, who="a", owned=(), known=True, killed=False, queued=False, sent=(), manager=None):
         operator = SimpleNamespace(
-            owned=dict(owned), reconciled={"c": ("v1", "Pod")} if known else {}, is_killed=killed, manager=manager,
+            owned=dict(owned), reconciled={"c": ("v1", "Pod")} if known else {}, process=SimpleNamespace(fenced=killed), manager=manager,
             is_queued=lambda controller, request: queued,
         )  # fmt: skip
         run = SimpleNamespace(controller="c", request=SimpleNamespace(namespace="d"), causes=())

@@ -31,7 +31,9 @@ class Doing(SimpleNamespace):
     """A reconcile of default/a."""
 
     def __init__(self, who="a", known=True, killed=False, over=True):
-        operator = SimpleNamespace(reconciled={"c": ("v1", "Pod")} if known else {}, is_killed=killed)
+        operator = SimpleNamespace(
+            reconciled={"c": ("v1", "Pod")} if known else {}, process=SimpleNamespace(fenced=killed)
+        )
         run = SimpleNamespace(controller="c")
         super().__init__(who=who, key="default/a", run=run, operator=operator, is_over=over)
 
@@ -322,7 +324,9 @@ def test_coroutines_that_an_operator_keeps(monkeypatch, manager, killed, kept):
 
     found, coro = detector(), work()
     line = work.__code__.co_firstlineno
-    operator = SimpleNamespace(name="op", manager=SimpleNamespace(jobs=[coro]) if manager else None, is_killed=killed)
+    operator = SimpleNamespace(
+        name="op", manager=SimpleNamespace(jobs=[coro]) if manager else None, process=SimpleNamespace(fenced=killed)
+    )
     found._scene.operators.append(operator)
     found.closed()
     coro.close()

@@ -21,6 +21,7 @@ from fakekube.harness.detectors.known.requesting.expiredwatches import ExpiredWa
 from fakekube.harness.faultinjection.deltaobserver import DeltaObserver
 from fakekube.harness.faultinjection.injector import Crash, Delay, Hold, IllegalAction, Lose, Proceed
 from fakekube.virtualtime import HotLoop, VirtualTimeLoop
+from fakekube.virtualtime.simulatedprocess import SimulatedProcess
 from tests.harness.detectors.driven import Driven
 
 
@@ -40,7 +41,7 @@ class Scene:
         self.failed.append((detector, str(error)))
 
 
-OPERATOR = Observed("op", process=None)
+OPERATOR = Observed("op", SimulatedProcess("op"))
 
 
 def doing(*kinds, controller="c", version="", operator=OPERATOR):

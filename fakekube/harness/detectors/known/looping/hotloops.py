@@ -106,7 +106,8 @@ class HotLoops:
         if sent.verb in UPDATES and version != sent.before:
             chain = self._chains.get(who)
             if chain is None:
-                self._scene.follow(started=self._started)
+                if not self._chains:
+                    self._scene.follow(started=self._started)
                 chain = self._chains[who] = Chain()
             chain.wrote(sent.path)
 

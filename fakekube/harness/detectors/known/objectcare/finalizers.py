@@ -107,7 +107,7 @@ class Finalizers:
                 continue
             for held in all_held:
                 done = held.done
-                if done is None or done.operator.is_killed or held.finalizer not in _finalizers(entry):
+                if done is None or done.operator.process.fenced or held.finalizer not in _finalizers(entry):
                     continue
                 if not done.operator.is_queued(done.run.controller, done.run.request):
                     self._scene.report(

@@ -77,7 +77,7 @@ class Orphans:
 
     def finish(self) -> None:
         for who, last in self._gone.items():
-            if last.operator.is_killed or last.operator.is_queued(last.run.controller, last.run.request):
+            if last.operator.process.fenced or last.operator.is_queued(last.run.controller, last.run.request):
                 continue
             for made in self._made[who]:
                 meta = made.stored(self._scene)

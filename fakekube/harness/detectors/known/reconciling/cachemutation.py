@@ -10,9 +10,10 @@ import orjson
 from controllerlib.cache import CacheInformer, Indexer
 from controllerlib.controller import Outcome
 from fakekube.apiserver.resource import Resource
-from fakekube.harness.detectors.detector import Doing, Observed, Scene, shown_path, shown_value, version_of
+from fakekube.harness.detectors.detector import Doing, Observed, Scene, shown_path, shown_value
 from fakekube.harness.detectors.levels import Level
 from fakekube.harness.detectors.texts.places import defined_at
+from fakekube.harness.records.reconciles import version_of
 
 Compared = tuple[Resource, Indexer]
 

@@ -109,7 +109,7 @@ class ReconcileErrors:
         for failures in self._failing.values():
             for failure in self._unseen(failures):
                 few = failure.is_conflict and failure.times < CONFLICTS
-                if not few and not failures.operator.is_killed:
+                if not few and not failures.operator.process.fenced:
                     self._scene.report("reconcile-error", f"{failure}, and has not succeeded since")
         for failures in self._abandoned:
             for failure in self._unseen(failures):

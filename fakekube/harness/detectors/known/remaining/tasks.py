@@ -166,7 +166,7 @@ class Tasks:
         running: dict[tuple[object, str], list[Started]] = {}
         for one in self._tasks:
             task, doing = one.task, one.doing
-            if doing.operator.is_killed:
+            if doing.operator.process.fenced:
                 continue
             what = named(task.get_coro())
             if task.done():
@@ -194,7 +194,7 @@ class Tasks:
         if self._has_other_loops:
             gc.collect()  # tasks of event loops in threads report what they failed with when they are freed
         for operator in self._scene.operators:
-            if operator.manager is not None and not operator.is_killed:
+            if operator.manager is not None and not operator.process.fenced:
                 for coro in unstarted([operator.manager, vars(operator.manager)]):
                     self._report_kept(coro, operator.name)
 
