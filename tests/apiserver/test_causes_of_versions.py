@@ -415,3 +415,116 @@ def test_resources_of_a_pod_have_no_defaults_where_they_are_dropped() -> None:
     owned = shown["metadata"]["managedFields"][0]["fieldsV1"]["f:spec"]["f:resources"]
     assert owned == {".": {}, "f:limits": {".": {}, "f:cpu": {}}}
     assert "resources" not in shown["spec"]
+
+
+@pytest.mark.parametrize(
+    ("minor", "shown"), [(33, ("[]networking.IngressRule(nil)", "[]networking.IngressRule{}")), (34, ("null", "[]"))]
+)
+def test_an_ingress_without_rules_shows_them(minor: int, shown: tuple[str, str]) -> None:
+    server = Api(version=f"1.{minor}")
+    found = []
+    for spec in ({}, {"rules": []}):
+        found += causes(server, "POST", f"{NETWORKING}/ingresses", {"metadata": {"name": "x"}, "spec": spec})
+    why = "either `defaultBackend` or `rules` must be specified"
+    assert found == [("spec", f"Invalid value: {one}: {why}") for one in shown]
+
+
+@pytest.mark.parametrize(("minor", "code"), [(33, 409), (34, 404)])
+def test_an_update_with_a_uid_of_an_object_that_does_not_exist(minor: int, code: int) -> None:
+    path = "/api/v1/namespaces/default/configmaps/x"
+    found, status = Api(version=f"1.{minor}").call("PUT", path, {"metadata": {"name": "x", "uid": "u"}})
+    assert found == code, status
+
+
+@pytest.mark.parametrize("minor", [33, 34])
+@pytest.mark.parametrize("query", ["", "&resourceVersionMatch=NotOlderThan", "&limit=1", "&resourceVersionMatch=Exact"])
+def test_a_list_of_events_from_a_revision_to_come(minor: int, query: str) -> None:
+    path = f"/api/v1/namespaces/default/events?resourceVersion=999999{query}"
+    code, status = Api(version=f"1.{minor}").call("GET", path)
+    if minor == 33 and query.endswith(("1", "Exact")):  # etcd refuses what it was asked for
+        assert (code, status["message"]) == (500, "etcdserver: mvcc: required revision is a future revision")
+    else:
+        assert (code, status["reason"]) == (504, "Timeout")
+
+
+@pytest.mark.parametrize(("minor", "part"), [(32, "metadata"), (33, "status")])
+def test_where_a_wrong_condition_of_a_pod_is(minor: int, part: str) -> None:
+    server = Api(version=f"1.{minor}")
+    server.ok("POST", PODS, pod(spec=TEMPLATE["spec"]))
+    wrong = {"status": {"conditions": [{"type": "a-", "status": "True"}]}}
+    assert fields(server, "PATCH", f"{PODS}/a/status", wrong, **MERGE) == [f"{part}.conditions[0].Type"]
+
+
+def test_a_claim_of_a_stateful_set_has_metadata() -> None:
+    claim = {"spec": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}}
+    selector = {"matchLabels": {"a": "b"}}
+    spec = {"serviceName": "s", "selector": selector, "template": TEMPLATE, "volumeClaimTemplates": [claim]}
+    path = "/apis/apps/v1/namespaces/default/statefulsets"
+    made = Api(version="1.33").ok("POST", path, {"metadata": {"name": "x"}, "spec": spec})
+    assert made["spec"]["volumeClaimTemplates"][0]["metadata"] == {"creationTimestamp": None}
+
+
+@pytest.mark.parametrize(("minor", "shown"), [(31, ""), (32, " but got int")])
+def test_the_type_of_an_expression_that_is_not_a_boolean(minor: int, shown: str) -> None:
+    policies = "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies"
+    rules = [{"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["pods"]}]
+    spec = {"matchConstraints": {"resourceRules": rules}, "validations": [{"expression": "1"}]}
+    server = Api(version=f"1.{minor}")
+    (cause,) = causes(server, "POST", policies, {"metadata": {"name": "x"}, "spec": spec})
+    assert cause[1] == f'Invalid value: "1": must evaluate to bool{shown}'
+
+
+#: What a Service has as `loadBalancerIP` and in `loadBalancerSourceRanges`, and what 1.32 and 1.33 warn about.
+UNUSUAL = [
+    ("%", [], ['IP address was accepted, but will be invalid in a future Kubernetes release: ParseAddr("%"): missing IPv6 address'], []),
+    ("1:0:0::1", ["1:0:0::/64"], [
+        'IPv6 address "1:0:0::1" is not in RFC 5952 canonical format ("1::1"), which may cause controller apply-loops',
+        'IPv6 prefix "1:0:0::/64" is not in RFC 5952 canonical format ("1::/64"), which may cause controller apply-loops',
+    ], [
+        'IPv6 address "1:0:0::1" should be in RFC 5952 canonical format ("1::1")',
+        'IPv6 CIDR value "1:0:0::/64" should be in RFC 5952 canonical format ("1::/64")',
+    ]),
+    ("::ffff:1.2.3.4", ["10.0.0.1/24"], [], [
+        'non-standard IP address "::ffff:1.2.3.4" will be considered invalid in a future Kubernetes release: use "1.2.3.4"',
+        'CIDR value "10.0.0.1/24" is ambiguous in this context (should be "10.0.0.0/24" or "10.0.0.1/32"?)',
+    ]),
+    ("1.2.3.4", ["10.0.0.0/24"], [], []),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("minor", [32, 33])
+@pytest.mark.parametrize(("address", "ranges", "before", "after"), UNUSUAL)
+def test_services_warn_about_unusual_addresses(
+    minor: int, address: str, ranges: list[str], before: list[str], after: list[str]
+) -> None:
+    spec = {
+        "type": "LoadBalancer",
+        "ports": [{"port": 80}],
+        "loadBalancerIP": address,
+        "loadBalancerSourceRanges": ranges,
+    }
+    answer = Api(version=f"1.{minor}").answer(
+        "POST", "/api/v1/namespaces/default/services", {"metadata": {"name": "x"}, "spec": spec}
+    )
+    assert [one.partition(": ")[2] for one in answer.warnings] == (before if minor == 32 else after)
+
+
+@pytest.mark.parametrize(("minor", "count"), [(32, 0), (33, 1)])
+def test_other_kinds_warn_about_them_later(minor: int, count: int) -> None:
+    body = pod(spec={**TEMPLATE["spec"], "hostAliases": [{"ip": "1:0:0::1", "hostnames": ["a"]}]})
+    assert len(Api(version=f"1.{minor}").answer("POST", PODS, body).warnings) == count
+
+
+@pytest.mark.parametrize(("minor", "kept"), [(34, True), (35, False)])
+def test_fields_of_a_claim_whose_feature_is_off(minor: int, kept: bool) -> None:
+    server = Api(version=f"1.{minor}")
+    path = "/apis/resource.k8s.io/v1/namespaces/default/resourceclaims"
+    exactly = {"deviceClassName": "c", "tolerations": [{"key": "k", "operator": "Exists"}]}
+    constraint = {"distinctAttribute": "a.com/b", "requests": ["r"]}
+    spec = {"devices": {"requests": [{"name": "r", "exactly": exactly}], "constraints": [constraint]}}
+    _, shown = server.call("POST", path, {"metadata": {"name": "x"}, "spec": spec})
+    if kept:
+        assert shown["spec"]["devices"]["requests"][0]["exactly"]["tolerations"]
+        assert shown["spec"]["devices"]["constraints"][0]["distinctAttribute"] == "a.com/b"
+    else:  # without its attribute, the constraint is none
+        assert [one["field"] for one in shown["details"]["causes"]] == ["spec.devices.constraints[0].matchAttribute"]

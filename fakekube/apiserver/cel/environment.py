@@ -101,7 +101,7 @@ def _compiled(text: str, environment: Environment, version: int) -> tuple[Progra
     wanted = _RESULTS.get(environment.result)
     if wanted is not None and found.kind not in wanted:
         one = wanted[0] if len(wanted) == 1 else f"one of [{' '.join(wanted)}]".replace("null", "null_type")
-        got = f" but got {runtime_text(found)}" if since(33) else ""
+        got = f" but got {runtime_text(found)}" if since(32) else ""
         raise CompilationError(f"must evaluate to {one}{got}")
     patch = _PATCHES.get(environment.result)
     if patch is not None and found != patch:

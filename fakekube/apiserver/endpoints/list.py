@@ -130,13 +130,14 @@ def _begin(call: Call, options: ListOptions, *, single: bool) -> tuple[str, int]
         if since(33) or not _from_cache(call, options):
             raise bad_request(f"invalid resource version: {error}") from None
         raise StatusError(500, "", str(error)) from None
+    match = options.resource_version_match
+    is_exact = match == "Exact" or bool(not match and revision and options.limit and not single)
     if revision > store.revision:
-        if not since(34) and not _from_cache(call, options):
+        if is_exact and not since(34) and not _from_cache(call, options):
             raise StatusError(500, "", FUTURE)
         cached = _from_cache(call, options) if single else call.strategy.watch_cached
         raise too_large_resource_version(revision, store.revision, cached=cached)
-    match = options.resource_version_match
-    if match == "Exact" or (not match and revision and options.limit and not single):
+    if is_exact:
         if not store.readable(revision):
             raise expired(LIST_EXPIRED)
         return "", revision

@@ -127,13 +127,14 @@ def _with_valid_managed_fields(call: Call, admitted: Object, sent: Object) -> Ob
 
 
 def _check_target(call: Call, operation: Write, existing: Entry | None) -> None:
-    """Raises 404 for an object that does not exist, 409 for one with another uid."""
-    if existing is None and operation.named and not operation.creates:
-        raise not_found(call.resource.qualified, call.info.name)
-    if operation.uid:
+    """Raises 404 for an object that does not exist, 409 for one with another uid (before 1.34 also if none exists)."""
+    is_missing = existing is None and operation.named and not operation.creates
+    if operation.uid and not (is_missing and since(34)):
         have = existing.object["metadata"]["uid"] if existing is not None else ""
         if operation.uid != have:
             raise conflict(call.resource.qualified, call.info.name, _precondition_failed(call, operation, have))
+    if is_missing:
+        raise not_found(call.resource.qualified, call.info.name)
 
 
 def _attributes(call: Call, body: Call, obj: Object, old: Object | None, options: WriteOptions) -> Attributes:

@@ -205,6 +205,7 @@ PLAIN_STRUCTS = _fields(
         "apps.v1.DaemonSetSpec": "updateStrategy",
         "apps.v1.StatefulSetSpec": "updateStrategy",
         "core.v1.PodTemplateSpec": "metadata spec",
+        "core.v1.PersistentVolumeClaim": "metadata",
         "core.v1.PersistentVolumeClaimTemplate": "metadata",
         "batch.v1.JobTemplateSpec": "metadata spec",
         "core.v1.NodeStatus": "daemonEndpoints nodeInfo",

@@ -22,6 +22,7 @@ from fakekube.apiserver.registry.generic.validation.field import Field
 from fakekube.apiserver.registry.generic.validation.metadata import validate_metadata
 from fakekube.apiserver.registry.generic.validation.rules import update_validator, validator
 from fakekube.apiserver.registry.networking.ingressclass import validate_typed_reference
+from fakekube.apiserver.wire.goprint import Literal
 
 Object = dict[str, Any]
 
@@ -84,7 +85,9 @@ def _validate_spec(spec: Field, *, any_secret_name: bool = False, any_wildcard_r
     """`any_...`: the stored object is wrong in this way already."""
     backend = spec["defaultBackend"]
     if not spec["rules"] and backend.value is None:
-        spec.invalid("either `defaultBackend` or `rules` must be specified", None)
+        rules = spec["rules"].value
+        shown = Literal("[]networking.IngressRule" + ("(nil)" if rules is None else "{}"), rules)
+        spec.invalid("either `defaultBackend` or `rules` must be specified", shown)
     if backend.value is not None:
         _validate_backend(backend)
     for rule in spec["rules"]:

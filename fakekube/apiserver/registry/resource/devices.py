@@ -47,7 +47,17 @@ REQUEST_REFERENCE = (
 
 
 def gated_of_claim(spec: str) -> tuple[Row, ...]:
-    """The fields of features of a claim's specification, which has this path."""
+    """The fields of features of a claim's specification, which has this path (`DropDisabledFields`)."""
+    (*others, (gate, capacities)), requests = gated_of_claim_before_35(spec), f"{spec}.devices.requests[]"
+    return (
+        *others,
+        ("DRADeviceTaints", (f"{requests}.exactly.tolerations", f"{requests}.firstAvailable[].tolerations")),
+        (gate, (*capacities, f"{spec}.devices.constraints[].distinctAttribute")),
+    )
+
+
+def gated_of_claim_before_35(spec: str) -> tuple[Row, ...]:
+    """The same before 1.35, which kept tolerations and distinctAttribute always."""
     requests = f"{spec}.devices.requests[]"
     return (
         ("DRAPrioritizedList", (f"{requests}.firstAvailable",)),

@@ -34,6 +34,7 @@ from fakekube.apiserver.registry.resource.devices import (
     each,
     each_once,
     gated_of_claim,
+    gated_of_claim_before_35,
     request_names,
     validate_binding_conditions,
     validate_config,
@@ -197,16 +198,22 @@ def _resource_claim(obj: Object, ages: Ages) -> list[Any]:
 
 _RESULTS = "status.allocation.devices.results[]"
 
-_BINDING = (
-    "status.allocation.allocationTimestamp", f"{_RESULTS}.bindingConditions", f"{_RESULTS}.bindingFailureConditions",
-)  # fmt: skip
-
-_GATED = GatedFields(
-    *gated_of_claim("spec"),
+_OF_STATUS = (
     ("DRAResourceClaimDeviceStatus", ("status.devices",)),
     ("DRAAdminAccess", (f"{_RESULTS}.adminAccess",)),
     ("DRAConsumableCapacity", (f"{_RESULTS}.shareID", f"{_RESULTS}.consumedCapacity", "status.devices[].shareID")),
-    *((gate, _BINDING) for gate in ("DRADeviceBindingConditions", "DRAResourceClaimDeviceStatus")),
+)
+
+_BINDING = (f"{_RESULTS}.bindingConditions", f"{_RESULTS}.bindingFailureConditions")
+
+_GATED = GatedFields(*gated_of_claim("spec"), *_OF_STATUS, ("DRADeviceBindingConditions", _BINDING))
+
+_BINDING_BEFORE_35 = ("status.allocation.allocationTimestamp", *_BINDING)
+
+_GATED_BEFORE_35 = GatedFields(
+    *gated_of_claim_before_35("spec"),
+    *_OF_STATUS,
+    *((gate, _BINDING_BEFORE_35) for gate in ("DRADeviceBindingConditions", "DRAResourceClaimDeviceStatus")),
 )
 
 
@@ -223,5 +230,5 @@ KIND = Kind(
         validate_status_update=update_validator(validate_status_update),
     ),
     printer=Printer(columns(NAME, "State", AGE), _resource_claim),
-    before={35: {"status_owns_metadata": True}},
+    before={35: {"status_owns_metadata": True, "drop_disabled": _GATED_BEFORE_35.drop_disabled}},
 )

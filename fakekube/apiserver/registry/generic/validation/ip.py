@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import ipaddress
 import re
-from collections.abc import Container
+from collections.abc import Callable, Container
 
 from fakekube.apiserver.features import enabled, since
 from fakekube.apiserver.registry.generic.validation.content import STRICT_IPS, Address, ip_problems, parse_ip
 from fakekube.apiserver.registry.generic.validation.field import Field
+from fakekube.apiserver.wire.gonetip import BadAddress, check_address, check_prefix
 from fakekube.apiserver.wire.goprint import go_quote
 
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
@@ -136,7 +137,7 @@ def _verdict() -> str:
 def ip_warnings(value: str, path: str) -> list[str]:
     """Warns about an address that validation rejects today, or in an unusual form (`GetWarningsForIP`)."""
     address = parse_ip(value)
-    if address is None:
+    if address is None or not since(33):
         return []
     if ip_problems(value):
         shown = go_quote(canonical(address))
@@ -150,7 +151,7 @@ def ip_warnings(value: str, path: str) -> list[str]:
 def cidr_warnings(value: str, path: str) -> list[str]:
     """`GetWarningsForCIDR`."""
     parsed = parse_cidr(value)
-    if parsed is None:
+    if parsed is None or not since(33):
         return []
     address, network = parsed
     right = go_quote(canonical_range(network))
@@ -165,3 +166,28 @@ def cidr_warnings(value: str, path: str) -> list[str]:
     if not warnings and address.version == 6 and str(network) != value:
         warnings.append(f"{path}: IPv6 CIDR value {go_quote(value)} should be in RFC 5952 canonical format ({right})")
     return warnings
+
+
+def ip_warnings_before_33(value: str, path: str) -> list[str]:
+    """What Services warned about, and other kinds did not (`getWarningsForIP`)."""
+    return _warnings_before_33(value, path, "address", check_address)
+
+
+def cidr_warnings_before_33(value: str, path: str) -> list[str]:
+    """`getWarningsForCIDR`."""
+    return _warnings_before_33(value, path, "prefix", check_prefix)
+
+
+def _warnings_before_33(value: str, path: str, what: str, check: Callable[[str], None]) -> list[str]:
+    try:
+        check(value)
+    except BadAddress as problem:
+        return [f"{path}: IP {what} was accepted, but will be invalid in a future Kubernetes release: {problem}"]
+    text, slash, bits = value.partition("/")
+    address = ipaddress.ip_address(text)
+    inner = address.ipv4_mapped if address.version == 6 else None
+    right = f"{address if inner is None else f'::ffff:{inner}'}{slash}{bits}"
+    if address.version == 4 or right == value:
+        return []
+    unusual = f"{go_quote(value)} is not in RFC 5952 canonical format ({go_quote(right)})"
+    return [f"{path}: IPv6 {what} {unusual}, which may cause controller apply-loops"]

@@ -23,7 +23,8 @@ RESTARTABLE = ("initContainers", "containers")
 
 def validate_podstatus(status: Field, old: Field) -> None:
     spec, before = old["spec"], old["status"]
-    _validate_conditions(status["conditions"])
+    conditions = status["conditions"]
+    _validate_conditions(conditions if since(33) else Field(conditions.value, "metadata.conditions", status.errors))
     node = status["nominatedNodeName"].optional()
     if node.value != before["nominatedNodeName"].value:
         node.dns_subdomain()
