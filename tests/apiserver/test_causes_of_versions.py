@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from tests.apiserver import certificates
 from tests.apiserver.api import CRDS, PODS, Api, pod
 from tests.apiserver.test_details_of_all_kinds import definition
 
@@ -528,3 +529,24 @@ def test_fields_of_a_claim_whose_feature_is_off(minor: int, kept: bool) -> None:
         assert shown["spec"]["devices"]["constraints"][0]["distinctAttribute"] == "a.com/b"
     else:  # without its attribute, the constraint is none
         assert [one["field"] for one in shown["details"]["causes"]] == ["spec.devices.constraints[0].matchAttribute"]
+
+
+@pytest.mark.parametrize(("minor", "field"), [(33, "status.conditions[1].type"), (34, "status.conditions")])
+def test_a_request_that_is_approved_and_denied(minor: int, field: str) -> None:
+    server = Api(version=f"1.{minor}")
+    path = "/apis/certificates.k8s.io/v1/certificatesigningrequests"
+    spec = {"request": certificates.request(), "signerName": "e.com/s", "usages": ["client auth"]}
+    server.ok("POST", path, {"metadata": {"name": "x"}, "spec": spec})
+    both = [{"type": kind, "status": "True", "reason": "R"} for kind in ("Approved", "Denied")]
+    assert fields(server, "PATCH", f"{path}/x/approval", {"status": {"conditions": both}}, **MERGE) == [field]
+
+
+@pytest.mark.parametrize(("minor", "field"), [(33, "allocatedResourceStatus"), (34, "allocatedResourceStatuses")])
+def test_where_the_wrong_state_of_a_resize_is(minor: int, field: str) -> None:
+    server = Api(version=f"1.{minor}", feature_gates={"RecoverVolumeExpansionFailure": True})
+    path = "/api/v1/namespaces/default/persistentvolumeclaims"
+    spec = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "2Gi"}}}
+    server.ok("POST", path, {"metadata": {"name": "x"}, "spec": spec})
+    status = {"allocatedResourceStatuses": {"a b": "x"}}
+    found = fields(server, "PATCH", f"{path}/x/status", {"status": status}, **MERGE)
+    assert set(found) == {f"status.{field}"}

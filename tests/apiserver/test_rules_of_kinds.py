@@ -11,6 +11,7 @@ import pytest
 from fakekube.apiserver import versions
 from fakekube.apiserver.registry.builtin import KINDS, PRINTERS_BEFORE, STRATEGIES, strategy_of
 from fakekube.apiserver.registry.generic.strategy import Strategy
+from fakekube.apiserver.registry.resource import resourceclaim, resourceclaimtemplate
 
 POLICIES = {
     f"{one}.admissionregistration.k8s.io"
@@ -249,7 +250,12 @@ def test_the_rules_of_earlier_versions():
     } == {
         "endpoints": {33: {"deprecation": ""}},
         "pods": {33: {"generation": ()}},
-        "resourceclaims.resource.k8s.io": {35: {"status_owns_metadata": True}},
+        "resourceclaims.resource.k8s.io": {
+            35: {"status_owns_metadata": True, "drop_disabled": resourceclaim._GATED_BEFORE_35.drop_disabled}
+        },
+        "resourceclaimtemplates.resource.k8s.io": {
+            35: {"drop_disabled": resourceclaimtemplate._GATED_BEFORE_35.drop_disabled}
+        },
         "servicecidrs.networking.k8s.io": {36: {"status_owns_metadata": True}},
         "services": {31: {"fields": {}}},
     }

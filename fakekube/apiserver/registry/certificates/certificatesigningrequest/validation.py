@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from fakekube.apiserver import names
+from fakekube.apiserver.features import since
 from fakekube.apiserver.registry.certificates.certificatesigningrequest.pem import certificate_problem, request_problem
 from fakekube.apiserver.registry.generic.validation.conditions import STATUSES
 from fakekube.apiserver.registry.generic.validation.field import Field
@@ -129,7 +130,8 @@ def _validate_conditions(conditions: Field, old: Tolerated) -> None:
             type.required()
         condition["status"].required().one_of(("True",) if type.value in FINAL else STATUSES)
         if type.value in DECISIONS and not old.both_decisions and seen & (set(DECISIONS) - {type.value}):
-            conditions.invalid("Approved and Denied conditions are mutually exclusive", type.value)
+            where = conditions if since(34) else type
+            where.invalid("Approved and Denied conditions are mutually exclusive", type.value)
         if type.text in seen and not old.duplicate_types:
             type.duplicate()
         seen.add(type.text)

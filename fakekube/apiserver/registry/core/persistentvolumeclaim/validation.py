@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from fakekube.apiserver.features import enabled
+from fakekube.apiserver.features import enabled, since
 from fakekube.apiserver.registry.core.persistentvolume.validation import CLASS_ANNOTATION
 from fakekube.apiserver.registry.core.persistentvolumeclaim.claimspec import validate_claim_spec
 from fakekube.apiserver.registry.core.resourcenames import (
@@ -105,7 +105,7 @@ def validate_status_update(new: Field, old: Field) -> None:
     for quantity in status["capacity"].entries():
         validate_basic_quantity(quantity)
     for state in status["allocatedResourceStatuses"].entries():
-        path = status.at("allocatedResourceStatuses", state.key)
+        path = status.at("allocatedResourceStatuses" if since(34) else "allocatedResourceStatus", state.key)
         _validate_key(path)
         if state.value not in RESIZE_STATUSES:
             path.not_supported(RESIZE_STATUSES)
