@@ -309,6 +309,30 @@ def test_a_rolling_update_waits_for_each_pod(fakekube):
     assert [image_of(one) for one in pods(fakekube)] == ["nginx:1", "nginx:2", "nginx:2"]
 
 
+@pytest.mark.fakekube(controllers=["statefulset"], feature_gates={"MaxUnavailableStatefulSet": True})
+@pytest.mark.parametrize(
+    ("rolling", "unready", "replaced"),
+    [
+        ({}, (), ["web-4"]),
+        ({"maxUnavailable": 2}, (), ["web-3", "web-4"]),
+        ({"maxUnavailable": "50%"}, (), ["web-3", "web-4"]),
+        ({"maxUnavailable": "1%"}, (), ["web-4"]),
+        ({"maxUnavailable": 3, "partition": 3}, (), ["web-3", "web-4"]),
+        ({"maxUnavailable": 2}, ("web-0",), ["web-4"]),
+        ({"maxUnavailable": 1}, ("web-0",), []),
+        ({"maxUnavailable": 3}, ("web-4",), ["web-2", "web-3", "web-4"]),
+    ],
+)
+def test_a_rolling_update_replaces_as_many_pods_as_may_be_unavailable(fakekube, rolling, unready, replaced):
+    strategy = {"type": "RollingUpdate", "rollingUpdate": rolling}
+    begin(fakekube, 5, podManagementPolicy="Parallel", updateStrategy=strategy)
+    make_all_ready(fakekube)
+    for pod in pods(fakekube):
+        set_ready(fakekube, pod, pod["metadata"]["name"] not in unready)
+    set_image(fakekube, "nginx:2")
+    assert [one["metadata"]["name"] for one in pods(fakekube) if image_of(one) == "nginx:2"] == replaced
+
+
 @SETS
 def test_claims_are_created_again_and_follow_the_policy(fakekube):
     when = {"whenDeleted": "Retain", "whenScaled": "Delete"}

@@ -18,6 +18,7 @@ from fakekube.controllers.apps.statefulset.podidentity import (
 )
 from fakekube.controllers.apps.statefulset.statefulpods import StatefulPods
 from fakekube.controllers.workload.batches import slow_start
+from fakekube.controllers.workload.intorpercent import scaled_value
 from fakekube.controllers.workload.podstate import Pod, is_available, is_ready, is_terminal, phase
 
 Object = Mapping[str, Any]
@@ -83,18 +84,28 @@ class PodSet:
         self._is_established = True
 
     async def roll(self, status: Status) -> None:
-        """Delete the pod of the highest ordinal that has another revision, if those above are available."""
+        """Delete the pods of the highest ordinals that have another revision: one, if those above are available; with
+        maxUnavailable (of the feature gate MaxUnavailableStatefulSet) as many as it allows."""
         strategy = self.set["spec"].get("updateStrategy") or {}
         if not self._is_established or strategy.get("type") == "OnDelete":
             return
-        least = int((strategy.get("rollingUpdate") or {}).get("partition") or 0)
-        for pod in reversed(self.replicas[least:]):
+        rolling = strategy.get("rollingUpdate") or {}
+        most = rolling.get("maxUnavailable")
+        left = 1 if most is None else self._left_of(most)
+        for pod in reversed(self.replicas[int(rolling.get("partition") or 0) :]):
+            if left <= 0:
+                return
             if revision_of(pod) != self.update["metadata"]["name"] and not _is_deleted(pod):
                 await self.pods.delete(self.set, pod)
                 status["currentReplicas"] = status.get("currentReplicas", 0) - 1
+                left -= 1
+            elif most is None and self._is_unavailable(pod):
                 return
-            if self._is_unavailable(pod):
-                return
+
+    def _left_of(self, most: int | str) -> int:
+        """How many more pods may be unavailable, of at least one."""
+        allowed = max(1, scaled_value(most, len(self.replicas), round_up=False))
+        return allowed - sum(map(self._is_unavailable, self.replicas))
 
     async def _for_each(self, pods: Sequence[Pod], work: Callable[[Pod], Awaitable[bool]]) -> bool:
         """Work on each pod: one after the other until one is to be waited for, or all; returns whether to wait."""

@@ -128,13 +128,18 @@ def drop_disabled_in(*place: str, gated: GatedFields | None = None) -> Callable[
 
 
 def _dropped(new: Object, old: Object | None, place: tuple[str, ...]) -> Object:
-    if not place:
-        return _drop_disabled_of_spec(new, old)
-    inner, stored = new.get(place[0]), (old or {}).get(place[0])
-    if not inner or inner is stored:
-        return new
-    left = _dropped(inner, stored, place[1:])
-    return new if left is inner else {**new, place[0]: left}
+    spec: Any = new
+    stored: Any = old
+    for name in place:
+        spec, stored = spec.get(name), (stored or {}).get(name)
+        if not spec or spec is stored:
+            return new
+    left = _drop_disabled_of_spec(spec, stored)
+    return new if left is spec else _with_spec(new, place, left)
+
+
+def _with_spec(obj: Object, place: tuple[str, ...], spec: Object) -> Object:
+    return {**obj, place[0]: _with_spec(obj[place[0]], place[1:], spec)} if place else spec
 
 
 def _with_containers(spec: Object, change: Callable[[str, Object], Object]) -> Object:
