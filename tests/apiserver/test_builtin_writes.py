@@ -261,6 +261,19 @@ def test_m7_a_dry_run_can_have_a_resource_version(api):
     assert (code, message) == (500, "resourceVersion should not be set on objects to be created")
 
 
+@pytest.mark.parametrize(
+    ("method", "query", "content_type"),
+    [("PUT", "", "application/json"), ("PATCH", "&fieldManager=m", "application/apply-patch+yaml")],
+)
+def test_m7_what_an_update_creates_keeps_its_version_in_a_dry_run(api, method, query, content_type):
+    obj = made("coordination.k8s.io/v1", "Lease", metadata={"resourceVersion": "1"})
+    path = "/apis/coordination.k8s.io/v1/namespaces/default/leases/x"
+    shown = api.ok(method, f"{path}?dryRun=All{query}", obj, content_type=content_type)
+    assert shown["metadata"]["resourceVersion"] == "1"
+    stored = api.ok(method, f"{path}?{query[1:]}", obj, content_type=content_type)
+    assert stored["metadata"]["resourceVersion"] != "1"
+
+
 @pytest.mark.parametrize("selector", ["=", "%3D%3D", "metadata.name!=x"])
 def test_m13_field_selectors_that_select_all(api, selector):
     api.ok("POST", CONFIGMAPS, configmap())

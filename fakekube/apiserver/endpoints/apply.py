@@ -16,7 +16,7 @@ from fakekube.apiserver.endpoints.part import WHOLE, Part
 from fakekube.apiserver.endpoints.write import Write, parsed_version, write
 from fakekube.apiserver.needs import Making
 from fakekube.apiserver.schema import unstructured
-from fakekube.apiserver.schema.objectmeta import without_kind
+from fakekube.apiserver.schema.objectmeta import without_kind, without_version
 from fakekube.apiserver.schema.wrongtype import WrongType
 from fakekube.apiserver.wire import codec
 from fakekube.apiserver.wire.codec import SyntaxProblem
@@ -65,10 +65,10 @@ def _produced(
     if current is None:
         _check_new(call, obj)
     obj = check_place(body, obj, naming=True)
-    if current is None:
-        parsed_version(obj["metadata"].get("resourceVersion") or "")
-        obj = {**obj, "metadata": {key: value for key, value in obj["metadata"].items() if key != "resourceVersion"}}
-    return obj
+    if current is not None:
+        return obj
+    parsed_version(obj["metadata"].get("resourceVersion") or "")
+    return obj if options.dry_run else without_version(obj)
 
 
 def configuration(call: Call) -> tuple[Object, list[str]]:

@@ -10,6 +10,7 @@ from fakekube.apiserver.endpoints import ownership
 from fakekube.apiserver.endpoints.body import check_place, decode_object
 from fakekube.apiserver.endpoints.part import WHOLE, Part
 from fakekube.apiserver.endpoints.write import Write, parsed_version, write
+from fakekube.apiserver.schema.objectmeta import without_version
 from fakekube.apiserver.wire.options import WriteOptions, parse_write_options
 from fakekube.apiserver.wire.status import StatusError, bad_request
 
@@ -44,5 +45,4 @@ def _produced(call: Call, obj: Object, options: WriteOptions, current: Object | 
     if current is not None:
         return ownership.changed(call, obj, current, options)
     parsed_version(obj["metadata"].get("resourceVersion") or "")
-    meta = {key: value for key, value in obj["metadata"].items() if key != "resourceVersion"}
-    return ownership.created(call, {**obj, "metadata": meta}, options)
+    return ownership.created(call, obj if options.dry_run else without_version(obj), options)

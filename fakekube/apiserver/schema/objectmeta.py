@@ -219,6 +219,11 @@ def kept_on_update(new: Object, old: Object) -> Object:
     return tidy(meta)
 
 
+def without_version(obj: Object) -> Object:
+    """An object that an update or an apply creates: the storage sets its version, which a dry run does not reach."""
+    return {**obj, "metadata": {key: value for key, value in obj["metadata"].items() if key != "resourceVersion"}}
+
+
 def distinct_owners(owners: list[Object]) -> tuple[list[Object], list[str]]:
     """The owner references without duplicates, and the UIDs of the duplicates."""
     kept: list[Object] = []

@@ -116,6 +116,12 @@ def test_pods_that_conflict_with_their_runtime_class(fields: Object, spec: Objec
     assert (refused.value.code, refused.value.message) == (403, f'pods "p" is forbidden: {why}')
 
 
+def test_a_runtime_class_without_a_name_is_not_asked_for() -> None:
+    with pytest.raises(StatusError) as refused:
+        runtimeclass.mutate_pod(classes(), pod(runtimeClassName=""), None)
+    assert (refused.value.code, refused.value.message) == (500, "resource name may not be empty")
+
+
 @pytest.mark.parametrize(
     ("fields", "spec", "why"),
     [
