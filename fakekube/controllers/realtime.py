@@ -98,6 +98,7 @@ def _beside(
         nodes=None if nodes is None else numbered(nodes),
         stages=stages,
         metrics=Metrics(),
+        feature_gates=runner.apiserver.features.states,
     )
     alarm = alarm_of(runner)
     found = controller_manager(

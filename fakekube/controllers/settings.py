@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from fakekube.controllers.nodespec import NodeSpec
 from fakekube.controllers.scalingmetrics import Metrics
-from fakekube.struct import Struct
+from fakekube.struct import Struct, field
 
 
 class Settings(Struct, frozen=True):
@@ -22,6 +22,8 @@ class Settings(Struct, frozen=True):
     external-resizer simulate: names, "*" for all, "-NAME" for one that runs itself. `storage_delay`: how long a driver
     needs to make or expand a volume. `storage_class`: the name of a default StorageClass of simulated volumes that the
     external-provisioner creates, "" for none.
+
+    `feature_gates`: the states of the feature gates of kube-controller-manager; those that are not named are off.
     """
 
     root_ca: str = ""
@@ -33,3 +35,4 @@ class Settings(Struct, frozen=True):
     metrics: Metrics | None = None
     nodes: Sequence[NodeSpec] | None = None
     stages: Sequence[Path] = ()
+    feature_gates: Mapping[str, bool] = field(default_factory=dict)

@@ -172,7 +172,12 @@ class ControllerSimulation:
             return self._operators.directly_connected(component_user(user), observer.trace, shared=True)
 
         settings = settings_for(names, self._runner.apiserver.issuer, authority)
-        settings = replace(settings, metrics=self.metrics(), nodes=None if nodes is None else numbered(nodes))
+        settings = replace(
+            settings,
+            metrics=self.metrics(),
+            nodes=None if nodes is None else numbered(nodes),
+            feature_gates=self._runner.apiserver.features.states,
+        )
         cache = CacheOptions(
             sync_period_jitter=0.0, min_watch_timeout=WATCH_TIMEOUT, default=Selection(bookmarks=False)
         )

@@ -6,6 +6,8 @@ from typing import Any
 
 import pytest
 
+from fakekube.apiserver import features
+from fakekube.apiserver.registry.builtin import strategy_of
 from tests.apiserver import certificates
 from tests.apiserver.api import CRDS, PODS, Api, pod
 from tests.apiserver.test_details_of_all_kinds import definition
@@ -490,6 +492,10 @@ UNUSUAL = [
         'CIDR value "10.0.0.1/24" is ambiguous in this context (should be "10.0.0.0/24" or "10.0.0.1/32"?)',
     ]),
     ("1.2.3.4", ["10.0.0.0/24"], [], []),
+    ("1:0:0::1%a%b", [], [
+        'IPv6 address "1:0:0::1%a%b" is not in RFC 5952 canonical format ("1::1%a%b"), which may cause controller apply-loops',
+    ], []),
+    ("::ffff:1.2.3.4%a", [], [], []),
 ]  # fmt: skip
 
 
@@ -514,6 +520,21 @@ def test_services_warn_about_unusual_addresses(
 def test_other_kinds_warn_about_them_later(minor: int, count: int) -> None:
     body = pod(spec={**TEMPLATE["spec"], "hostAliases": [{"ip": "1:0:0::1", "hostnames": ["a"]}]})
     assert len(Api(version=f"1.{minor}").answer("POST", PODS, body).warnings) == count
+
+
+@pytest.mark.parametrize("minor", [34, 35])
+@pytest.mark.parametrize("used", [True, False])
+def test_a_claim_that_uses_a_feature_keeps_it_in_the_status(minor: int, used: bool) -> None:
+    token = features.use(features.features_of(f"1.{minor}"))
+    try:
+        drop = strategy_of("resourceclaims.resource.k8s.io", "v1", minor).drop_disabled
+        exactly = {"deviceClassName": "c", **({"capacity": {"requests": {"a": "1"}}} if used else {})}
+        stored = {"spec": {"devices": {"requests": [{"name": "r", "exactly": exactly}]}}}
+        results = [{"request": "r", "shareID": "s"}]
+        shown = drop({**stored, "status": {"allocation": {"devices": {"results": results}}}}, stored)
+    finally:
+        features.leave(token)
+    assert ("shareID" in shown["status"]["allocation"]["devices"]["results"][0]) is used
 
 
 @pytest.mark.parametrize(("minor", "kept"), [(34, True), (35, False)])

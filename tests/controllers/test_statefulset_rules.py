@@ -321,6 +321,8 @@ def test_a_rolling_update_waits_for_each_pod(fakekube):
         ({"maxUnavailable": 2}, ("web-0",), ["web-4"]),
         ({"maxUnavailable": 1}, ("web-0",), []),
         ({"maxUnavailable": 3}, ("web-4",), ["web-2", "web-3", "web-4"]),
+        (None, (), ["web-4"]),
+        (None, ("web-0",), []),
     ],
 )
 def test_a_rolling_update_replaces_as_many_pods_as_may_be_unavailable(fakekube, rolling, unready, replaced):
@@ -331,6 +333,17 @@ def test_a_rolling_update_replaces_as_many_pods_as_may_be_unavailable(fakekube, 
         set_ready(fakekube, pod, pod["metadata"]["name"] not in unready)
     set_image(fakekube, "nginx:2")
     assert [one["metadata"]["name"] for one in pods(fakekube) if image_of(one) == "nginx:2"] == replaced
+
+
+@SETS
+def test_a_stored_number_of_unavailable_pods_has_no_effect_without_its_feature(fakekube):
+    begin(fakekube, 5, podManagementPolicy="Parallel")
+    make_all_ready(fakekube)
+    stored = fakekube.get("apps/v1", "StatefulSet", "web")
+    stored["spec"]["updateStrategy"]["rollingUpdate"]["maxUnavailable"] = 3
+    fakekube.state.force(stored)
+    set_image(fakekube, "nginx:2")
+    assert [one["metadata"]["name"] for one in pods(fakekube) if image_of(one) == "nginx:2"] == ["web-4"]
 
 
 @SETS

@@ -127,7 +127,7 @@ def _with_valid_managed_fields(call: Call, admitted: Object, sent: Object) -> Ob
 
 
 def _check_target(call: Call, operation: Write, existing: Entry | None) -> None:
-    """Raises 404 for an object that does not exist, 409 for one with another uid (before 1.34 also if none exists)."""
+    """Raises 404 if none exists, 409 for another uid (before 1.34, and if the write can create it, also for none)."""
     is_missing = existing is None and operation.named and not operation.creates
     if operation.uid and not (is_missing and since(34)):
         have = existing.object["metadata"]["uid"] if existing is not None else ""

@@ -168,7 +168,7 @@ class Detection:
         observed = Observed(process.name, process)
         self.scene.operators.append(observed)
         if self.detectors:
-            observer.judged_by(self, observed)
+            observer.set_listener(self, observed)
             self._observers.append(observer)
         return observed
 
@@ -401,7 +401,7 @@ class Detection:
             self._bubble.on_blocking_call(_nothing, _nothing)
             self._bubble.on_thread(_nothing)
         for observer in self._observers:
-            observer.judged_by(None)
+            observer.set_listener(None)
         self._observers.clear()
         self._doing.clear()
         for rule in self.scene.faults:

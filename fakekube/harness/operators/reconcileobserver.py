@@ -21,8 +21,8 @@ from fakekube.virtualtime.errors import HotLoop
 HOT_LOOP = 1_000
 
 
-class Judge(Protocol):
-    """Who looks at reconciles while they run, of operators that it knows: the detectors."""
+class ReconcileListener(Protocol):
+    """Receives the reconciles of operators while they run: the detectors."""
 
     def started(self, operator: Any, running: Running) -> None:
         """A reconcile has begun."""
@@ -41,7 +41,7 @@ class ReconcileObserver(Observer):
     """The observer of one operator, whose name is known when its controllers are: `identify` it before it starts.
 
     Raises HotLoop in a controller that reconciles one object more than HOT_LOOP times within one virtual second.
-    What it has recorded it passes on to its judge, if it has one: `judged_by`.
+    Its listener, if it has one, receives reconciles and their requests after they are recorded.
     """
 
     identity: Identity
@@ -50,7 +50,7 @@ class ReconcileObserver(Observer):
         self._ledger: Ledger | None = ledger
         self._now = now
         self._running: dict[int, Running] = {}
-        self._judge: Judge | None = None
+        self._listener: ReconcileListener | None = None
         self._operator: Any = None
         self._trace = ""
         #: the first reconciles of the present second; if there are more, how many of each controller and key
@@ -85,9 +85,9 @@ class ReconcileObserver(Observer):
             opened.trace = f"{self._trace}/{opened.run.controller}#{opened.serial}"  # as str(Trace(...)), but faster
         return opened.trace
 
-    def judged_by(self, judge: Judge | None, operator: Any = None) -> None:
-        """Pass on reconciles from now on. operator: how the judge knows it. None: no longer."""
-        self._judge, self._operator = judge, operator
+    def set_listener(self, listener: ReconcileListener | None, operator: Any = None) -> None:
+        """Pass reconciles on from now on (None: no longer). operator: what the listener gets with each reconcile."""
+        self._listener, self._operator = listener, operator
 
     def retire(self) -> None:
         """Detach from the ledger."""
@@ -106,8 +106,8 @@ class ReconcileObserver(Observer):
             self._check_hot_loop(opened)
         if ledger is not None and ledger.on_started is not None:
             ledger.on_started(self.identity, run.controller, opened.key)
-        if self._judge is not None:
-            self._judge.started(self._operator, opened)
+        if self._listener is not None:
+            self._listener.started(self._operator, opened)
 
     def _check_hot_loop(self, opened: Running) -> None:
         """Count the reconciles of this second by their keys; most seconds have too few for a hot loop."""
@@ -129,23 +129,23 @@ class ReconcileObserver(Observer):
             self._ledger.finished(opened)
             if outcome.error is not None:
                 raise_if_it_ends_the_code(outcome.error)
-        if self._judge is not None:
-            self._judge.finished(run, outcome)
+        if self._listener is not None:
+            self._listener.finished(run, outcome)
 
     def answered(self, call: Call, code: int, answer: Any) -> None:
         run, verb, _, path, _, body, _ = call
         if run is None:
             return
         if verb not in WRITES:
-            if self._judge is not None:
-                self._judge.asked(run)
+            if self._listener is not None:
+                self._listener.asked(run)
             return
         before, after = version_of(body), version_of(answer)
         opened = self._running.get(id(run))
         if opened is not None:
             opened.writes += (verb, path, code, before, after)
-        if self._judge is not None:
-            self._judge.called(call, code, answer, before, after)
+        if self._listener is not None:
+            self._listener.called(call, code, answer, before, after)
 
     def informer(self, event: InformerEvent) -> None:
         if self._ledger is not None:

@@ -26,14 +26,14 @@ Row = tuple[str, Sequence[str]]
 dropped with its last field."""
 
 
-class _Off(NamedTuple):
-    """What the gates that are off have."""
+class _DisabledPaths(NamedTuple):
+    """The paths of the gates that are off."""
 
-    gates: tuple[tuple[tuple[_Step, ...], ...], ...]
-    """The paths of each."""
+    of_gates: tuple[tuple[tuple[_Step, ...], ...], ...]
+    """Those of each gate."""
 
     tree: dict[_Step, Any]
-    """All paths: each step has a tree of the steps after it, which is empty where a path ends."""
+    """All of them: each step has a tree of the steps after it, which is empty where a path ends."""
 
 
 class GatedFields:
@@ -41,32 +41,33 @@ class GatedFields:
 
     def __init__(self, *rows: Row) -> None:
         self.rows: tuple[Row, ...] = rows
-        self._off: dict[Features, _Off] = {}
+        self._disabled: dict[Features, _DisabledPaths] = {}
+        """For each behaviour of a server."""
 
     def drop_disabled(self, new: Object, old: Object | None = None) -> Object:
         """The new object without the fields whose gates are off; those of a gate stay if the stored object has one."""
         features = current()
-        off = self._off.get(features)
-        if off is None:
-            off = self._off[features] = self._those_off()
-        if not _has_any(new, off.tree):  # nearly always
+        disabled = self._disabled.get(features)
+        if disabled is None:
+            disabled = self._disabled[features] = self._disabled_paths()
+        if not _has_any(new, disabled.tree):  # nearly always
             return new
-        for paths in off.gates:
+        for paths in disabled.of_gates:
             found = [steps for steps in paths if _has(new, steps)]
             if found and not (old is not None and any(_has(old, steps, empty=False) for steps in paths)):
                 for steps in found:
                     new = _without(new, steps)
         return new
 
-    def _those_off(self) -> _Off:
-        gates = tuple(tuple(map(_steps, paths)) for gate, paths in self.rows if gate == REMOVED or not enabled(gate))
+    def _disabled_paths(self) -> _DisabledPaths:
+        of_gates = tuple(tuple(map(_steps, paths)) for gate, paths in self.rows if gate == REMOVED or not enabled(gate))
         tree: dict[_Step, Any] = {}
-        for *steps, last in sorted(chain.from_iterable(gates), key=len, reverse=True):
+        for *steps, last in sorted(chain.from_iterable(of_gates), key=len, reverse=True):
             branch = tree
             for step in steps:
                 branch = branch.setdefault(step, {})
-            branch[last] = {}  # in place of longer paths
-        return _Off(gates, tree)
+            branch[last] = {}  # shorter paths come last, and replace longer ones
+        return _DisabledPaths(of_gates, tree)
 
 
 def without(new: Object, *paths: str) -> Object:

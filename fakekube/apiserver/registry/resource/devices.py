@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -46,24 +46,28 @@ REQUEST_REFERENCE = (
 )
 
 
-def gated_of_claim(spec: str) -> tuple[Row, ...]:
-    """The fields of features of a claim's specification, which has this path (`DropDisabledFields`)."""
-    (*others, (gate, capacities)), requests = gated_of_claim_before_35(spec), f"{spec}.devices.requests[]"
-    return (
-        *others,
-        ("DRADeviceTaints", (f"{requests}.exactly.tolerations", f"{requests}.firstAvailable[].tolerations")),
-        (gate, (*capacities, f"{spec}.devices.constraints[].distinctAttribute")),
-    )
+def gated_of_claim(
+    spec: str, *, before_35: bool = False, of_status: Mapping[str, Sequence[str]] = {}
+) -> tuple[Row, ...]:
+    """The fields of features of a claim whose specification has this path (`DropDisabledFields`).
 
-
-def gated_of_claim_before_35(spec: str) -> tuple[Row, ...]:
-    """The same before 1.35, which kept tolerations and distinctAttribute always."""
+    before_35: of Kubernetes before 1.35, which always kept tolerations and distinctAttribute. of_status: by the gate,
+    what a feature has in the status: a feature that the stored specification uses keeps it, too.
+    """
     requests = f"{spec}.devices.requests[]"
-    return (
-        ("DRAPrioritizedList", (f"{requests}.firstAvailable",)),
-        ("DRAAdminAccess", (f"{requests}.exactly.adminAccess",)),
-        ("DRAConsumableCapacity", (f"{requests}.exactly.capacity", f"{requests}.firstAvailable[].capacity")),
-    )
+    exactly, first_available = f"{requests}.exactly", f"{requests}.firstAvailable[]"
+    rows: dict[str, Sequence[str]] = {
+        "DRAPrioritizedList": (f"{requests}.firstAvailable",),
+        "DRADeviceTaints": (f"{exactly}.tolerations", f"{first_available}.tolerations"),
+        "DRAAdminAccess": (f"{exactly}.adminAccess",),
+        "DRAConsumableCapacity": (
+            f"{exactly}.capacity", f"{first_available}.capacity", f"{spec}.devices.constraints[].distinctAttribute",
+        ),
+    }  # fmt: skip
+    if before_35:
+        del rows["DRADeviceTaints"]
+        rows["DRAConsumableCapacity"] = rows["DRAConsumableCapacity"][:2]
+    return tuple((gate, (*paths, *of_status.get(gate, ()))) for gate, paths in rows.items())
 
 
 def each(items: Field, most: int, rule: Rule) -> None:

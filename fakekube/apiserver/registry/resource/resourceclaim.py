@@ -34,7 +34,6 @@ from fakekube.apiserver.registry.resource.devices import (
     each,
     each_once,
     gated_of_claim,
-    gated_of_claim_before_35,
     request_names,
     validate_binding_conditions,
     validate_config,
@@ -198,21 +197,22 @@ def _resource_claim(obj: Object, ages: Ages) -> list[Any]:
 
 _RESULTS = "status.allocation.devices.results[]"
 
-_OF_STATUS = (
-    ("DRAResourceClaimDeviceStatus", ("status.devices",)),
-    ("DRAAdminAccess", (f"{_RESULTS}.adminAccess",)),
-    ("DRAConsumableCapacity", (f"{_RESULTS}.shareID", f"{_RESULTS}.consumedCapacity", "status.devices[].shareID")),
-)
+_OF_STATUS = {
+    "DRAAdminAccess": (f"{_RESULTS}.adminAccess",),
+    "DRAConsumableCapacity": (f"{_RESULTS}.shareID", f"{_RESULTS}.consumedCapacity", "status.devices[].shareID"),
+}
+
+_DEVICES = ("DRAResourceClaimDeviceStatus", ("status.devices",))
 
 _BINDING = (f"{_RESULTS}.bindingConditions", f"{_RESULTS}.bindingFailureConditions")
 
-_GATED = GatedFields(*gated_of_claim("spec"), *_OF_STATUS, ("DRADeviceBindingConditions", _BINDING))
+_GATED = GatedFields(*gated_of_claim("spec", of_status=_OF_STATUS), _DEVICES, ("DRADeviceBindingConditions", _BINDING))
 
 _BINDING_BEFORE_35 = ("status.allocation.allocationTimestamp", *_BINDING)
 
 _GATED_BEFORE_35 = GatedFields(
-    *gated_of_claim_before_35("spec"),
-    *_OF_STATUS,
+    *gated_of_claim("spec", before_35=True, of_status=_OF_STATUS),
+    _DEVICES,
     *((gate, _BINDING_BEFORE_35) for gate in ("DRADeviceBindingConditions", "DRAResourceClaimDeviceStatus")),
 )
 

@@ -13,11 +13,7 @@ from fakekube.apiserver.registry.generic.validation.field import Field
 from fakekube.apiserver.registry.generic.validation.metadata import validate_metadata, validate_metadata_update
 from fakekube.apiserver.registry.generic.validation.rules import update_validator, validator
 from fakekube.apiserver.registry.generic.validation.templatemetadata import validate_template_metadata
-from fakekube.apiserver.registry.resource.devices import (
-    gated_of_claim,
-    gated_of_claim_before_35,
-    validate_devices,
-)
+from fakekube.apiserver.registry.resource.devices import gated_of_claim, validate_devices
 from fakekube.apiserver.registry.resource.resourceclaim import default_claim
 
 Object = dict[str, Any]
@@ -44,7 +40,7 @@ def validate_update(new: Field, old: Field) -> None:
 
 _GATED = GatedFields(*gated_of_claim("spec.spec"))
 
-_GATED_BEFORE_35 = GatedFields(*gated_of_claim_before_35("spec.spec"))
+_GATED_BEFORE_35 = GatedFields(*gated_of_claim("spec.spec", before_35=True))
 
 
 KIND = Kind(

@@ -83,29 +83,41 @@ class PodSet:
             return
         self._is_established = True
 
-    async def roll(self, status: Status) -> None:
-        """Delete the pods of the highest ordinals that have another revision: one, if those above are available; with
-        maxUnavailable (of the feature gate MaxUnavailableStatefulSet) as many as it allows."""
+    async def roll(self, status: Status, *, counts_unavailable: bool) -> None:
+        """Delete pods that have another revision, from the highest ordinal down to the partition.
+
+        counts_unavailable: whether as many pods may be unavailable as maxUnavailable allows (the feature gate
+        MaxUnavailableStatefulSet); otherwise one is deleted, if those above it are available.
+        """
         strategy = self.set["spec"].get("updateStrategy") or {}
         if not self._is_established or strategy.get("type") == "OnDelete":
             return
         rolling = strategy.get("rollingUpdate") or {}
-        most = rolling.get("maxUnavailable")
-        left = 1 if most is None else self._left_of(most)
-        for pod in reversed(self.replicas[int(rolling.get("partition") or 0) :]):
-            if left <= 0:
+        pods = self.replicas[int(rolling.get("partition") or 0) :][::-1]
+        if counts_unavailable:
+            await self._roll_within(pods, rolling.get("maxUnavailable", 1), status)
+        else:
+            await self._roll_one(pods, status)
+
+    async def _roll_one(self, pods: Sequence[Pod], status: Status) -> None:
+        for pod in pods:
+            if self._is_outdated(pod):
+                await self._replace(pod, status)
                 return
-            if revision_of(pod) != self.update["metadata"]["name"] and not _is_deleted(pod):
-                await self.pods.delete(self.set, pod)
-                status["currentReplicas"] = status.get("currentReplicas", 0) - 1
-                left -= 1
-            elif most is None and self._is_unavailable(pod):
+            if self._is_unavailable(pod):
                 return
 
-    def _left_of(self, most: int | str) -> int:
-        """How many more pods may be unavailable, of at least one."""
+    async def _roll_within(self, pods: Sequence[Pod], most: int | str, status: Status) -> None:
+        """Delete pods until so many of all replicas are unavailable: a number, or a percentage of them."""
         allowed = max(1, scaled_value(most, len(self.replicas), round_up=False))
-        return allowed - sum(map(self._is_unavailable, self.replicas))
+        left = max(0, allowed - sum(map(self._is_unavailable, self.replicas)))
+        for pod in [pod for pod in pods if self._is_outdated(pod)][:left]:
+            await self._replace(pod, status)
+
+    async def _replace(self, pod: Pod, status: Status) -> None:
+        """Delete a pod, so that it is created with the update revision."""
+        await self.pods.delete(self.set, pod)
+        status["currentReplicas"] = status.get("currentReplicas", 0) - 1
 
     async def _for_each(self, pods: Sequence[Pod], work: Callable[[Pod], Awaitable[bool]]) -> bool:
         """Work on each pod: one after the other until one is to be waited for, or all; returns whether to wait."""
@@ -173,6 +185,10 @@ class PodSet:
 
     def _is_unavailable(self, pod: Pod) -> bool:
         return not self._is_available(pod) or _is_deleted(pod)
+
+    def _is_outdated(self, pod: Pod) -> bool:
+        """Whether a pod has another revision, and is not being deleted."""
+        return revision_of(pod) != self.update["metadata"]["name"] and not _is_deleted(pod)
 
     def counted(self, pods: Iterable[Pod]) -> Status:
         """The counts of pods for the status (computeReplicaStatus)."""

@@ -48,6 +48,7 @@ class StatefulSetController:
         self._pods = pods_by_controller(context)
         self._history = History(self._client, cached_revisions(context), "apps/v1", "StatefulSet")
         self._written = ConsistencyStore()
+        self._counts_unavailable = context.settings.feature_gates.get("MaxUnavailableStatefulSet", False)
         self._control = StatefulPods(context, self._client, context.recorder(NAME), self._written)
 
     def add(self) -> None:
@@ -98,7 +99,7 @@ class StatefulSetController:
             status |= pod_set.counted([*pod_set.replicas, *pod_set.condemned])
             if problem is None:
                 try:
-                    await pod_set.roll(status)
+                    await pod_set.roll(status, counts_unavailable=self._counts_unavailable)
                 except ApiError as error:
                     problem = error
         await self._update_status(found, status)

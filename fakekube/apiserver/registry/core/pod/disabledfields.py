@@ -101,7 +101,7 @@ def drop_disabled_of_pod(new: Object, old: Object | None) -> Object:
 
 
 @cache
-def _by_spec(features: Features) -> tuple[tuple[tuple[str, ...], tuple[str, ...]], ...]:
+def _disabled_by_spec(features: Features) -> tuple[tuple[tuple[str, ...], tuple[str, ...]], ...]:
     """The paths in the spec and in the status of the gates that are off."""
     return tuple((in_spec, paths) for gate, in_spec, paths in _STATUS_BY_SPEC if not features.states[gate])
 
@@ -110,7 +110,7 @@ def _with_enabled_status(new: Object, old: Object) -> Object:
     """A pod without the fields of its status whose feature is off (`dropDisabledPodStatusFields`)."""
     status, stored, spec = new.get("status") or {}, old.get("status") or {}, old.get("spec") or {}
     kept = _STATUS.drop_disabled(status, stored)
-    for in_spec, paths in _by_spec(current()):
+    for in_spec, paths in _disabled_by_spec(current()):
         if not uses(spec, in_spec):
             kept = without(kept, *paths)
     return new if kept is status else {**new, "status": kept}

@@ -8,7 +8,7 @@ from typing import Any
 from fakekube.apiserver.features import since
 from fakekube.apiserver.registry.core.service.spec import HEADLESS, spec_of
 from fakekube.apiserver.registry.core.service.validation import TOPOLOGY_HINTS, TOPOLOGY_MODE
-from fakekube.apiserver.registry.generic.validation import ip
+from fakekube.apiserver.registry.generic.validation.ip import cidr_warnings, ip_warnings
 
 Object = dict[str, Any]
 
@@ -17,25 +17,23 @@ def service_warnings(service: Object) -> list[str]:
     """`GetWarningsForService`."""
     spec = spec_of(service)
     kind, external = spec.get("type"), spec.get("externalIPs") or ()
-    of_ip = ip.ip_warnings if since(33) else ip.ip_warnings_before_33
-    of_cidr = ip.cidr_warnings if since(33) else ip.cidr_warnings_before_33
     warnings = []
     if TOPOLOGY_HINTS in (service["metadata"].get("annotations") or {}):
         warnings.append(f"annotation {TOPOLOGY_HINTS} is deprecated, please use {TOPOLOGY_MODE} instead")
     if kind != "ExternalName" and spec.get("clusterIP") not in (None, "", HEADLESS):
         for i, address in enumerate(spec.get("clusterIPs") or ()):
-            warnings += of_ip(address, f"spec.clusterIPs[{i}]")
+            warnings += ip_warnings(address, f"spec.clusterIPs[{i}]", before_33=True)
     headless = kind == "ClusterIP" and spec.get("clusterIP") == HEADLESS
     if headless and since(34):
         warnings += _headless_warnings(spec)
     for i, address in enumerate(external):
-        warnings += of_ip(address, f"spec.externalIPs[{i}]")
+        warnings += ip_warnings(address, f"spec.externalIPs[{i}]", before_33=True)
     if external and not headless and kind != "ExternalName" and since(36):
         warnings.append("spec.externalIPs is deprecated and may no longer be implemented in some clusters")
     if spec.get("loadBalancerIP"):
-        warnings += of_ip(spec["loadBalancerIP"], "spec.loadBalancerIP")
+        warnings += ip_warnings(spec["loadBalancerIP"], "spec.loadBalancerIP", before_33=True)
     for i, value in enumerate(spec.get("loadBalancerSourceRanges") or ()):
-        warnings += of_cidr(value, f"spec.loadBalancerSourceRanges[{i}]")
+        warnings += cidr_warnings(value, f"spec.loadBalancerSourceRanges[{i}]", before_33=True)
     if kind == "ExternalName" and external:
         warnings.append('spec.externalIPs is ignored when spec.type is "ExternalName"')
     if kind != "ExternalName" and spec.get("externalName"):

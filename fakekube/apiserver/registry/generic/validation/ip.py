@@ -134,10 +134,15 @@ def _verdict() -> str:
     return "is invalid" if since(36) else "will be considered invalid in a future Kubernetes release"
 
 
-def ip_warnings(value: str, path: str) -> list[str]:
-    """Warns about an address that validation rejects today, or in an unusual form (`GetWarningsForIP`)."""
+def ip_warnings(value: str, path: str, *, before_33: bool = False) -> list[str]:
+    """Warns about an address that validation rejects today, or in an unusual form (`GetWarningsForIP`).
+
+    before_33: whether the kind had a warning before 1.33, too.
+    """
+    if not since(33):
+        return _warnings_before_33(value, path, "address", check_address) if before_33 else []
     address = parse_ip(value)
-    if address is None or not since(33):
+    if address is None:
         return []
     if ip_problems(value):
         shown = go_quote(canonical(address))
@@ -148,10 +153,12 @@ def ip_warnings(value: str, path: str) -> list[str]:
     return []
 
 
-def cidr_warnings(value: str, path: str) -> list[str]:
-    """`GetWarningsForCIDR`."""
+def cidr_warnings(value: str, path: str, *, before_33: bool = False) -> list[str]:
+    """`GetWarningsForCIDR`; `before_33` as in `ip_warnings`."""
+    if not since(33):
+        return _warnings_before_33(value, path, "prefix", check_prefix) if before_33 else []
     parsed = parse_cidr(value)
-    if parsed is None or not since(33):
+    if parsed is None:
         return []
     address, network = parsed
     right = go_quote(canonical_range(network))
@@ -168,25 +175,16 @@ def cidr_warnings(value: str, path: str) -> list[str]:
     return warnings
 
 
-def ip_warnings_before_33(value: str, path: str) -> list[str]:
-    """What Services warned about, and other kinds did not (`getWarningsForIP`)."""
-    return _warnings_before_33(value, path, "address", check_address)
-
-
-def cidr_warnings_before_33(value: str, path: str) -> list[str]:
-    """`getWarningsForCIDR`."""
-    return _warnings_before_33(value, path, "prefix", check_prefix)
-
-
 def _warnings_before_33(value: str, path: str, what: str, check: Callable[[str], None]) -> list[str]:
+    """`getWarningsForIP` and `getWarningsForCIDR` of Services."""
     try:
         check(value)
     except BadAddress as problem:
         return [f"{path}: IP {what} was accepted, but will be invalid in a future Kubernetes release: {problem}"]
-    text, slash, bits = value.partition("/")
-    address = ipaddress.ip_address(text)
+    end = next((place for place, char in enumerate(value) if char in "%/"), len(value))
+    address, rest = ipaddress.ip_address(value[:end]), value[end:]  # a zone, or the length of a prefix
     inner = address.ipv4_mapped if address.version == 6 else None
-    right = f"{address if inner is None else f'::ffff:{inner}'}{slash}{bits}"
+    right = f"{address if inner is None else f'::ffff:{inner}'}{rest}"  # as `netip.Addr.String` writes it
     if address.version == 4 or right == value:
         return []
     unusual = f"{go_quote(value)} is not in RFC 5952 canonical format ({go_quote(right)})"
