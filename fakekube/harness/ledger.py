@@ -248,7 +248,7 @@ class _UnfinishedRows:
         self._ledger = None
 
     def _summary(self, ledger: Ledger, running: Running, number: int, previous: int) -> Summary:
-        run, identities, key = running.run, ledger.identities, str(running.run.request)
+        run, identities, key = running.run, ledger.identities, running.key
         waiting = ledger.waiting_for(run)
         return Summary(
             identities.lane(running.identity, run.controller),

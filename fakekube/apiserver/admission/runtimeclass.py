@@ -39,9 +39,9 @@ def mutate_pod(call: Call, obj: Object, old: Object | None) -> Object:
 
 
 def _class(call: Call, obj: Object, name: str) -> Object:
-    entry = call.server.store.get(COLLECTION, name)
     if not name:  # the plugin's client does not ask for it
         raise StatusError(500, "", "resource name may not be empty")
+    entry = call.server.store.get(COLLECTION, name)
     if entry is None:
         raise _refused(call, obj, f"pod rejected: RuntimeClass {go_quote(name)} not found")
     return entry.object

@@ -133,7 +133,7 @@ def _begin(call: Call, options: ListOptions, *, single: bool) -> tuple[str, int]
     match = options.resource_version_match
     is_exact = match == "Exact" or bool(not match and revision and options.limit and not single)
     if revision > store.revision:
-        if is_exact and not since(34) and not _from_cache(call, options):
+        if is_exact and not since(34):
             raise StatusError(500, "", FUTURE)
         cached = _from_cache(call, options) if single else call.strategy.watch_cached
         raise too_large_resource_version(revision, store.revision, cached=cached)

@@ -366,8 +366,10 @@ class Scene(Struct):
         resource = self.runner.apiserver.catalog.find_kind(*kind) if kind is not None else None
         return self.store.get(resource.collection, doing.key) if resource is not None else None
 
-    def writer(self) -> Writer | None:
-        """Who makes the present request, which is of no reconcile; None for the test."""
+    def writer(self, doing: Doing | None) -> Writer | None:
+        """Who makes the present request, in a reconcile or without one; None for the test."""
+        if doing is not None:
+            return doing.writer
         client = self.runner.client
         return None if client is None else Writer(client.name, program=id(client))
 

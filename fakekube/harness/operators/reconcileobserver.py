@@ -55,7 +55,7 @@ class ReconcileObserver(Observer):
         self._trace = ""
         #: the first reconciles of the present second; if there are more, how many of each controller and key
         self._next_second = 0
-        self._recent: list[Run] = []
+        self._recent: list[Running] = []
         self._times: Counter[tuple[str, str]] | None = None
 
     def running(self, controller: str) -> list[str]:
@@ -101,7 +101,7 @@ class ReconcileObserver(Observer):
         if run.started >= self._next_second:
             self._next_second, self._recent, self._times = int(run.started) + 1, [], None
         if len(self._recent) < HOT_LOOP:
-            self._recent.append(run)
+            self._recent.append(opened)
         elif ledger is not None:
             self._check_hot_loop(opened)
         if ledger is not None and ledger.on_started is not None:
@@ -112,7 +112,7 @@ class ReconcileObserver(Observer):
     def _check_hot_loop(self, opened: Running) -> None:
         """Count the reconciles of this second by their keys; most seconds have too few for a hot loop."""
         if self._times is None:
-            self._times = Counter([(one.controller, str(one.request)) for one in self._recent])
+            self._times = Counter([(one.run.controller, one.key) for one in self._recent])
         run, who = opened.run, (opened.run.controller, opened.key)
         self._times[who] += 1
         if self._times[who] > HOT_LOOP:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from fakekube.apiserver.features import since
 from fakekube.apiserver.registry.core.service.table import SHOWN
 from fakekube.apiserver.registry.core.service.validation import PROTOCOLS
 from fakekube.apiserver.registry.generic.kind import Kind
@@ -87,7 +86,7 @@ MANAGED_BY = ("endpoints.kubernetes.io/managed-by", "endpoint-controller")
 def endpoints_warnings(endpoints: Object) -> list[str]:
     """Warns about addresses in an unusual form."""
     label, controller = MANAGED_BY
-    if not since(33) or (endpoints["metadata"].get("labels") or {}).get(label) == controller:
+    if (endpoints["metadata"].get("labels") or {}).get(label) == controller:
         return []
     return [
         warning

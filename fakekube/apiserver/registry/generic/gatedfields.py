@@ -21,19 +21,20 @@ class _Step(NamedTuple):
     is_pruned: bool
 
 
+_Tree = dict[_Step, Any]
+"""Paths: each step has a tree of the steps after it, which is empty where a path ends."""
+
+
 Row = tuple[str, Sequence[str]]
 """A gate and the paths of its fields. In a path, `name[]` are the elements of a list, and `name?` is a map that is
 dropped with its last field."""
 
 
-class _DisabledPaths(NamedTuple):
-    """The paths of the gates that are off."""
+class _Disabled(NamedTuple):
+    """The paths of the gates that are off: those of each, and the tree of all."""
 
-    of_gates: tuple[tuple[tuple[_Step, ...], ...], ...]
-    """Those of each gate."""
-
-    tree: dict[_Step, Any]
-    """All of them: each step has a tree of the steps after it, which is empty where a path ends."""
+    of_gates: tuple[Sequence[str], ...]
+    tree: _Tree
 
 
 class GatedFields:
@@ -41,7 +42,7 @@ class GatedFields:
 
     def __init__(self, *rows: Row) -> None:
         self.rows: tuple[Row, ...] = rows
-        self._disabled: dict[Features, _DisabledPaths] = {}
+        self._disabled: dict[Features, _Disabled] = {}
         """For each behaviour of a server."""
 
     def drop_disabled(self, new: Object, old: Object | None = None) -> Object:
@@ -49,38 +50,26 @@ class GatedFields:
         features = current()
         disabled = self._disabled.get(features)
         if disabled is None:
-            disabled = self._disabled[features] = self._disabled_paths()
-        if not _has_any(new, disabled.tree):  # nearly always
-            return new
-        for paths in disabled.of_gates:
-            found = [steps for steps in paths if _has(new, steps)]
-            if found and not (old is not None and any(_has(old, steps, empty=False) for steps in paths)):
-                for steps in found:
-                    new = _without(new, steps)
+            of_gates = tuple(paths for gate, paths in self.rows if gate == REMOVED or not enabled(gate))
+            disabled = self._disabled[features] = _Disabled(of_gates, _tree(*chain.from_iterable(of_gates)))
+        if _has(new, disabled.tree):  # hardly ever
+            for paths in disabled.of_gates:
+                if old is None or not uses(old, paths):
+                    new = without(new, *paths)
         return new
-
-    def _disabled_paths(self) -> _DisabledPaths:
-        of_gates = tuple(tuple(map(_steps, paths)) for gate, paths in self.rows if gate == REMOVED or not enabled(gate))
-        tree: dict[_Step, Any] = {}
-        for *steps, last in sorted(chain.from_iterable(of_gates), key=len, reverse=True):
-            branch = tree
-            for step in steps:
-                branch = branch.setdefault(step, {})
-            branch[last] = {}  # shorter paths come last, and replace longer ones
-        return _DisabledPaths(of_gates, tree)
 
 
 def without(new: Object, *paths: str) -> Object:
     """The object without the fields of the paths. What is not changed is shared."""
-    for steps in map(_steps, paths):
-        if _has(new, steps):
-            new = _without(new, steps)
+    for path in paths:
+        if _has(new, _tree(path)):
+            new = _without(new, _steps(path))
     return new
 
 
 def uses(obj: Object, paths: Sequence[str]) -> bool:
     """Whether a field of the paths is set and not empty."""
-    return any(_has(obj, steps, empty=False) for steps in map(_steps, paths))
+    return _has(obj, _tree(*paths), empty=False)
 
 
 @cache
@@ -88,35 +77,31 @@ def _steps(path: str) -> tuple[_Step, ...]:
     return tuple(_Step(part.rstrip("[]?"), part.endswith("[]"), part.endswith("?")) for part in path.split("."))
 
 
-def _has_any(obj: Object, tree: dict[_Step, Any]) -> bool:
-    """Whether the object has a field at the end of a path, if only an empty one."""
+@cache
+def _tree(*paths: str) -> _Tree:
+    tree: _Tree = {}
+    for *steps, last in sorted(map(_steps, paths), key=len, reverse=True):
+        branch = tree
+        for step in steps:
+            branch = branch.setdefault(step, {})
+        branch[last] = {}  # shorter paths come last, and replace longer ones
+    return tree
+
+
+def _has(obj: Object, tree: _Tree, *, empty: bool = True) -> bool:
+    """Whether the object has a field at the end of a path; `empty`: an empty value counts, too."""
     for (name, is_list, _), after in tree.items():
         if name not in obj:
             continue
-        if not after:
-            return True
         value = obj[name]
+        if not after:
+            if empty or value not in (None, [], {}):
+                return True
+            continue
         for inner in (value if is_list else (value,)) if value else ():
-            if _has_any(inner, after):
+            if _has(inner, after, empty=empty):
                 return True
     return False
-
-
-def _has(obj: Object, steps: tuple[_Step, ...], place: int = 0, *, empty: bool = True) -> bool:
-    """`empty`: an empty value counts, too."""
-    for name, is_list, _ in steps[place:-1]:
-        value = obj.get(name)
-        if not value:
-            return False
-        place += 1
-        if is_list:
-            for item in value:  # noqa: SIM110 `any` with a generator takes twice the time
-                if _has(item, steps, place, empty=empty):
-                    return True
-            return False
-        obj = value
-    name = steps[-1].name
-    return name in obj if empty else obj.get(name) not in (None, [], {})
 
 
 def _without(obj: Object, steps: tuple[_Step, ...], place: int = 0) -> Object:

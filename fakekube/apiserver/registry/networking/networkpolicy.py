@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from fakekube.apiserver.features import since
 from fakekube.apiserver.registry.generic.kind import Kind
 from fakekube.apiserver.registry.generic.strategy import Strategy
 from fakekube.apiserver.registry.generic.table.ages import Ages
@@ -114,7 +113,7 @@ def _validate_block(block: Field, known: Sequence[str]) -> None:
 
 def network_policy_warnings(policy: Object) -> list[str]:
     warnings = []
-    for path, block in _blocks(policy.get("spec") or {}) if since(33) else ():
+    for path, block in _blocks(policy.get("spec") or {}):
         warnings += cidr_warnings(block.get("cidr") or "", f"{path}.cidr")
         for i, one in enumerate(block.get("except") or ()):
             warnings += cidr_warnings(one, f"{path}.except[{i}]")

@@ -183,8 +183,8 @@ def _warnings_before_33(value: str, path: str, what: str, check: Callable[[str],
         return [f"{path}: IP {what} was accepted, but will be invalid in a future Kubernetes release: {problem}"]
     end = next((place for place, char in enumerate(value) if char in "%/"), len(value))
     address, rest = ipaddress.ip_address(value[:end]), value[end:]  # a zone, or the length of a prefix
-    inner = address.ipv4_mapped if address.version == 6 else None
-    right = f"{address if inner is None else f'::ffff:{inner}'}{rest}"  # as `netip.Addr.String` writes it
+    inner = mapped(address)
+    right = f"{address if inner is address else f'::ffff:{inner}'}{rest}"  # as `netip.Addr.String` writes it
     if address.version == 4 or right == value:
         return []
     unusual = f"{go_quote(value)} is not in RFC 5952 canonical format ({go_quote(right)})"

@@ -64,8 +64,7 @@ class Fights:
 
     def committed(self, change: Change, doing: Doing | None) -> None:
         place = (change.collection, change.path)
-        writer = doing.writer if doing is not None else self._scene.writer()
-        if change.before is None or change.after is None or writer is None:
+        if change.before is None or change.after is None or (writer := self._scene.writer(doing)) is None:
             self._series.pop(place, None)
             return
         at, series = self._scene.runner.clock.monotonic(), self._series.get(place)

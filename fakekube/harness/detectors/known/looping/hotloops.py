@@ -106,7 +106,7 @@ class HotLoops:
         if sent.verb in UPDATES and version != sent.before:
             chain = self._chains.get(who)
             if chain is None:
-                if not self._chains:
+                if not self._chains:  # otherwise it follows already
                     self._scene.follow(started=self._started)
                 chain = self._chains[who] = Chain()
             chain.wrote(sent.path)

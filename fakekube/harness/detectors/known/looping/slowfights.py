@@ -39,7 +39,7 @@ class SlowFights:
 
     def committed(self, change: Change, doing: Doing | None) -> None:
         place = (change.collection, change.path)
-        writer = doing.writer if doing is not None else self._scene.writer()
+        writer = self._scene.writer(doing)
         if writer is None:
             self._writers.clear()
             self._duels.clear()
